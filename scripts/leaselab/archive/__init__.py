@@ -1,0 +1,1 @@
+"""Results at rest: schema, write-once store, journal, derived index."""

@@ -1,0 +1,1 @@
+"""Hosts and how to reach them: transport, bench lock, samplers, bench.json."""

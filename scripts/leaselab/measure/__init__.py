@@ -1,0 +1,1 @@
+"""Measuring: search, sweep, validity, generators' command lines and parsers."""

@@ -1,0 +1,87 @@
+"""How things end: outcomes, their exit codes, and errors that say what to do."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Outcome(enum.Enum):
+    """The six ways a command can end; the value is the process exit code.
+
+    They are never merged: a broken lab is not a regression, an invalid
+    measurement is not a pass, and a commit that does not build is neither.
+    """
+
+    OK = 0
+    REGRESSION = 1
+    USAGE = 2
+    INVALID = 3
+    LAB = 4
+    BUILD = 5
+
+    @property
+    def label(self) -> str:
+        """The word used in results, tables and the index."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Outcome.OK: "ok",
+    Outcome.REGRESSION: "regression",
+    Outcome.USAGE: "usage",
+    Outcome.INVALID: "invalid",
+    Outcome.LAB: "lab-broken",
+    Outcome.BUILD: "build-failed",
+}
+
+
+@dataclass
+class LeaselabError(Exception):
+    """A failure that its reader can act on.
+
+    Every error says what went wrong and where; `found` and `wanted` are given
+    where two values disagree, `todo` names the next step.  The outcome decides
+    the exit code.
+    """
+
+    outcome: Outcome
+    what: str
+    where: str = ""
+    found: str = ""
+    wanted: str = ""
+    todo: str = ""
+
+    def __str__(self) -> str:
+        """One line: ``where: what (found F, wanted W); to do``."""
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        seen = [
+            f"{word} {value}"
+            for word, value in (("found", self.found), ("wanted", self.wanted))
+            if value
+        ]
+        if seen:
+            text += f" ({', '.join(seen)})"
+        if self.todo:
+            text += f"; {self.todo}"
+        return text
+
+
+def usage_error(what: str, **fields: str) -> LeaselabError:
+    """Bad input from the user (exit 2)."""
+    return LeaselabError(Outcome.USAGE, what, **fields)
+
+
+def invalid_measurement(what: str, **fields: str) -> LeaselabError:
+    """The numbers cannot be believed (exit 3)."""
+    return LeaselabError(Outcome.INVALID, what, **fields)
+
+
+def lab_broken(what: str, **fields: str) -> LeaselabError:
+    """A host, the network, the lock or a deployment failed (exit 4)."""
+    return LeaselabError(Outcome.LAB, what, **fields)
+
+
+def server_broken(what: str, **fields: str) -> LeaselabError:
+    """The server under test does not build or does not start (exit 5)."""
+    return LeaselabError(Outcome.BUILD, what, **fields)
