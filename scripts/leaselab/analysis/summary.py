@@ -1,0 +1,113 @@
+"""What the runs of a sweep come to."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.statistics import Estimate, check_trim, estimate, trimmed_indices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The figures of a whole sweep."""
+
+    max_rate: Estimate | None
+    """Over the runs (exchanges/s); None where the sweep was not completed."""
+    completed_rate: Estimate | None
+    """At the lower bounds (1/s), trimmed by its own order: the error of a
+    trimmed mean is known only for values that were dropped for their own size."""
+    cpu_us_per_exchange: float | None
+    """Median over the runs of `run_cpu_us` (us)."""
+    traffic_s: float
+    """Time in which traffic was offered, all trials (s)."""
+    wall_s: float
+    """Time the sweep was worked on (s)."""
+    trimmed: tuple[int, ...]
+    """Positions in `runs` of those dropped from the max rate, from 0."""
+
+    @property
+    def traffic_share(self) -> float | None:
+        """Traffic seconds over wall seconds (0..1)."""
+        return min(1.0, self.traffic_s / self.wall_s) if self.wall_s else None
+
+    def document(self) -> dict[str, Any]:
+        """The `summary` of a result.json."""
+        return {
+            "max_rate": _document(self.max_rate),
+            "completed_rate": _document(self.completed_rate),
+            "cpu_us_per_exchange": self.cpu_us_per_exchange,
+            "traffic_s": self.traffic_s,
+            "wall_s": self.wall_s,
+            "traffic_share": self.traffic_share,
+        }
+
+
+def summarise(
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    planned: int,
+    trim: int,
+    loss_ratio: float,
+    wall_s: float | None = None,
+) -> Summary:
+    """The summary of the runs, as they stand in a result.json.
+
+    `planned` is how many runs the goal asks for: a sweep with fewer, or with
+    a run that found no max rate, has no estimate.  `loss_ratio` is the goal's.
+    `wall_s` is the time the sweep was worked on, by default the sum of the
+    runs'.  Raises usage_error when nothing is left of the planned runs.
+    """
+    check_trim(planned, trim)
+    rates = [run["max_rate"] for run in runs if run["max_rate"] is not None]
+    completed = [run["completed_rate"] for run in runs if run["completed_rate"] is not None]
+    cpu = [value for run in runs if (value := run_cpu_us(run, loss_ratio)) is not None]
+    whole = len(rates) == len(completed) == len(runs) >= planned
+    return Summary(
+        max_rate=estimate(rates, trim) if whole else None,
+        completed_rate=estimate(completed, trim) if whole else None,
+        cpu_us_per_exchange=statistics.median(cpu) if cpu else None,
+        traffic_s=math.fsum(run["traffic_s"] for run in runs),
+        wall_s=math.fsum(run["wall_s"] for run in runs) if wall_s is None else wall_s,
+        trimmed=trimmed_indices(rates, trim) if whole else (),
+    )
+
+
+def run_cpu_us(run: Mapping[str, Any], loss_ratio: float) -> float | None:
+    """Server CPU time for each exchange completed, over the run's passing trials (us).
+
+    Trials that failed are left out: an overloaded server spends time on
+    exchanges that it does not complete.  None when no passing trial has it.
+    """
+    counted = [
+        trial
+        for trial in run["trials"]
+        if trial["valid"]
+        and trial["loss_ratio"] <= loss_ratio
+        and trial["completed"]
+        and trial["cpu_us_per_exchange"] is not None
+    ]
+    if not counted:
+        return None
+    spent = math.fsum(trial["cpu_us_per_exchange"] * trial["completed"] for trial in counted)
+    return spent / math.fsum(trial["completed"] for trial in counted)
+
+
+def _document(value: Estimate | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    return {
+        "trimmed_mean": value.trimmed_mean,
+        "ci95": None if value.ci95 is None else list(value.ci95),
+        "n": value.n,
+        "trim": value.trim,
+        "standard_error": value.standard_error,
+        "spread": value.spread,
+        "min": value.minimum,
+        "max": value.maximum,
+    }

@@ -1,0 +1,102 @@
+"""SHA256SUMS: the digests of a result's files, in the format of coreutils' sha256sum."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from leaselab.archive.disk import write_whole
+from leaselab.model.errors import invalid_measurement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+SUMS = "SHA256SUMS"
+
+
+def write_sums(directory: Path) -> None:
+    """Write SHA256SUMS over every file below the directory."""
+    lines = [
+        f"{_digest(directory / name)}  {name}\n" for name in _files(directory) if name != SUMS
+    ]
+    write_whole(directory / SUMS, "".join(lines).encode())
+
+
+def check_file(directory: Path, name: str) -> bytes:
+    """The content of one file of a result, once it matches its checksum.
+
+    Raises invalid_measurement when the file or its checksum is missing or the
+    two disagree.
+    """
+    wanted = _read_sums(directory).get(name)
+    if wanted is None:
+        raise invalid_measurement(f"{SUMS} has no checksum of {name}", where=str(directory))
+    try:
+        content = (directory / name).read_bytes()
+    except FileNotFoundError:
+        raise _missing(directory / name) from None
+    _compare(directory / name, hashlib.sha256(content).hexdigest(), wanted)
+    return content
+
+
+def check_all(directory: Path) -> int:
+    """Check every file of a result; returns how many there are.
+
+    Raises invalid_measurement at the first file that is missing, has changed,
+    or was added after the result was sealed.
+    """
+    sums = _read_sums(directory)
+    present = [name for name in _files(directory) if name != SUMS]
+    for name, wanted in sums.items():
+        if name not in present:
+            raise _missing(directory / name)
+        _compare(directory / name, _digest(directory / name), wanted)
+    added: Sequence[str] = [name for name in present if name not in sums]
+    if added:
+        raise invalid_measurement(
+            "a file was added after the result was sealed", where=str(directory / added[0])
+        )
+    return len(sums)
+
+
+def _files(directory: Path) -> list[str]:
+    """Every file below the directory, by its path relative to it, sorted."""
+    return sorted(
+        path.relative_to(directory).as_posix()
+        for path in directory.rglob("*")
+        if not path.is_dir()
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _read_sums(directory: Path) -> dict[str, str]:
+    path = directory / SUMS
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        raise _missing(path) from None
+    sums: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        digest, gap, name = line.partition("  ")
+        if len(digest) != 64 or not gap or not name:
+            raise invalid_measurement(
+                "not a checksum line", where=f"{path}:{number}", found=repr(line[:90])
+            )
+        sums[name] = digest
+    return sums
+
+
+def _compare(path: Path, found: str, wanted: str) -> None:
+    if found != wanted:
+        raise invalid_measurement(
+            "does not match its checksum", where=str(path), found=found, wanted=wanted
+        )
+
+
+def _missing(path: Path) -> Exception:
+    return invalid_measurement("a file of this result is missing", where=str(path))

@@ -1,0 +1,58 @@
+"""Names of sweeps: sortable, readable, and telling where a result lies."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_SHAPE = re.compile(
+    r"(?P<year>\d{4})(?P<month>\d{2})\d{2}T\d{6}Z-[a-z0-9][a-z0-9._-]*-[0-9a-f]{4}"
+)
+_WORD = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_TOKEN = re.compile(r"[0-9a-f]{4}")
+
+
+def new_id(now: datetime, scenario: str, token: str) -> str:
+    """The id of a sweep that starts now, such as ``20261121T113005Z-v4-memfile-3f9a``.
+
+    `now` has a time zone; `token` is four hexadecimal digits of randomness,
+    which keep two sweeps of one second apart.  Raises usage_error for a
+    scenario that cannot stand in a file name.
+    """
+    if now.utcoffset() is None:
+        raise ValueError("an id needs a time with a time zone")
+    if not _WORD.fullmatch(scenario):
+        raise usage_error(
+            "a scenario's name cannot stand in a result's id",
+            found=repr(scenario),
+            wanted="lower-case letters, digits, '.', '_' and '-'",
+        )
+    if not _TOKEN.fullmatch(token):
+        raise ValueError(f"an id's token is four hexadecimal digits, not {token!r}")
+    utc = now - now.utcoffset()  # type: ignore[operator]  # checked above
+    return f"{utc:%Y%m%dT%H%M%SZ}-{scenario}-{token}"
+
+
+def is_id(text: str) -> bool:
+    """True when the text has the shape of a full id."""
+    return _SHAPE.fullmatch(text) is not None
+
+
+def month_of(sweep_id: str) -> tuple[str, str]:
+    """Year and month of the id, the two folders that its result lies in.
+
+    Raises usage_error when the text is not a full id.
+    """
+    match = _SHAPE.fullmatch(sweep_id)
+    if match is None:
+        raise usage_error(
+            "not the id of a sweep",
+            found=repr(sweep_id),
+            wanted="such as 20261121T113005Z-v4-memfile-3f9a",
+        )
+    return match["year"], match["month"]

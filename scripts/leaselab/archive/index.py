@@ -1,0 +1,314 @@
+"""The index of results: SQLite, derived from the result.json files, never the truth.
+
+How staleness is seen without walking the tree: a result appears in or leaves
+``<yyyy>/<mm>/`` only by a rename or a removal, and both change that folder's
+modification time.  So the index keeps the time of every month folder it has
+read, and a look costs one ``stat`` a month; only a month whose time differs is
+read again.  Two changes within one tick of the file system's clock share a
+time, so a month that changed within the last two seconds is not noted as read
+(git treats its index the same way).
+
+The rollback journal, not WAL: writers are rare and their transactions short;
+WAL needs shared memory, which network file systems lack, and cannot be opened
+from a read-only one.  Where the index cannot be written, it is made in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import sqlite3
+import time
+from typing import TYPE_CHECKING, Any
+
+from leaselab.archive.ident import is_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+INDEX = "index.sqlite"
+UNREADABLE = "unreadable"
+"""Stands for the outcome of a result whose result.json cannot be read."""
+_VERSION = 1
+_SETTLED_NS = 2_000_000_000
+_UNSETTLED = -1
+_PATIENCE_S = 10.0
+_CANNOT_WRITE = {
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_COLUMNS = (
+    "id",
+    "started_at",
+    "finished_at",
+    "scenario",
+    "server",
+    "version",
+    "commit",
+    "bench",
+    "outcome",
+    "trimmed_mean",
+    "path",
+)
+_NAMES = ", ".join(f'"{column}"' for column in _COLUMNS)
+_SELECT = f"SELECT {_NAMES} FROM result"  # noqa: S608  # constants, as all SQL text here
+_MARKS = ", ".join("?" for _ in _COLUMNS)
+_TABLES = (
+    f"CREATE TABLE result ({_NAMES}, PRIMARY KEY (id)) WITHOUT ROWID",
+    "CREATE INDEX result_by_start ON result (started_at, id)",
+    "CREATE INDEX result_by_end ON result (finished_at, id)",
+    "CREATE INDEX result_by_path ON result (path)",
+    "CREATE TABLE month (name PRIMARY KEY, changed_ns INTEGER NOT NULL) WITHOUT ROWID",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_log = logging.getLogger(__name__)
+
+Row = dict[str, Any]
+"""One line of the index, by column name; values are JSON's."""
+
+
+class Index:
+    """What `list` and `find` ask; brought up to date on every opening."""
+
+    def __init__(self, root: Path) -> None:
+        """Open the index of a results folder; it and the folder may be absent."""
+        self._root = root
+
+    def rows(
+        self,
+        *,
+        scenario: str | None = None,
+        outcome: str | None = None,
+        limit: int | None = None,
+    ) -> list[Row]:
+        """Results, newest start first.
+
+        `scenario` is a shell pattern, `outcome` an outcome's label, `limit`
+        the highest number of rows.
+        """
+        where, values = _conditions({"scenario GLOB ?": scenario, "outcome = ?": outcome})
+        query = f"{_SELECT}{where} ORDER BY started_at DESC, id DESC LIMIT ?"
+        return self._query(query, [*values, -1 if limit is None else limit])
+
+    def newest(self, back: int = 0) -> Row | None:
+        """The result that finished last, or the one `back` places before it."""
+        query = f"{_SELECT} ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET ?"
+        return next(iter(self._query(query, [back])), None)
+
+    def starting_with(self, prefix: str, limit: int) -> list[Row]:
+        """Results whose id starts with the text, oldest first."""
+        query = f"{_SELECT} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return self._query(query, [prefix, prefix + "\U0010ffff", limit])
+
+    def refresh(self) -> None:
+        """Bring the index up to date now, rather than at the next question."""
+        self._open().close()
+
+    def rebuild(self) -> int:
+        """Throw the index away and make it anew; returns how many results it has."""
+        self._discard("asked for")
+        return int(self._query("SELECT count(*) AS n FROM result", [])[0]["n"])
+
+    def _query(self, query: str, values: Sequence[object]) -> list[Row]:
+        try:
+            return _ask(self._open(), query, values)
+        except sqlite3.DatabaseError as error:
+            self._discard(error)
+        return _ask(self._open(), query, values)
+
+    def _open(self) -> sqlite3.Connection:
+        """The database, up to date; in memory where the folder cannot be written."""
+        if not self._root.is_dir():
+            return _memory()
+        try:
+            return self._updated()
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in _CANNOT_WRITE:
+                return self._in_memory()
+            if code in _BUSY:
+                _log.warning(
+                    "%s is being brought up to date: newest results may miss", self._path
+                )
+                return _connect(self._path)
+            self._discard(error)
+        return self._updated()
+
+    @property
+    def _path(self) -> Path:
+        return self._root / INDEX
+
+    def _updated(self) -> sqlite3.Connection:
+        database = _connect(self._path)
+        try:
+            found = _version(database)
+            if found not in (0, _VERSION):
+                raise sqlite3.DatabaseError(f"index version {found}, not {_VERSION}")
+            if found == 0:
+                _create(database)
+            self._read_changed_months(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _in_memory(self) -> sqlite3.Connection:
+        """A copy of the index where there is one, brought up to date in memory only."""
+        database = _memory()
+        try:
+            with contextlib.closing(
+                sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+            ) as file:
+                if _version(file) == _VERSION:
+                    file.backup(database)
+        except sqlite3.DatabaseError:
+            _log.warning("%s cannot be written: reading every result", self._path)
+        self._read_changed_months(database)
+        return database
+
+    def _discard(self, why: object) -> None:
+        _log.warning("%s: %s: making it anew from the results", self._path, why)
+        for name in (INDEX, f"{INDEX}-journal"):
+            (self._root / name).unlink(missing_ok=True)
+
+    def _read_changed_months(self, database: sqlite3.Connection) -> None:
+        noted = dict(database.execute("SELECT name, changed_ns FROM month").fetchall())
+        present = _months(self._root)
+        for month in sorted(noted.keys() | present.keys()):
+            changed_ns = present.get(month)
+            if changed_ns is None or noted.get(month) != changed_ns:
+                self._read_month(database, month, changed_ns, noted.get(month))
+
+    def _read_month(
+        self,
+        database: sqlite3.Connection,
+        month: str,
+        changed_ns: int | None,
+        noted_ns: int | None,
+    ) -> None:
+        """Make the index agree with one month's folder.
+
+        `changed_ns` is the folder's time before it is read, None where it is gone.
+        """
+        present = _ids(self._root / month) if changed_ns is not None else set()
+        known = {
+            row[0]
+            for row in database.execute(
+                "SELECT id FROM result WHERE path >= ? AND path < ?", (f"{month}/", f"{month}0")
+            )
+        }  # '0' follows '/' in ASCII, so the range is exactly the month's
+        note = changed_ns
+        if note is not None and time.time_ns() - note < _SETTLED_NS:
+            note = _UNSETTLED
+        if present == known and note == noted_ns:
+            return
+        rows = [self._row(f"{month}/{name}") for name in sorted(present - known)]
+        database.execute("BEGIN IMMEDIATE")
+        with database:
+            database.executemany(
+                f"INSERT OR REPLACE INTO result ({_NAMES}) VALUES ({_MARKS})",  # noqa: S608  # constants
+                [tuple(row[column] for column in _COLUMNS) for row in rows],
+            )
+            gone = [(name,) for name in known - present]
+            database.executemany("DELETE FROM result WHERE id = ?", gone)
+            if note is None:
+                database.execute("DELETE FROM month WHERE name = ?", (month,))
+            else:
+                database.execute("INSERT OR REPLACE INTO month VALUES (?, ?)", (month, note))
+
+    def _row(self, path: str) -> Row:
+        """The row of one result; one that cannot be read still has a row that says so."""
+        try:
+            return row_of(json.loads((self._root / path / "result.json").read_text()), path)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            started = path.rpartition("/")[2][:16]
+            row: Row = dict.fromkeys(_COLUMNS)
+            row |= {"id": path.rpartition("/")[2], "path": path, "outcome": UNREADABLE}
+            row["started_at"] = row["finished_at"] = (
+                f"{started[:4]}-{started[4:6]}-{started[6:11]}:{started[11:13]}:{started[13:]}"
+            )
+            return row
+
+
+def row_of(document: Mapping[str, Any], path: str) -> Row:
+    """The index row of a result that lies at `path` below the results folder."""
+    summary = document["summary"]["max_rate"]
+    server = document["server"]
+    return {
+        "id": path.rpartition("/")[2],
+        "started_at": document["started_at"],
+        "finished_at": document["finished_at"],
+        "scenario": document["scenario"]["name"],
+        "server": server["name"],
+        "version": server["version"],
+        "commit": server["commit"],
+        "bench": document["bench"]["name"],
+        "outcome": document["outcome"],
+        "trimmed_mean": None if summary is None else summary["trimmed_mean"],
+        "path": path,
+    }
+
+
+def _conditions(wanted: Mapping[str, str | None]) -> tuple[str, list[object]]:
+    used = {text: value for text, value in wanted.items() if value is not None}
+    return (f" WHERE {' AND '.join(used)}" if used else ""), list(used.values())
+
+
+def _ask(database: sqlite3.Connection, query: str, values: Sequence[object]) -> list[Row]:
+    with contextlib.closing(database):
+        cursor = database.execute(query, values)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _connect(path: Path | str) -> sqlite3.Connection:
+    # Autocommit, so that the transactions are the ones that stand in this file.
+    return sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
+
+
+def _memory() -> sqlite3.Connection:
+    database = _connect(":memory:")
+    _create(database)
+    return database
+
+
+def _version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _create(database: sqlite3.Connection) -> None:
+    database.execute("BEGIN IMMEDIATE")
+    with database:
+        if _version(database) == 0:  # nobody else was quicker
+            for statement in _TABLES:
+                database.execute(statement)
+
+
+def _months(root: Path) -> dict[str, int]:
+    """The folders ``<yyyy>/<mm>`` with their modification times (ns)."""
+    months = {}
+    for year in _folders(root, 4):
+        for month in _folders(root / year.name, 2):
+            months[f"{year.name}/{month.name}"] = month.stat().st_mtime_ns
+    return months
+
+
+def _folders(path: Path, digits: int) -> list[os.DirEntry[str]]:
+    with os.scandir(path) as entries:
+        return [
+            entry
+            for entry in entries
+            if len(entry.name) == digits and entry.name.isdigit() and entry.is_dir()
+        ]
+
+
+def _ids(month: Path) -> set[str]:
+    with os.scandir(month) as entries:
+        return {entry.name for entry in entries if is_id(entry.name)}

@@ -1,0 +1,150 @@
+"""The journal of a running sweep: what happened, line by line, surviving any crash."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from leaselab.model.errors import lab_broken, usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened in a sweep."""
+
+    seq: int
+    """Position in the journal, from 1, without gaps."""
+    at: str
+    """When it was written (UTC, ISO 8601 with ``Z``)."""
+    name: str
+    """What happened; the sweep engine owns the words."""
+    data: Mapping[str, Any]
+    """What belongs to it; JSON values only."""
+
+
+class Journal:
+    """An append-only file of JSON lines with one writer.
+
+    An event that `append` returned is on the disk.  The last line may be torn
+    by a crash: nobody was told of it, so it is cut when the journal is opened
+    again.  Damage before the last line is an error, because an event that
+    somebody relied on would be gone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the journal for writing, and create it where there is none.
+
+        Raises usage_error when another process writes it, lab_broken when it
+        is damaged.
+        """
+        self.path = path
+        self._stream = path.open("a+b", buffering=0)
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._stream.close()
+            raise usage_error(
+                "another process is writing this sweep's journal",
+                where=str(path),
+                todo="wait for it, or end it first",
+            ) from None
+        try:
+            events, self._size = _parse(path, path.read_bytes())
+            self._stream.truncate(self._size)
+        except BaseException:
+            self._stream.close()
+            raise
+        self._events = list(events)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Every event so far, in order."""
+        return tuple(self._events)
+
+    def append(self, name: str, data: Mapping[str, Any]) -> Event:
+        """Write one event and return once it is on the disk.
+
+        Raises ValueError for what JSON cannot hold (NaN included) and OSError
+        when it cannot be written; the journal is then as it was before.
+        """
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        event = Event(seq=len(self._events) + 1, at=now, name=name, data=data)
+        document = {"seq": event.seq, "at": event.at, "event": event.name, "data": data}
+        line = json.dumps(document, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._stream.write(rest) :]
+            os.fsync(self._stream.fileno())
+        except OSError:
+            self._stream.truncate(self._size)
+            raise
+        self._size += len(line)
+        self._events.append(event)
+        return event
+
+    def close(self) -> None:
+        """Let the file go; a second call does nothing."""
+        self._stream.close()
+
+
+def read_journal(path: Path) -> tuple[Event, ...]:
+    """The events of a journal that somebody else may be writing.
+
+    Raises lab_broken when a line before the last is damaged.
+    """
+    events, _ = _parse(path, path.read_bytes())
+    return events
+
+
+def is_being_written(path: Path) -> bool:
+    """True while a process holds the journal open for writing."""
+    with path.open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _parse(path: Path, content: bytes) -> tuple[tuple[Event, ...], int]:
+    """Events, and the length of the part that holds them (bytes)."""
+    events: list[Event] = []
+    size = 0
+    lines = list(io.BytesIO(content))  # bytes.splitlines would also cut at a carriage return
+    for number, line in enumerate(lines, start=1):
+        event = _event(line, number)
+        if event is None:
+            if number == len(lines):
+                break
+            raise lab_broken(
+                "the journal is damaged before its end",
+                where=f"{path}:{number}",
+                found=repr(line[:60]),
+                wanted=f"event {number} as one line of JSON",
+                todo="restore the file, or start the sweep anew",
+            )
+        events.append(event)
+        size += len(line)
+    return tuple(events), size
+
+
+def _event(line: bytes, number: int) -> Event | None:
+    """The event on a line; None when the line is not the whole event of that number."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        document = json.loads(line)
+        event = Event(document["seq"], document["at"], document["event"], document["data"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return event if event.seq == number else None

@@ -1,0 +1,102 @@
+"""A sweep while it runs: its journal and the files that grow beside it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from leaselab.archive.disk import explain_full_disk, sync_directory, write_whole
+from leaselab.archive.journal import Event, Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+JOURNAL = "journal.jsonl"
+
+
+class RunningSweep:
+    """The directory of an unfinished sweep, held open by the one process that runs it.
+
+    Everything written here is on the disk when the call returns.  A full disk
+    raises lab_broken that says how to go on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the directory; its name is the id of the sweep.
+
+        Raises usage_error when another process runs this sweep, lab_broken
+        when its journal is damaged.
+        """
+        self.path = path
+        self.id = path.name
+        with explain_full_disk(path, self.id):
+            self.journal = Journal(path / JOURNAL)
+
+    def events(self) -> tuple[Event, ...]:
+        """What happened so far, in order; a resumed sweep starts from these."""
+        return self.journal.events
+
+    def record(self, name: str, data: Mapping[str, Any]) -> Event:
+        """Append one event to the journal."""
+        with explain_full_disk(self.journal.path, self.id):
+            return self.journal.append(name, data)
+
+    def write_text(self, name: str, text: str) -> str:
+        """Write a text file; returns its name within the result.
+
+        `name` is relative, such as ``config/kea-dhcp4.conf``; a file of that
+        name from before a resume is replaced.
+        """
+        return self._write(name, text.encode())
+
+    def write_gz(self, name: str, text: str) -> str:
+        """Write text compressed; `name` ends in ``.gz``.  Returns the name.
+
+        The time is left out of the gzip header: equal text gives equal bytes.
+        """
+        if not name.endswith(".gz"):
+            raise ValueError(f"a compressed file ends in .gz, not {name!r}")
+        return self._write(name, gzip.compress(text.encode(), compresslevel=6, mtime=0))
+
+    def write_json_gz(self, name: str, value: object) -> str:
+        """Write a JSON value compressed; `name` ends in ``.json.gz``.  Returns the name."""
+        return self.write_gz(name, json.dumps(value, allow_nan=False, separators=(",", ":")))
+
+    def close(self) -> None:
+        """Let the sweep go; it stays unfinished and can be opened again."""
+        self.journal.close()
+
+    def __enter__(self) -> RunningSweep:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, name: str, content: bytes) -> str:
+        inside = PurePosixPath(name)
+        if inside.is_absolute() or ".." in inside.parts or inside.name != Path(name).name:
+            raise ValueError(f"a result's file lies inside the result, not at {name!r}")
+        target = self.path / inside
+        with explain_full_disk(target, self.id):
+            if not target.parent.exists():
+                target.parent.mkdir(parents=True)
+                sync_directory(self.path)
+            write_whole(target, content)
+        return inside.as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A sweep that was started and not sealed."""
+
+    id: str
+    path: Path
+    active: bool
+    """True while a process runs it."""
+    events: int
+    """Events in its journal."""
+    last_event_at: str | None
+    """Time of the newest event (UTC), None before the first."""

@@ -1,0 +1,212 @@
+"""The store of results: written once, found again, believed only when the checksums agree."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sqlite3
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from leaselab.archive.checksums import check_all, check_file
+from leaselab.archive.ident import is_id, month_of
+from leaselab.archive.index import Index
+from leaselab.archive.journal import is_being_written, read_journal
+from leaselab.archive.running import JOURNAL, RunningSweep, Unfinished
+from leaselab.archive.schema import SCHEMA_VERSION, check_document
+from leaselab.archive.seal import RESULT, seal_into
+from leaselab.model.errors import LeaselabError, invalid_measurement, usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+RUNNING = ".running"
+_LAST = re.compile(r"last(?:~(\d+))?")
+_NEAR = 1000
+"""Newest results among which the nearest name is looked for; more would be slow."""
+_log = logging.getLogger(__name__)
+
+
+class Store:
+    """The results folder.
+
+    Sweeps run in ``.running/<id>/`` and lie in ``<yyyy>/<mm>/<id>/`` when finished.
+    """
+
+    def __init__(self, root: Path) -> None:
+        """Name the folder; it is made when the first sweep is created."""
+        self.root = root
+        self.index = Index(root)
+
+    def create(self, sweep_id: str) -> RunningSweep:
+        """Start a sweep: its directory and an empty journal.
+
+        Raises usage_error when the id is not one or is taken.
+        """
+        path = self.root / RUNNING / sweep_id
+        if self.place(sweep_id).exists() or path.exists():
+            raise usage_error("a sweep of this id exists", where=str(self.root), found=sweep_id)
+        path.mkdir(parents=True)
+        return RunningSweep(path)
+
+    def running(self) -> list[Unfinished]:
+        """Sweeps that were started and not sealed, oldest first."""
+        folder = self.root / RUNNING
+        if not folder.is_dir():
+            return []
+        return [
+            _unfinished(path)
+            for path in sorted(folder.iterdir())
+            if is_id(path.name) and (path / JOURNAL).exists()
+        ]
+
+    def open_running(self, ref: str = "last") -> RunningSweep:
+        """Open an unfinished sweep to go on with it.
+
+        `ref` is its id, the unique start of one, or ``last`` for the newest.
+        Raises usage_error when there is none, or when a process runs it.
+        """
+        names = [sweep.id for sweep in self.running()]
+        if ref == "last" and names:
+            return RunningSweep(self.root / RUNNING / names[-1])
+        return RunningSweep(self.root / RUNNING / _only(ref, names, self._unknown_running))
+
+    def seal(self, running: RunningSweep, document: Mapping[str, Any]) -> Path:
+        """Turn a running sweep into a result that is never written again.
+
+        Returns its directory.  Raises lab_broken when the document does not
+        fit the schema or the disk is full; the sweep is then still running.
+        A crash at any point leaves either the running sweep or the result.
+        """
+        check_document(document, where=running.id)
+        if document["id"] != running.id:
+            raise ValueError(f"the document of {document['id']} in the sweep {running.id}")
+        place = seal_into(running, document, self.place(running.id))
+        try:
+            self.index.refresh()
+        except (OSError, sqlite3.Error) as error:  # the next look catches up
+            _log.warning("%s: the index could not be brought up to date: %s", self.root, error)
+        return place
+
+    def place(self, sweep_id: str) -> Path:
+        """Where the result of this id lies, or would.  Raises usage_error for no id."""
+        year, month = month_of(sweep_id)
+        return self.root / year / month / sweep_id
+
+    def find(self, ref: str) -> Path:
+        """The directory of one result.
+
+        `ref` is a full id, the unique start of one, the path of a result's
+        directory or its result.json, ``last`` for the result that finished
+        last, or ``last~N`` for the Nth before it.  Raises usage_error when
+        that is no result, or more than one.
+        """
+        if is_id(ref) and (self.place(ref) / RESULT).exists():
+            return self.place(ref)
+        last = _LAST.fullmatch(ref)
+        if last is not None:
+            return self._newest(int(last[1] or 0))
+        path = Path(ref)
+        if path.name == RESULT and path.is_file():
+            return path.parent
+        if (path / RESULT).is_file():
+            return path
+        rows = self.index.starting_with(ref, limit=6) if ref else []
+        name = _only(ref, [row["id"] for row in rows], self._unknown)
+        return self.place(name)
+
+    def load(self, ref: str) -> dict[str, Any]:
+        """The document of one result, once it matches its checksum.
+
+        Raises usage_error as `find` does, or when a newer leaselab wrote it;
+        invalid_measurement when it does not match its checksum.
+        """
+        directory = self.find(ref)
+        where = str(directory / RESULT)
+        content = check_file(directory, RESULT)
+        try:
+            document = cast("dict[str, Any]", json.loads(content))
+            version = document["schema_version"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise invalid_measurement("not a result", where=where, found=str(error)) from error
+        if version != SCHEMA_VERSION:
+            raise usage_error(
+                "this result needs another version of leaselab",
+                where=where,
+                found=f"schema version {version}",
+                wanted=str(SCHEMA_VERSION),
+            )
+        return document
+
+    def verify(self, ref: str) -> int:
+        """Check every file of one result; returns how many there are.
+
+        Raises usage_error as `find` does, invalid_measurement where a file
+        is missing, changed or added.
+        """
+        return check_all(self.find(ref))
+
+    def _newest(self, back: int) -> Path:
+        row = self.index.newest(back)
+        if row is None:
+            raise usage_error(
+                "there is no finished result"
+                if back == 0
+                else f"no result {back} before the last",
+                where=str(self.root),
+                todo="`leaselab run` makes one" if back == 0 else "see `leaselab list`",
+            )
+        return self.root / str(row["path"])
+
+    def _unknown(self, ref: str) -> str:
+        """What to do about a reference that names no result."""
+        for sweep in self.running():
+            if ref and sweep.id.startswith(ref):
+                return (
+                    f"{sweep.id} is still running"
+                    if sweep.active
+                    else f"{sweep.id} is unfinished: `leaselab resume {sweep.id}`"
+                )
+        near = get_close_matches(
+            ref, [row["id"] for row in self.index.rows(limit=_NEAR)], 1, 0.5
+        )
+        return f"did you mean {near[0]}?" if near else "see `leaselab list`"
+
+    def _unknown_running(self, ref: str) -> str:
+        names = [sweep.id for sweep in self.running()]
+        if not names:
+            return "no sweep is unfinished"
+        near = get_close_matches(ref, names, 1, 0.5)
+        return f"did you mean {near[0]}?" if near else f"unfinished: {', '.join(names[-5:])}"
+
+
+def _only(ref: str, names: Sequence[str], advice: Callable[[str], str]) -> str:
+    """The one name that starts with `ref`."""
+    matches = [name for name in names if ref and name.startswith(ref)]
+    if ref in matches:
+        return ref
+    if not matches:
+        raise usage_error("no such result", found=repr(ref), todo=advice(ref))
+    if len(matches) > 1:
+        shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
+        raise usage_error(
+            "more than one result starts so", found=repr(ref), todo=f"one of: {shown}"
+        )
+    return matches[0]
+
+
+def _unfinished(path: Path) -> Unfinished:
+    try:
+        events = read_journal(path / JOURNAL)
+    except LeaselabError as error:  # opening it to go on says the same and stops
+        _log.warning("%s", error)
+        events = ()
+    return Unfinished(
+        id=path.name,
+        path=path,
+        active=is_being_written(path / JOURNAL),
+        events=len(events),
+        last_event_at=events[-1].at if events else None,
+    )
