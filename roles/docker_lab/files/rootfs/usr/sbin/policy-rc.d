@@ -1,0 +1,3 @@
+#!/bin/sh
+# Installing a package starts nothing: only the lab starts a server under test.
+exit 101
