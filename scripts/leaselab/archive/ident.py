@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
 
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 _SHAPE = re.compile(
     r"(?P<year>\d{4})(?P<month>\d{2})\d{2}T\d{6}Z-[a-z0-9][a-z0-9._-]*-[0-9a-f]{4}"
@@ -34,8 +31,7 @@ def new_id(now: datetime, scenario: str, token: str) -> str:
         )
     if not _TOKEN.fullmatch(token):
         raise ValueError(f"an id's token is four hexadecimal digits, not {token!r}")
-    utc = now - now.utcoffset()  # type: ignore[operator]  # checked above
-    return f"{utc:%Y%m%dT%H%M%SZ}-{scenario}-{token}"
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{scenario}-{token}"
 
 
 def is_id(text: str) -> bool:

@@ -1,0 +1,149 @@
+"""The ``leaselab`` command: which command, which errors, which exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import os
+import sys
+import traceback
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+
+from leaselab import __version__
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class CommandModule(Protocol):
+    """What the module of a command holds."""
+
+    NAME: str
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's own options."""
+
+    def run(self, args: argparse.Namespace) -> Outcome:
+        """Do it.  Raises LeaselabError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A row of the table: modules are imported only when their command is called."""
+
+    name: str
+    module: str
+    help: str
+
+
+COMMANDS = (
+    Command("run", "run", "set up the lab, measure a scenario, archive and show the result"),
+    Command("lab", "lab", "bring the local lab up or down, or say how it is"),
+    Command("check", "check", "inspect a lab before anything touches it"),
+    Command("scenarios", "scenarios", "list the scenarios, or show one as it would be run"),
+    Command("sweep", "sweep", "run the sweep that a bench.json describes"),
+    Command("resume", "resume", "go on with a sweep that was interrupted"),
+    Command("rerun", "rerun", "measure again what a result measured"),
+    Command("show", "show", "show one result"),
+    Command("list", "list_", "list the results"),
+    Command("archive", "archive_", "verify results against their checksums, rebuild the index"),
+    Command("bench", "bench", "run one of the project's own benchmarks"),
+    Command("test", "test", "run the project's tests, the real lab included"),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are LeaselabErrors: one line, exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise usage_error instead of printing the usage and leaving."""
+        raise usage_error(message, todo=f"see `{self.prog} --help`")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the process exit code."""
+    logging.basicConfig(
+        format="leaselab: %(message)s", level=logging.WARNING, stream=sys.stderr
+    )
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+    except LeaselabError as error:
+        _say(str(error))
+        return error.outcome.value
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left; what is buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except OSError as error:
+        _say(str(lab_broken(error.strerror or str(error), where=str(error.filename or ""))))
+        return Outcome.LAB.value
+    except Exception as error:  # noqa: BLE001  # Python's own exit code 1 would mean a regression
+        traceback.print_exc()
+        _say(f"internal error: {error!r}; this is a fault of leaselab, not of your input")
+        return Outcome.LAB.value
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    name = arguments[0] if arguments else ""
+    if name in ("-h", "--help"):
+        sys.stdout.write(_overview())
+        return Outcome.OK.value
+    if name in ("-V", "--version"):
+        sys.stdout.write(f"leaselab {__version__}\n")
+        return Outcome.OK.value
+    command = next((command for command in COMMANDS if command.name == name), None)
+    if command is None:
+        raise _unknown(name)
+    module = cast("CommandModule", importlib.import_module(f"leaselab.cli.{command.module}"))
+    parser = Parser(prog=f"leaselab {name}", description=module.HELP, allow_abbrev=False)
+    module.add_arguments(parser)
+    try:
+        args = parser.parse_args(arguments[1:])
+    except SystemExit as leaving:  # --help
+        return int(leaving.code or 0)
+    return module.run(args).value
+
+
+def _unknown(name: str) -> LeaselabError:
+    if not name:
+        return usage_error("no command given", todo="see `leaselab --help`")
+    if name.startswith("-"):
+        return usage_error(
+            f"options follow the command: leaselab COMMAND {name}", todo="see `leaselab --help`"
+        )
+    near = get_close_matches(name, [command.name for command in COMMANDS], 1, 0.5)
+    return usage_error(
+        f"unknown command {name!r}",
+        todo=f"did you mean `leaselab {near[0]}`?" if near else "see `leaselab --help`",
+    )
+
+
+def _overview() -> str:
+    width = max(len(command.name) for command in COMMANDS)
+    rows = "".join(f"  {command.name:{width}}  {command.help}\n" for command in COMMANDS)
+    return (
+        "usage: leaselab COMMAND [OPTION...]\n\n"
+        "A performance lab for DHCP servers: from a commit to a number that can be trusted.\n\n"
+        f"{rows}\n"
+        "`leaselab COMMAND --help` has the options of a command.\n\n"
+        "exit codes: 0 done, 1 regression found, 2 bad input, 3 invalid measurement,\n"
+        "4 broken lab, 5 the server does not build or start\n"
+    )
+
+
+def _say(text: str) -> None:
+    print(f"leaselab: {text}", file=sys.stderr)

@@ -1,0 +1,56 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.archive.store import Store
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def checkout_root() -> Path:
+    """The checkout: LEASELAB_ROOT, else the directory two above the package."""
+    named = os.environ.get("LEASELAB_ROOT")
+    return Path(named).absolute() if named else Path(__file__).resolve().parents[3]
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Add ``--results DIR``; `open_store` reads it."""
+    parser.add_argument(
+        "--results",
+        metavar="DIR",
+        type=Path,
+        help="folder of the results (default: LEASELAB_RESULTS, else results/ of the checkout)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``, read as `args.json`."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else on stdout"
+    )
+
+
+def results_dir(args: argparse.Namespace) -> Path:
+    """The results folder that the options and the environment name."""
+    if args.results is not None:
+        return Path(args.results)
+    named = os.environ.get("LEASELAB_RESULTS")
+    return Path(named) if named else checkout_root() / "results"
+
+
+def open_store(args: argparse.Namespace) -> Store:
+    """The store in that folder."""
+    return Store(results_dir(args))
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document on stdout."""
+    json.dump(value, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")

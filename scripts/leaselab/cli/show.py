@@ -1,0 +1,44 @@
+"""``leaselab show``: one result, for people or as its JSON document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.model.errors import Outcome
+
+if TYPE_CHECKING:
+    import argparse
+
+NAME = "show"
+HELP = "Show one result, after checking it against its checksum."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``show``."""
+    parser.add_argument(
+        "ref",
+        metavar="ID|PATH|last",
+        nargs="?",
+        default="last",
+        help="id or its unique start, path of a result, last, last~1 ... (default: last)",
+    )
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Print the result.
+
+    The outcome is that of showing it: an invalid sweep that is shown well
+    ends with 0.
+    """
+    store = open_store(args)
+    document = store.load(args.ref)
+    if args.json:
+        print_json(document)
+    else:
+        from leaselab.report.text import print_result  # noqa: PLC0415  # rich; --json needs none
+
+        print_result(document, store.find(args.ref))
+    return Outcome.OK

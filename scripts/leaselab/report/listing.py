@@ -1,0 +1,42 @@
+"""The list of results as lines of text.
+
+Plain formatting, not a table of rich: a list of 100 000 results has to come at
+once, in a pipe as on a terminal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_NONE = "-"
+
+
+def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One line a result, below a line of headings; rows are the index's.
+
+    The id tells time and scenario, so they have no columns of their own.
+    """
+    if not rows:
+        yield "no results"
+        return
+    width = max(len(row["id"]) for row in rows)
+    yield f"{'id':{width}}  {'outcome':12}  {'max rate/s':>10}  server"
+    for row in rows:
+        rate = row["trimmed_mean"]
+        shown = _NONE if rate is None else f"{rate:.0f}"
+        yield f"{row['id']:{width}}  {row['outcome']:12}  {shown:>10}  {server_name(row)}"
+
+
+def server_name(server: Mapping[str, Any]) -> str:
+    """Server, version and, where it was built from one, the commit: ``kea 2.6.3 (1a2b3c4d5e)``.
+
+    Takes an index row or the `server` of a result (with `name` for `server`).
+    """
+    name = server.get("server") or server.get("name")
+    parts = [name or _NONE, server["version"] or ""]
+    if server["commit"]:
+        parts.append(f"({server['commit'][:10]})")
+    return " ".join(part for part in parts if part)

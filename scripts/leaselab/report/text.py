@@ -1,0 +1,264 @@
+"""One result on a terminal or in a pipe."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from leaselab.analysis.summary import run_cpu_us
+from leaselab.report.listing import server_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from typing import TextIO
+
+    from rich.console import RenderableType
+
+_NONE = "-"
+_PIPE_WIDTH = 10_000
+"""Columns of a pipe: its lines are never folded, so that grep finds whole ones."""
+_STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
+
+
+def print_result(document: Mapping[str, Any], path: Path, stream: TextIO | None = None) -> None:
+    """Print a result; `path` is its directory, `stream` stdout unless given.
+
+    A terminal gets rules and colours; a pipe gets plain lines.
+    """
+    stream = stream or sys.stdout
+    console = Console(file=stream, highlight=False, soft_wrap=False)
+    if console.is_terminal:
+        console.print(_result(document, path, ruled=True))
+        return
+    plain = Console(
+        file=stream, highlight=False, color_system=None, force_terminal=False, width=_PIPE_WIDTH
+    )
+    with plain.capture() as capture:
+        plain.print(_result(document, path, ruled=False))
+    for line in capture.get().splitlines():
+        stream.write(line.rstrip() + "\n")
+
+
+def _result(document: Mapping[str, Any], path: Path, *, ruled: bool) -> RenderableType:
+    parts: list[RenderableType] = [*_headline(document), Text()]
+    if document["runs"]:
+        parts += [Text("Runs", style="bold"), _runs(document, ruled=ruled), Text()]
+    latency = _latency(document, ruled=ruled)
+    if latency is not None:
+        parts += [
+            Text("Latency at the lower bound (ms, median of the runs)", style="bold"),
+            latency,
+            Text(),
+        ]
+    parts += [Text("Provenance", style="bold"), _provenance(document, path)]
+    return Group(*parts)
+
+
+def _headline(document: Mapping[str, Any]) -> Iterator[RenderableType]:
+    name = f"{document['scenario']['name']} · {server_name(document['server'])}"
+    if document["outcome"] != "ok":
+        yield Text(f"{name}: {document['outcome']}", style="bold red")
+        for reason in document["reasons"]:
+            yield _indented(f"{reason['word']}: {reason['text']}", style="red")
+    rate = document["summary"]["max_rate"]
+    if rate is None:
+        runs, planned = len(document["runs"]), document["goal"]["runs"]
+        yield _indented(f"no max rate: {runs} of {planned} runs were begun")
+    elif document["outcome"] == "ok":
+        yield Text(f"{name}: {_rate(rate)}", style="bold green")
+    else:
+        yield _indented(f"not to be relied on: {_rate(rate)}")
+    if rate is not None:
+        yield _indented(_how_known(rate))
+    yield _indented(_cost(document))
+
+
+def _rate(rate: Mapping[str, Any]) -> str:
+    mean = f"{rate['trimmed_mean']:.0f}"
+    if rate["ci95"] is None:
+        return f"{mean} exchanges/s"
+    return f"{mean} ± {(rate['ci95'][1] - rate['ci95'][0]) / 2:.0f} exchanges/s"
+
+
+def _how_known(rate: Mapping[str, Any]) -> str:
+    n, trim = rate["n"], rate["trim"]
+    dropped = f", {trim} highest and {trim} lowest dropped" if trim else ""
+    parts = [f"max rate, trimmed mean of {n} runs{dropped}"]
+    if rate["ci95"] is not None:
+        parts.append(f"95 % interval {rate['ci95'][0]:.0f} to {rate['ci95'][1]:.0f}")
+    if rate["spread"] is not None:
+        parts.append(f"spread {100 * rate['spread']:.1f} %")
+    return "; ".join(parts)
+
+
+def _cost(document: Mapping[str, Any]) -> str:
+    summary = document["summary"]
+    parts = []
+    if summary["cpu_us_per_exchange"] is not None:
+        parts.append(f"server CPU {summary['cpu_us_per_exchange']:.1f} µs per exchange")
+    took = f"measured in {_span(summary['wall_s'])}"
+    if summary["traffic_share"] is not None:
+        took += f", {100 * summary['traffic_share']:.0f} % of it traffic"
+    return "; ".join([*parts, took])
+
+
+def _runs(document: Mapping[str, Any], *, ruled: bool) -> Table:
+    table = _table(ruled=ruled)
+    for heading in (
+        "run",
+        "max rate",
+        "lower",
+        "upper",
+        "width",
+        "completed",
+        "trials",
+        "CPU µs",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    middle = document["summary"]["max_rate"]
+    for run in document["runs"]:
+        lower, upper = run["lower_bound"], run["upper_bound"]
+        width = f"{100 * (upper - lower) / upper:.2f} %" if lower and upper else _NONE
+        table.add_row(
+            str(run["index"]),
+            _number(run["max_rate"]),
+            _number(lower),
+            _number(upper),
+            width,
+            _number(run["completed_rate"]),
+            str(len(run["trials"])),
+            _number(run_cpu_us(run, document["goal"]["loss_ratio"]), 1),
+            _remark(run, middle),
+            style="dim" if run["trimmed"] else "",
+        )
+    return table
+
+
+def _remark(run: Mapping[str, Any], middle: Mapping[str, Any] | None) -> str:
+    remarks = []
+    if run["trimmed"] and middle is not None:
+        side = "highest" if run["max_rate"] > middle["trimmed_mean"] else "lowest"
+        remarks.append(f"dropped: {side}")
+    bad = [trial["reason"] for trial in run["trials"] if not trial["valid"]]
+    if bad:
+        remarks.append(f"{len(bad)} not valid: {', '.join(sorted(set(bad)))}")
+    return "; ".join(remarks)
+
+
+def _lower_trial(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The trial that proves the lower bound: the longest of that rate."""
+    proving = [
+        trial
+        for trial in run["trials"]
+        if trial["valid"] and trial["rate"] == run["lower_bound"]
+    ]
+    return max(proving, key=lambda trial: float(trial["duration_s"]), default=None)
+
+
+def _latency(document: Mapping[str, Any], *, ruled: bool) -> Table | None:
+    trials = [trial for run in document["runs"] if (trial := _lower_trial(run)) is not None]
+    first, second = _STAGES[document["scenario"]["family"]]
+    stages = {"offer": first, "ack": second, "exchange": "whole exchange"}
+    table = _table(ruled=ruled)
+    table.add_column("stage", no_wrap=True)
+    columns = ("p50", "p90", "p99", "p99.9", "max")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    for stage, label in stages.items():
+        seen = [value for trial in trials if (value := trial["latency_s"][stage]) is not None]
+        if seen:
+            middles = (statistics.median(value[column] for value in seen) for column in columns)
+            table.add_row(label, *(f"{1000 * middle:.2f}" for middle in middles))
+    return table if table.row_count else None
+
+
+def _provenance(document: Mapping[str, Any], path: Path) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in _facts(document, path):
+        table.add_row(Text(f"  {label}", style="dim"), Text(value))
+    return table
+
+
+def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
+    server, goal, bench = document["server"], document["goal"], document["bench"]
+    made = document["provenance"]
+    source = f"commit {server['commit']}" if server["commit"] else server["package"]
+    yield "server", ", ".join(part for part in (server_name(server), source) if part)
+    if server["config_sha256"]:
+        yield (
+            "config",
+            f"{server['config_file'] or _NONE} (sha256 {server['config_sha256'][:16]})",
+        )
+    yield (
+        "goal",
+        f"loss at most {100 * goal['loss_ratio']:g} %, replies within {goal['late_s']:g} s, "
+        f"bracket at most {100 * goal['relative_width']:g} %, trials of {goal['trial_s']:g} s",
+    )
+    yield (
+        "generator",
+        f"{document['generator']['name']} {document['generator']['version'] or ''}",
+    )
+    yield "bench", f"{bench['name']}, environment {bench['environment'] or _NONE}"
+    for role, host in bench["hosts"].items():
+        yield f"{role} host", ", ".join(_host(host))
+    dirty = ", with uncommitted changes" if made["leaselab_dirty"] else ""
+    commit = f" ({made['leaselab_commit'][:10]}{dirty})" if made["leaselab_commit"] else ""
+    yield "leaselab", f"{made['leaselab_version']}{commit}"
+    yield "command", " ".join(made["command"])
+    yield (
+        "started",
+        f"{_moment(document['started_at'])}, ended {_moment(document['finished_at'])}",
+    )
+    yield "result", str(path)
+
+
+def _host(host: Mapping[str, Any]) -> Iterator[str]:
+    for field, shown in (
+        ("hostname", "{}"),
+        ("cpu_model", "{}"),
+        ("cpus_allowed", "CPUs {}"),
+        ("governor", "governor {}"),
+        ("kernel", "kernel {}"),
+        ("os", "{}"),
+        ("test_address", "test address {}"),
+    ):
+        if host[field] is not None:
+            yield shown.format(host[field])
+
+
+def _table(*, ruled: bool) -> Table:
+    return Table(
+        box=box.SIMPLE_HEAD if ruled else None,
+        padding=(0, 1),
+        pad_edge=ruled,
+        header_style="bold" if ruled else "",
+    )
+
+
+def _indented(text: str, style: str = "") -> RenderableType:
+    return Padding(Text(text, style=style), (0, 0, 0, 2))
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return _NONE if value is None else f"{value:.{digits}f}"
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _moment(text: str) -> str:
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S} UTC"
