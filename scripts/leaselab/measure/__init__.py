@@ -1,1 +1,5 @@
-"""Measuring: search, sweep, validity, generators' command lines and parsers."""
+"""Measuring: search, sweep, validity, generators' command lines and parsers.
+
+Hosts are reached through the protocols of `ports`, which `lab` fills: nothing
+here opens a connection or a file.
+"""

@@ -1,0 +1,124 @@
+"""The bench lock: one sweep at a time per bench, whoever starts it.
+
+The lock lives on the generator's host, kept by the small program its role
+installs there, and on that host's clock alone.  It is a lease: its owner
+renews it between trials, and a dead owner's lock expires by itself.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import secrets
+import socket
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from leaselab.lab.transport import Connection
+from leaselab.model.errors import lab_broken
+from leaselab.model.plan import RUN_OVERHEAD_S, TRIAL_OVERHEAD_S, Plan
+
+PROGRAM = "/opt/leaselab/bench-lock"
+_TIMEOUT_S = 15.0
+_HELD_BY_OTHER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a bench."""
+
+    name: str
+    """Person and machine, such as ``ana@laptop``."""
+    purpose: str
+    """What it is held for, such as the sweep's id."""
+    token: str
+    """Known to the owner alone; whoever has it may renew and release."""
+
+
+def lease_s(plan: Plan) -> int:
+    """How long a lock lasts without being renewed (s).
+
+    It is renewed before each trial and each server start, so it must outlast
+    the longer of the two, with as much again to spare.
+    """
+    trial = plan.limits.trial_s + plan.wait_s + TRIAL_OVERHEAD_S
+    return round(2 * max(trial, RUN_OVERHEAD_S / 2))
+
+
+def new_owner(purpose: str, token: str | None = None) -> Owner:
+    """Name this process as an owner; `token` takes a lock over that was its own."""
+    who = os.environ.get("LEASELAB_OWNER") or f"{getpass.getuser()}@{socket.gethostname()}"
+    return Owner(f"{who} pid {os.getpid()}", purpose, token or secrets.token_hex(8))
+
+
+def status(connection: Connection) -> dict[str, Any] | None:
+    """Return who holds the bench (name, purpose, age_s, expires_in_s), None when free."""
+    done = connection.run([PROGRAM, "status"], timeout_s=_TIMEOUT_S)
+    if done.status != 0:
+        raise lab_broken(
+            f"the bench lock cannot be read: {done.stderr.strip()}",
+            where=connection.access.name,
+            todo="provision the bench first: leaselab run, or ansible/provision.yml",
+        )
+    held: dict[str, Any] | None = json.loads(done.stdout)["owner"]
+    return held
+
+
+class BenchLock(AbstractContextManager["BenchLock"]):
+    """The lock, held from entering to leaving."""
+
+    def __init__(self, connection: Connection, owner: Owner, lease: int) -> None:
+        self._connection = connection
+        self._owner = owner
+        self._lease = lease
+
+    def __enter__(self) -> BenchLock:
+        """Take it, or raise a broken-lab error that names who has it."""
+        self._call("acquire")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give it back; after a fault a lock that cannot be released expires."""
+        try:
+            self._call("release")
+        except Exception:
+            if kind is None:
+                raise
+
+    def renew(self) -> None:
+        """Prolong it; raises a broken-lab error when it was lost to somebody else."""
+        self._call("renew")
+
+    def _call(self, verb: str) -> None:
+        request = {
+            "name": self._owner.name,
+            "purpose": self._owner.purpose,
+            "token": self._owner.token,
+            "lease_s": self._lease,
+        }
+        # on standard input: a token in argv could be read by everyone on the host
+        done = self._connection.run(
+            [PROGRAM, verb], timeout_s=_TIMEOUT_S, stdin=json.dumps(request).encode()
+        )
+        if done.status == _HELD_BY_OTHER:
+            other = json.loads(done.stdout)["owner"]
+            raise lab_broken(
+                "the bench is in use",
+                where=self._connection.access.name,
+                found=f"{other['name']}, {other['purpose']}, for {other['age_s']:.0f} s",
+                todo=f"wait; if it is dead, its lock expires in {other['expires_in_s']:.0f} s",
+            )
+        if done.status != 0:
+            raise lab_broken(
+                f"bench lock: {done.stderr.strip() or f'exit status {done.status}'}",
+                where=self._connection.access.name,
+                todo="provision the bench first: leaselab run, or ansible/provision.yml",
+            )

@@ -1,0 +1,250 @@
+"""SSH to the hosts of a bench; the only module that imports paramiko.
+
+One connection per host is held for a whole sweep.  Host keys are checked
+against the bench's own known_hosts file, always: an unknown or changed key is
+an error, never a question.
+"""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import paramiko
+
+from leaselab.model.bench import HostAccess
+from leaselab.model.errors import LeaselabError, lab_broken
+
+CONNECT_TIMEOUT_S = 10.0
+KEEPALIVE_S = 5
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A remote command that has ended."""
+
+    status: int
+    """Exit status; -1 when a signal ended it."""
+    stdout: bytes
+    stderr: str
+
+
+class Connection(AbstractContextManager["Connection"]):
+    """One host, connected."""
+
+    def __init__(self, access: HostAccess, client: paramiko.SSHClient) -> None:
+        self.access = access
+        self._client = client
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> Completed:
+        """Run a command to its end.
+
+        Raises a broken-lab error when the host does not answer within
+        `timeout_s` (s) or the connection breaks.
+        """
+        with self._faults(shlex.join(argv[:1])):
+            channel = self._open(argv)
+            channel.settimeout(timeout_s)
+            if stdin:
+                channel.sendall(stdin)
+            channel.shutdown_write()
+            errors: list[bytes] = []
+            drain = threading.Thread(
+                target=_drain, args=(channel.recv_stderr, errors), daemon=True
+            )
+            drain.start()
+            output: list[bytes] = []
+            while chunk := channel.recv(_CHUNK):
+                output.append(chunk)
+            drain.join(timeout_s)
+            if not channel.status_event.wait(timeout_s):
+                raise TimeoutError
+            status = channel.recv_exit_status()
+            channel.close()
+        return Completed(status, b"".join(output), b"".join(errors).decode(errors="replace"))
+
+    @contextmanager
+    def follow(self, argv: Sequence[str]) -> Iterator[Follower]:
+        """Run a command that prints lines until its standard input is closed."""
+        with self._faults(shlex.join(argv[:1])):
+            channel = self._open(argv)
+        follower = Follower(channel)
+        try:
+            yield follower
+        finally:
+            follower.close()
+
+    def _open(self, argv: Sequence[str]) -> paramiko.Channel:
+        transport = self._client.get_transport()
+        if transport is None or not transport.is_active():
+            raise EOFError
+        channel = transport.open_session(timeout=CONNECT_TIMEOUT_S)
+        channel.exec_command(shlex.join(argv))
+        return channel
+
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError as error:
+            raise lab_broken(
+                f"{what} did not end in time",
+                where=self.access.name,
+                todo="look at the host; the sweep can be resumed when it is well",
+            ) from error
+        except (EOFError, OSError, paramiko.SSHException) as error:
+            raise lab_broken(
+                f"connection lost while running {what}: {error or type(error).__name__}",
+                where=self.access.name,
+                todo="look at the host; the sweep can be resumed when it is back",
+            ) from error
+
+
+class Follower:
+    """Lines of a running remote command, collected in the background."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self._lines: list[str] = []
+        self._errors: list[bytes] = []
+        self._lock = threading.Lock()
+        self._readers = [
+            threading.Thread(target=self._read, daemon=True),
+            threading.Thread(
+                target=_drain, args=(channel.recv_stderr, self._errors), daemon=True
+            ),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def poke(self) -> None:
+        """Send it an empty line."""
+        try:
+            self._channel.sendall(b"\n")
+        except OSError:
+            return  # it has ended; `ended` says so
+
+    def lines(self) -> list[str]:
+        """Return the lines that came since the last call."""
+        with self._lock:
+            taken, self._lines = self._lines, []
+        return taken
+
+    @property
+    def ended(self) -> str | None:
+        """None while it runs, else its standard error."""
+        if not self._channel.exit_status_ready() and not self._channel.closed:
+            return None
+        return b"".join(self._errors).decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """End it by closing its standard input."""
+        try:
+            self._channel.shutdown_write()
+            for reader in self._readers:
+                reader.join(2.0)
+        except OSError:
+            pass  # the connection is gone, and with it the command's input
+        self._channel.close()
+
+    def _read(self) -> None:
+        rest = b""
+        try:
+            while chunk := self._channel.recv(_CHUNK):
+                *whole, rest = (rest + chunk).split(b"\n")
+                with self._lock:
+                    self._lines += [line.decode(errors="replace") for line in whole]
+        except OSError:
+            return  # the connection is gone; whoever needs the command will notice
+
+
+def connect(access: HostAccess) -> Connection:
+    """Open the connection to one host.
+
+    Raises a broken-lab error that tells an unreachable host, a changed or
+    unknown host key and a refused login apart.
+    """
+    client = paramiko.SSHClient()
+    client.set_missing_host_key_policy(paramiko.RejectPolicy())
+    try:
+        client.load_host_keys(access.known_hosts_file)
+        client.connect(
+            access.address,
+            port=access.port,
+            username=access.user,
+            key_filename=access.key_file,
+            allow_agent=False,
+            look_for_keys=False,
+            timeout=CONNECT_TIMEOUT_S,
+            banner_timeout=CONNECT_TIMEOUT_S,
+            auth_timeout=CONNECT_TIMEOUT_S,
+        )
+    except Exception as error:
+        client.close()
+        raise _connect_error(access, error) from error
+    transport = client.get_transport()
+    assert transport is not None  # noqa: S101  (connect() has just made it)
+    transport.set_keepalive(KEEPALIVE_S)
+    return Connection(access, client)
+
+
+def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
+    at = f"{access.user}@{access.address}:{access.port}"
+    if isinstance(error, paramiko.BadHostKeyException):
+        return lab_broken(
+            "host key has changed",
+            where=access.name,
+            found=error.key.fingerprint,
+            wanted=f"{error.expected_key.fingerprint} of {access.known_hosts_file}",
+            todo="if the host was reinstalled, replace its line there; if not, stay away",
+        )
+    if isinstance(error, paramiko.AuthenticationException):
+        return lab_broken(
+            f"login as {at} refused: {error}",
+            where=access.name,
+            todo=f"install the public key of {access.key_file} on the host",
+        )
+    if isinstance(error, FileNotFoundError):
+        missing = error.filename or access.key_file
+        return lab_broken(
+            f"no file {missing}",
+            where=access.name,
+            todo="bring the lab up first, or name the file in the inventory",
+        )
+    if isinstance(error, paramiko.SSHException) and "known_hosts" in str(error):
+        return lab_broken(
+            "host key is not known",
+            where=access.name,
+            wanted=f"a line for {access.address} in {Path(access.known_hosts_file)}",
+            todo="get the key from the host's console and add it",
+        )
+    kind = "name not found" if isinstance(error, socket.gaierror) else str(error)
+    return lab_broken(
+        f"cannot be reached at {at}: {kind or type(error).__name__}",
+        where=access.name,
+        todo="check that the host is up and its address right in the inventory",
+    )
+
+
+def _drain(receive: Callable[[int], bytes], into: list[bytes]) -> None:
+    try:
+        while chunk := receive(_CHUNK):
+            into.append(chunk)
+    except OSError:
+        return  # the connection is gone; what came before is kept

@@ -1,0 +1,90 @@
+"""Where it is measured: hosts, how to reach them, and what the roles verified there.
+
+These values are what ``bench.json`` holds, the one file between Ansible and
+the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leaselab.model.plan import Plan
+from leaselab.model.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class HostAccess:
+    """How to reach one host over SSH."""
+
+    name: str
+    """Inventory name, used in every message about it."""
+    address: str
+    user: str
+    key_file: str
+    known_hosts_file: str
+    port: int = 22
+
+
+@dataclass(frozen=True, slots=True)
+class BenchHost:
+    """One host of the bench and the facts Ansible verified on it."""
+
+    access: HostAccess
+    test_interface: str
+    test_address: str
+    """Address on the test network in the scenario's family; IPv4 for v4."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Hardware, kernel, governor and the like; copied into the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUnderTest:
+    """What the server role deployed and proved."""
+
+    name: str
+    version: str
+    contract: str
+    """Path of the server contract's executable on the host."""
+    config_sha256: str
+    """Hash of the configuration file as rendered and validated."""
+    running_config_sha256: str
+    """Hash of the configuration as the running server reported it at deploy time."""
+    config_file: str
+    """Path of the rendered configuration on the host."""
+    commit: str | None = None
+    package: str = ""
+    """Distribution package and its version, empty for a built commit."""
+    tuning: Mapping[str, Any] = field(default_factory=dict)
+    """Everything that can move a result, as verified on the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorTool:
+    """The traffic generator as deployed."""
+
+    name: str
+    path: str
+    version: str
+    threading: str = "multi"
+    """perfdhcp's ``-g``: ``single`` suits one processor, ``multi`` more."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables it runs with, such as allocator settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Everything a sweep needs to know; one ``bench.json``."""
+
+    name: str
+    inventory: str
+    environment: str
+    """Version of the lab's own state: a step at a change is the lab's, not the server's."""
+    hosts: Mapping[str, BenchHost]
+    """By role: ``server``, ``generator`` and, where there is one, ``partner``."""
+    server: ServerUnderTest
+    generator: GeneratorTool
+    scenario: Scenario
+    plan: Plan
+    provenance: Mapping[str, Any] = field(default_factory=dict)

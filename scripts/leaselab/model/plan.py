@@ -1,0 +1,102 @@
+"""How a scenario is measured: the parameters of a sweep and what must hold for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from leaselab.model.errors import usage_error
+from leaselab.model.scenario import Scenario
+from leaselab.model.trial import Goal, SearchLimits
+
+POOL_USE_LIMIT = 0.5
+"""Highest share of the pool that may be leased at the end of a trial."""
+
+TRIAL_OVERHEAD_S = 5
+"""Time one trial may take beyond traffic and wait, for the bound on a sweep (s)."""
+
+RUN_OVERHEAD_S = 60
+"""Time starting and stopping the server may take, for the same bound (s)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Parameters of one sweep."""
+
+    runs: int = 9
+    trim: int = 1
+    """Runs dropped at each end before averaging."""
+    wait_s: float = 2.0
+    """How long the generator waits for replies after its traffic (s)."""
+    goal: Goal = field(default_factory=Goal)
+    limits: SearchLimits = field(default_factory=SearchLimits)
+
+    def __post_init__(self) -> None:
+        """Refuse parameters no sweep could meet."""
+        if self.trim < 0 or self.runs <= 2 * self.trim:
+            raise usage_error(
+                "nothing would be left after trimming",
+                where="sweep parameters",
+                found=f"runs {self.runs}, trim {self.trim}",
+                wanted="runs > 2 x trim",
+                todo="raise --runs or lower --trim",
+            )
+        if self.limits.trial_s < 1 or self.limits.scout_s < 1:
+            raise usage_error(
+                "trial too short",
+                where="sweep parameters",
+                found=f"trial_s {self.limits.trial_s}, scout_s {self.limits.scout_s}",
+                wanted="whole seconds, 1 or more",
+            )
+        if not 0 < self.goal.loss_ratio < 1 or not 0 < self.goal.relative_width < 1:
+            raise usage_error(
+                "goal out of range",
+                where="sweep parameters",
+                found=f"loss_ratio {self.goal.loss_ratio}, "
+                f"relative_width {self.goal.relative_width}",
+                wanted="both between 0 and 1",
+            )
+        if self.wait_s < self.goal.late_s:
+            raise usage_error(
+                "exchanges still in flight would count as lost",
+                where="sweep parameters",
+                found=f"wait_s {self.wait_s:g} below late_s {self.goal.late_s:g}",
+                wanted="wait_s >= late_s",
+            )
+        if not 0 < self.limits.min_rate < self.limits.max_rate:
+            raise usage_error(
+                "no room to search",
+                where="sweep parameters",
+                found=f"min_rate {self.limits.min_rate}, max_rate {self.limits.max_rate}",
+                wanted="0 < min_rate < max_rate",
+            )
+
+    @property
+    def longest_s(self) -> float:
+        """Upper bound of the sweep's duration (s)."""
+        trial = self.limits.trial_s + self.wait_s + TRIAL_OVERHEAD_S
+        return self.runs * (self.limits.max_trials * trial + RUN_OVERHEAD_S)
+
+    def check_fits(self, scenario: Scenario) -> None:
+        """Refuse a scenario whose leases or pool cannot hold this sweep.
+
+        Raises a usage error that says which figure is short and by how much.
+        """
+        where = f"scenario {scenario.name}"
+        if scenario.lease_lifetime_s <= self.longest_s:
+            raise usage_error(
+                "leases could expire while the sweep runs",
+                where=where,
+                found=f"lease_lifetime_s {scenario.lease_lifetime_s}",
+                wanted=f"more than {self.longest_s:.0f} s, the longest this sweep can take",
+                todo="raise lease_lifetime_s, or lower --runs or --trial-s",
+            )
+        most = self.limits.max_rate * self.limits.trial_s
+        if most > POOL_USE_LIMIT * scenario.pool.size:
+            raise usage_error(
+                "one trial could fill the pool beyond half, where allocation slows down",
+                where=where,
+                found=f"{scenario.pool.size} addresses",
+                wanted=f"at least {most / POOL_USE_LIMIT:.0f} "
+                f"(max_rate {self.limits.max_rate}/s x trial_s {self.limits.trial_s} s x 2)",
+                todo="enlarge the pool, or lower --max-rate or --trial-s",
+            )
