@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.measure.belief import Belief, combine, observe
+from leaselab.measure.belief import Belief, observe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaselab.model.trial import Goal, RunEstimate
+    from leaselab.model.trial import Goal, RunEstimate, Trial
 
 ASSUMED_NOISE_SD = 0.005
 """Relative spread between trials of a run before any run has shown it."""
@@ -26,20 +26,49 @@ READABLE_LOSS = 0.15
 
 
 @dataclass(frozen=True, slots=True)
+class Noise:
+    """Spread between trials of a run, pooled over runs (relative, squared)."""
+
+    squares: float
+    freedom: float
+
+    @property
+    def sd(self) -> float:
+        """Relative standard deviation (0..)."""
+        return math.sqrt(self.squares / self.freedom)
+
+    def with_run(self, trials: Sequence[Trial], goal: Goal) -> Noise:
+        """Add the differences between the readings of one run."""
+        readings = [
+            item.log_rate
+            for trial in trials
+            if trial.valid and trial.loss_ratio <= READABLE_LOSS
+            if not (item := observe(trial, goal, 0.0)).at_least
+        ]
+        if len(readings) < 2:
+            return self
+        mean = sum(readings) / len(readings)
+        squares = sum((value - mean) ** 2 for value in readings)
+        return Noise(self.squares + squares, self.freedom + len(readings) - 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Prior:
     """Where to start a run, and how much its trials will differ."""
 
-    noise_sd: float
-    """Relative standard deviation between trials of a run (0..)."""
+    noise: Noise
+    """How much the trials of a run differ."""
     belief: Belief | None
     """Where the run's max rate is to be expected; None for the first run."""
 
 
 def learn(earlier: Sequence[RunEstimate], goal: Goal) -> Prior:
     """Read the earlier runs of the same sweep."""
-    noise_sd = _noise(earlier, goal)
+    noise = Noise(NOISE_WEIGHT * ASSUMED_NOISE_SD**2, NOISE_WEIGHT)
+    for run in earlier:
+        noise = noise.with_run(run.trials, goal)
     if not earlier:
-        return Prior(noise_sd, None)
+        return Prior(noise, None)
     found = sorted(math.log(run.max_rate) for run in earlier)
     kept = found[1:-1] if len(found) > 3 else found
     centre = sum(kept) / len(kept)
@@ -50,21 +79,4 @@ def learn(earlier: Sequence[RunEstimate], goal: Goal) -> Prior:
         (SPREAD_WEIGHT * ASSUMED_SPREAD_SD**2 + sum(value**2 for value in spread))
         / (SPREAD_WEIGHT + freedom)
     )
-    return Prior(noise_sd, Belief(centre, spread_sd * math.sqrt(1.0 + 1.0 / len(found))))
-
-
-def _noise(earlier: Sequence[RunEstimate], goal: Goal) -> float:
-    """Standard deviation of readings within runs, pooled over the runs."""
-    squares, freedom = NOISE_WEIGHT * ASSUMED_NOISE_SD**2, NOISE_WEIGHT
-    for run in earlier:
-        readings = [
-            item
-            for trial in run.trials
-            if trial.valid and trial.loss_ratio <= READABLE_LOSS
-            if not (item := observe(trial, goal, ASSUMED_NOISE_SD)).at_least
-        ]
-        centre = combine(readings)
-        if centre is not None:
-            squares += sum((item.log_rate - centre.log_rate) ** 2 for item in readings)
-            freedom += len(readings) - 1
-    return math.sqrt(squares / freedom)
+    return Prior(noise, Belief(centre, spread_sd * math.sqrt(1.0 + 1.0 / len(found))))

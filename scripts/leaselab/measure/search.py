@@ -26,6 +26,8 @@ FIRST_STEP = 4.0
 """Factor between scouts while nothing is known but that they lost nothing."""
 SCOUT_SD = 0.8
 """A scout pays while the belief is wider than this many bracket widths."""
+DECISIVE = 0.3
+"""Least probability of completing a bracket that is worth a trial next to one made."""
 MAX_REPEATS = 3
 """How often a trial that is not valid may be made in a row before the run ends."""
 SURPRISES = 2
@@ -68,6 +70,7 @@ class _Run:
     surprises: int = 0
     expected_pass: bool | None = None
     """What the last full-length request was expected to do."""
+    last_pass: bool | None = None
 
     # -- what is known ---------------------------------------------------------
 
@@ -81,16 +84,17 @@ class _Run:
             and trial.passes(self.goal) is passing
         ]
 
-    def observations(self, *, scouts: bool) -> list[Observation]:
+    def observations(self, noise_sd: float, *, scouts: bool) -> list[Observation]:
         return [
-            observe(trial, self.goal, self.prior.noise_sd)
+            observe(trial, self.goal, noise_sd)
             for trial in self.trials
             if trial.valid and (scouts or trial.duration_s == self.limits.trial_s)
         ]
 
     def floor(self) -> int:
         """Lowest rate worth a trial: below it whole rates are further apart than
-        the width."""
+        the width.
+        """
         return max(self.limits.min_rate, math.ceil(1.0 / self.goal.relative_width) - 1)
 
     def ceiling(self) -> int:
@@ -111,7 +115,6 @@ class _Run:
 
     def estimate(self) -> RunEstimate | None:
         """Return the result, as soon as two trials prove it."""
-        own = combine(self.observations(scouts=False))
         pairs = [
             (lower, upper)
             for lower in self.full(passing=True)
@@ -121,6 +124,8 @@ class _Run:
         ]
         if not pairs:
             return None
+        noise_sd = self.prior.noise.with_run(self.trials, self.goal).sd
+        own = combine(self.observations(noise_sd, scouts=False))
 
         def distance(pair: tuple[Trial, Trial]) -> float:
             middle = math.sqrt(pair[0].rate * pair[1].rate)
@@ -141,8 +146,13 @@ class _Run:
         self.trials.append(trial)
         if not trial.valid or trial.duration_s != self.limits.trial_s:
             return
-        as_expected = trial.passes(self.goal) is self.expected_pass
-        self.surprises = 0 if as_expected else self.surprises + 1
+        passes = trial.passes(self.goal)
+        if passes is self.expected_pass:
+            self.surprises = 0
+        else:
+            same = passes is self.last_pass
+            self.surprises = self.surprises + 1 if same else 1
+        self.last_pass = passes
 
     # -- the next trial ----------------------------------------------------------
 
@@ -153,57 +163,92 @@ class _Run:
             last = self.trials[-1]
             if last.rate <= self.ceiling():
                 return TrialRequest(last.rate, last.duration_s)
-        belief = self.belief()
+        noise_sd = self.prior.noise.with_run(self.trials, self.goal).sd
+        belief = self._belief(noise_sd)
         if belief is None:
+            # Only the first run, and only before anything was lost.
             return self._scout(self._blind_rate())
         width = -math.log1p(-self.goal.relative_width)
-        if belief.sd > SCOUT_SD * width and belief.sd > self.prior.noise_sd:
-            return self._scout(math.exp(belief.log_rate + belief.sd))
-        rate, passes = self._most_decisive(belief, width)
-        self.expected_pass = passes
+        if belief.sd > max(SCOUT_SD * width, noise_sd) and not self._full_trials():
+            return self._scout(math.exp(self._between(belief.log_rate + belief.sd)))
+        rate, self.expected_pass = self._most_decisive(belief, noise_sd, width)
         return TrialRequest(self._within(rate), self.limits.trial_s)
 
-    def belief(self) -> Belief | None:
-        """Combine what the run's own trials and the earlier runs say."""
-        observations = self.observations(scouts=True)
-        stretch = 2.0 ** max(0, self.surprises - SURPRISES)
-        prior = self.prior.belief
-        if prior is not None and self.surprises <= SURPRISES:
-            observations.append(Observation(prior.log_rate, prior.sd))
-        belief = combine(observations)
-        if belief is None:
-            return None
-        sd = belief.sd * stretch
-        passing, failing = self.full(passing=True), self.full(passing=False)
-        lower = max((math.log(item.rate) for item in passing), default=-math.inf)
-        upper = min((math.log(item.rate) for item in failing), default=math.inf)
-        log_rate = belief.log_rate
-        if lower < upper:
-            if stretch > 1.0:
-                log_rate = max(log_rate, lower + sd) if upper == math.inf else log_rate
-                log_rate = min(log_rate, upper - sd) if lower == -math.inf else log_rate
-            if not lower < log_rate < upper and math.isfinite(upper - lower):
-                log_rate = (lower + upper) / 2.0
-                sd = max(sd, (upper - lower) / 4.0)
-            log_rate = min(max(log_rate, lower), upper)
-        return Belief(log_rate, sd)
+    def _full_trials(self) -> list[Trial]:
+        return [*self.full(passing=True), *self.full(passing=False)]
 
-    def _most_decisive(self, belief: Belief, width: float) -> tuple[float, bool]:
+    def _sides(self) -> tuple[float, float]:
+        """Log rates of the highest pass and the lowest failure (infinite if none).
+
+        Scouts count only until the first full-length trial.
+        """
+        trials = self._full_trials() or [trial for trial in self.trials if trial.valid]
+        passing = [math.log(item.rate) for item in trials if item.passes(self.goal)]
+        failing = [math.log(item.rate) for item in trials if not item.passes(self.goal)]
+        return max(passing, default=-math.inf), min(failing, default=math.inf)
+
+    def _between(self, log_rate: float) -> float:
+        """Keep a scout from the ends of the gap that is left, so that it closes."""
+        lower, upper = self._sides()
+        if lower < upper < math.inf and lower > -math.inf:
+            margin = (upper - lower) / 8.0
+            return min(max(log_rate, lower + margin), upper - margin)
+        return log_rate
+
+    def _belief(self, noise_sd: float) -> Belief | None:
+        """Combine what the run's own trials and the earlier runs say."""
+        observations = self.observations(noise_sd, scouts=True)
+        prior = self.prior.belief
+        if prior is not None:
+            doubt = 4.0 ** max(0, self.surprises - SURPRISES)
+            observations.append(Observation(prior.log_rate, prior.sd * doubt))
+        belief = combine(observations)
+        lower, upper = self._sides()
+        if belief is None or not lower < upper:
+            return belief
+        if lower <= belief.log_rate <= upper:
+            return belief
+        if math.isfinite(upper - lower):
+            return Belief((lower + upper) / 2.0, (upper - lower) / 4.0)
+        return Belief(min(max(belief.log_rate, lower), upper), belief.sd)
+
+    def _most_decisive(
+        self, belief: Belief, noise_sd: float, width: float
+    ) -> tuple[float, bool]:
         """Rate, and the expected outcome, of the best full-length trial."""
-        noise_sd = self.prior.noise_sd
-        best: tuple[float, float, bool] = (0.0, 0.0, True)
         passing, failing = self.full(passing=True), self.full(passing=False)
-        for trial in passing:
-            rate = math.floor(trial.rate / (1.0 - self.goal.relative_width))
+        if self.surprises > SURPRISES:
+            return self._stride(width)
+        best: tuple[float, float, bool] = (0.0, 0.0, True)
+        if passing:
+            highest = max(trial.rate for trial in passing)
+            rate = math.floor(highest / (1.0 - self.goal.relative_width))
             success = belief.fails_at(math.log(rate), noise_sd)
             best = max(best, (success, float(rate), False))
-        for trial in failing:
-            rate = math.ceil(trial.rate * (1.0 - self.goal.relative_width))
+        if failing:
+            lowest = min(trial.rate for trial in failing)
+            rate = math.ceil(lowest * (1.0 - self.goal.relative_width))
             success = 1.0 - belief.fails_at(math.log(rate), noise_sd)
             best = max(best, (success, float(rate), True))
-        if best[0] > 0.15:
+        if best[0] > DECISIVE:
             return best[1], best[2]
         return math.exp(belief.log_rate + width / 2.0), False
+
+    def _stride(self, width: float) -> tuple[float, bool]:
+        """Step away from a side that keeps repeating, twice as far each time."""
+        lower, upper = self._sides()
+        step = width * 2.0 ** (self.surprises - SURPRISES)
+        up = self.trials[-1].passes(self.goal)
+        middle = (lower + upper) / 2.0 if lower < upper else math.nan
+        if up:
+            target = lower + step
+            if math.isfinite(middle):
+                target = min(target, middle)
+        else:
+            target = upper - step
+            if math.isfinite(middle):
+                target = max(target, middle)
+        return math.exp(target), not up
 
     def _blind_rate(self) -> float:
         """Where to look while no trial has lost anything."""

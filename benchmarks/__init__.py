@@ -1,0 +1,1 @@
+"""The project's own benchmarks: each proves one claim of the documentation."""

@@ -1,0 +1,123 @@
+"""Simulated DHCP servers: a capacity that varies between runs and between trials."""
+
+from __future__ import annotations
+
+import enum
+import math
+import random
+from dataclasses import dataclass
+
+from leaselab.model.trial import Goal, Trial, TrialRequest
+
+WAIT_S = 2.0
+"""Time a trial costs beside its traffic: the wait for late replies (s)."""
+
+
+class Overload(enum.Enum):
+    """What the server does with more than it can take."""
+
+    KEEPS = "keeps"
+    """Completes its capacity, whatever is offered."""
+    COLLAPSES = "collapses"
+    """Completes less, the more is offered: the receive buffer is full and drops
+    packets of all kinds alike, so work done for an offer is in vain whenever the
+    client's request is dropped afterwards."""
+
+    def completed_rate(self, offered: float, capacity: float) -> float:
+        """Exchanges completed per second at an offered load (both 1/s).
+
+        The collapsing server handles two packets of an exchange, `2 * capacity`
+        packets a second in all.  When a packet survives the full buffer with
+        probability q, it sees `offered` first packets and `offered * q` second
+        ones, so that ``offered * q * (1 + q) = 2 * capacity``; q * q of the
+        exchanges complete.  At twice its capacity it completes 76 % of it, at
+        five times 47 %.
+        """
+        if offered <= capacity:
+            return offered
+        if self is Overload.KEEPS:
+            return capacity
+        survives = (math.sqrt(1.0 + 8.0 * capacity / offered) - 1.0) / 2.0
+        return offered * survives * survives
+
+    def max_rate(self, capacity: float, loss_ratio: float) -> float:
+        """Offered load at which the loss is exactly `loss_ratio` (1/s)."""
+        passed = 1.0 - loss_ratio
+        if self is Overload.KEEPS:
+            return capacity / passed
+        survives = math.sqrt(passed)
+        return 2.0 * capacity / (survives * (1.0 + survives))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One kind of server, with how much it varies."""
+
+    overload: Overload
+    capacity: int
+    """Mean capacity (exchanges/s)."""
+    run_sd: float
+    """Relative standard deviation of the capacity between runs (0..1)."""
+    trial_sd: float
+    """Relative standard deviation of the capacity between the trials of one run (0..1)."""
+
+    @property
+    def name(self) -> str:
+        """Short and unique: ``keeps-6000-2-0.5`` (spreads in percent)."""
+        return (
+            f"{self.overload.value}-{self.capacity}"
+            f"-{self.run_sd * 100:g}-{self.trial_sd * 100:g}"
+        )
+
+    def run_capacity(self, sweep: int, run: int) -> float:
+        """Capacity drawn for one run; the same for whoever asks (exchanges/s)."""
+        draw = random.Random(f"run {sweep} {run}").gauss(0.0, 1.0)
+        return self.capacity * max(0.05, 1.0 + self.run_sd * draw)
+
+    def server(self, sweep: int, run: int) -> Server:
+        """Return the server of one run, with its own stream of trial noise."""
+        return Server(
+            self.overload,
+            self.run_capacity(sweep, run),
+            self.trial_sd,
+            random.Random(f"trials {sweep} {run}"),
+        )
+
+
+@dataclass(slots=True)
+class Server:
+    """A server during one run; it counts the time its trials cost."""
+
+    overload: Overload
+    capacity: float
+    trial_sd: float
+    noise: random.Random
+    aborts: Goal | None = None
+    """Trials that cannot meet this goal any more are ended early, as perfdhcp -D does."""
+    seconds: float = 0.0
+    trials: int = 0
+
+    def measure(self, request: TrialRequest) -> Trial:
+        """Run one trial; counts are whole exchanges."""
+        rate, duration_s = request.rate, request.duration_s
+        capacity = self.capacity * max(0.05, 1.0 + self.trial_sd * self.noise.gauss(0.0, 1.0))
+        completed_rate = self.overload.completed_rate(rate, capacity)
+        traffic_s = float(duration_s)
+        if self.aborts is not None and completed_rate < rate:
+            # Half a second of traffic is on its way and not lost yet.
+            allowed = self.aborts.loss_ratio * rate * duration_s + 0.5 * rate
+            traffic_s = min(traffic_s, allowed / (rate - completed_rate))
+        started = round(rate * traffic_s)
+        completed = min(started, round(completed_rate * traffic_s))
+        self.seconds += traffic_s + WAIT_S
+        self.trials += 1
+        return Trial(
+            rate=rate,
+            duration_s=duration_s,
+            started=started,
+            completed=completed,
+            late=0,
+            lost=started - completed,
+            traffic_s=traffic_s,
+            aborted=traffic_s < duration_s,
+        )
