@@ -86,7 +86,7 @@ def docker_lab_cpu_plan(cpus: list[int], chosen: dict[str, str]) -> dict[str, st
         "builder": cpus,
     }
     if unknown := sorted(set(chosen) - set(plan)):
-        message = f"docker_lab_cpus: found {', '.join(unknown)}, wanted any of {', '.join(plan)}"
+        message = f"docker_lab_cpus: no part {', '.join(unknown)}, wanted {', '.join(plan)}"
         raise AnsibleFilterError(message)
     for part, text in chosen.items():
         plan[part] = docker_lab_cpu_list(str(text))

@@ -6,6 +6,10 @@ community.docker has no module for the engine's import.
 
 from __future__ import annotations
 
+import json
+
+from ansible.module_utils.basic import AnsibleModule
+
 DOCUMENTATION = r"""
 ---
 module: docker_lab_import
@@ -33,10 +37,6 @@ options:
 author: the leaselab maintainers
 """
 
-import json
-
-from ansible.module_utils.basic import AnsibleModule
-
 
 def image_id(answer: str) -> str:
     """Return the image id in the engine's answer (JSON lines), or "" without one."""
@@ -60,6 +60,7 @@ def main() -> None:
     import docker  # noqa: PLC0415 - only the interpreter that runs the module has it
 
     params = module.params
+    failed = f"{params['path']}: the engine did not import it"
     try:
         answer = docker.from_env(timeout=300).api.import_image(
             src=params["path"],
@@ -68,10 +69,10 @@ def main() -> None:
             changes=params["changes"],
         )
     except (docker.errors.DockerException, OSError) as error:
-        module.fail_json(msg=f"{params['path']}: the engine did not import it: {error}")
+        module.fail_json(msg=f"{failed}: {error}")
     found = image_id(answer)
     if not found:
-        module.fail_json(msg=f"{params['path']}: the engine did not import it: {answer.strip()}")
+        module.fail_json(msg=f"{failed}: {answer.strip()}")
     module.exit_json(changed=True, image_id=found)
 
 

@@ -20,11 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+from leaselab.cli.options import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
-
-ROOT = Path(os.environ.get("LEASELAB_ROOT") or Path(__file__).resolve().parents[3])
-"""The checkout."""
-LOGS = ROOT / ".leaselab" / "logs"
 
 Event = Mapping[str, Any]
 """One line of the callback plugin; ansible/plugins/callback/leaselab_events.py lists them."""
@@ -56,16 +53,18 @@ def run_playbook(
     Raises the failing task's message with its host, its outcome and the path
     of the log.  An interrupt stops the child before it goes on.
     """
-    LOGS.mkdir(parents=True, exist_ok=True)
+    root = checkout_root()
+    logs = root / ".leaselab" / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    log = LOGS / f"{stamp}-{name}-{os.getpid()}.log"
+    log = logs / f"{stamp}-{name}-{os.getpid()}.log"
     events_file = log.with_suffix(".events")
     events_file.touch()
     argv = [
         str(Path(sys.executable).with_name("ansible-playbook")),
         "-i",
         str(inventory.absolute()),
-        str(ROOT / "ansible" / f"{name}.yml"),
+        str(root / "ansible" / f"{name}.yml"),
         "--extra-vars",
         json.dumps(dict(extra_vars or {}), default=str),
     ]
@@ -74,8 +73,8 @@ def run_playbook(
         with log.open("wb") as output, events_file.open(encoding="utf-8") as lines:
             child = subprocess.Popen(
                 argv,
-                cwd=ROOT,
-                env=_environment(events_file),
+                cwd=root,
+                env=_environment(root, events_file),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -163,12 +162,12 @@ def changes(stream: TextIO) -> Callable[[Event], None]:
     return write
 
 
-def _environment(events_file: Path) -> dict[str, str]:
+def _environment(root: Path, events_file: Path) -> dict[str, str]:
     return {
         **os.environ,
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_CONFIG": str(root / "ansible.cfg"),
         "LEASELAB_EVENTS": str(events_file),
-        "LEASELAB_ROOT": str(ROOT),
+        "LEASELAB_ROOT": str(root),
         "LC_ALL": "C.UTF-8",  # Ansible refuses any other encoding
         "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}",
     }

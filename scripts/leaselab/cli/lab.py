@@ -1,0 +1,146 @@
+"""``leaselab lab``: bring the local lab up or down, or say how a lab is."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.cli.options import add_json, checkout_root, print_json
+from leaselab.cli.playbook import changes, run_playbook
+from leaselab.lab.inventory import read_inventory
+from leaselab.lab.status import BenchStatus, HostStatus, bench_status
+from leaselab.model.errors import Outcome
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+NAME = "lab"
+HELP = "Bring the local Docker lab up or down, or say how a lab is."
+LOCAL_BENCH = "docker"
+"""The bench that `up` and `down` make and remove, and may therefore be down."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs and their options."""
+    verbs = parser.add_subparsers(dest="verb", metavar="up|down|status", required=True)
+
+    up = verbs.add_parser("up", help="bring the local lab up; changes nothing when it is up")
+    up.add_argument(
+        "--take-over",
+        action="store_true",
+        help="remove a lab that another checkout has on this machine",
+    )
+    add_json(up)
+
+    down = verbs.add_parser("down", help="remove the lab's containers, networks and keys")
+    down.add_argument("--images", action="store_true", help="remove its images as well")
+    down.add_argument(
+        "--take-over",
+        action="store_true",
+        help="remove a lab that another checkout has on this machine, too",
+    )
+    add_json(down)
+
+    status = verbs.add_parser("status", help="how the hosts are, and who holds the bench")
+    status.add_argument(
+        "-i",
+        "--inventory",
+        metavar="INVENTORY",
+        type=Path,
+        help="file or folder of the inventory (default: inventory/docker of the checkout)",
+    )
+    add_json(status)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Do the verb.
+
+    `status` ends with 4 when a host is not well, except that a local lab of
+    which no host answers is down, which is a state and not a fault (0).
+    """
+    return {"up": _up, "down": _down, "status": _status}[args.verb](args)
+
+
+def _local() -> Path:
+    return checkout_root() / "inventory" / "docker"
+
+
+def _up(args: argparse.Namespace) -> Outcome:
+    stats = run_playbook(
+        "lab_up", _local(), {"docker_lab_take_over": args.take_over}, changes(sys.stderr)
+    )
+    hosts = [host.access for host in read_inventory(_local()).hosts]
+    if args.json:
+        names = [host.name for host in hosts]
+        print_json({"up": True, "changed": stats.changed, "hosts": names})
+        return Outcome.OK
+    what = f"{stats.changed} changes" if stats.changed else "nothing changed"
+    print(f"the lab is up: {', '.join(host.name for host in hosts)} ({what})")
+    return Outcome.OK
+
+
+def _down(args: argparse.Namespace) -> Outcome:
+    stats = run_playbook(
+        "lab_down",
+        _local(),
+        {"docker_lab_remove_images": args.images, "docker_lab_take_over": args.take_over},
+    )
+    removed: Mapping[str, Sequence[str]] = stats.custom.get("removed", {})
+    if args.json:
+        print_json({"up": False, "removed": removed})
+        return Outcome.OK
+    for kind, names in removed.items():
+        if names:
+            print(f"removed {kind}: {', '.join(names)}")
+    print("the lab is down" if any(removed.values()) else "the lab was down: nothing to remove")
+    return Outcome.OK
+
+
+def _status(args: argparse.Namespace) -> Outcome:
+    status = bench_status(read_inventory(args.inventory or _local()))
+    if args.json:
+        print_json({"up": status.up, **dataclasses.asdict(status)})
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in status_lines(status))
+    if status.up or (status.down and status.bench == LOCAL_BENCH):
+        return Outcome.OK
+    return Outcome.LAB
+
+
+def status_lines(status: BenchStatus) -> list[str]:
+    """Return the status as a person reads it."""
+    if status.down and status.bench == LOCAL_BENCH:
+        return [f"bench {status.bench}: down; `leaselab lab up` brings it up"]
+    word = "up" if status.up else "not well"
+    lines = [f"bench {status.bench}: {word}"]
+    for host in status.hosts:
+        lines += _host_lines(host)
+    if status.lock is not None:
+        lines.append(
+            f"lock: held by {status.lock['name']} for {status.lock['purpose']},"
+            f" {status.lock['age_s']:.0f} s old, expires in {status.lock['expires_in_s']:.0f} s"
+        )
+    else:
+        lines.append(f"lock: {'none yet, not provisioned' if status.lock_problem else 'free'}")
+    return lines
+
+
+def _host_lines(host: HostStatus) -> list[str]:
+    head = f"  {host.name} ({', '.join(host.parts)}) {host.at}"
+    if not host.reachable:
+        return [f"{head}: NOT REACHABLE: {host.problem}"]
+    cpus = ",".join(map(str, host.cpus))
+    lines = [
+        f"{head}: {f'WRONG: {host.problem}' if host.problem else 'ok'}",
+        f"    {host.hostname}, {host.os}, Linux {host.kernel}, processors {cpus}",
+    ]
+    if host.test_addresses:
+        lines.append(f"    test: {host.test_interface} {' '.join(host.test_addresses)}")
+    if host.server:
+        lines.append(f"    deployed: {host.server} for scenario {host.scenario}")
+    if host.generator:
+        lines.append(f"    deployed: {host.generator}")
+    return lines
