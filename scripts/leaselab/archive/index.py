@@ -113,7 +113,7 @@ class Index:
 
     def rebuild(self) -> int:
         """Throw the index away and make it anew; returns how many results it has."""
-        self._discard("asked for")
+        self._unlink()
         return int(self._query("SELECT count(*) AS n FROM result", [])[0]["n"])
 
     def _query(self, query: str, values: Sequence[object]) -> list[Row]:
@@ -173,8 +173,11 @@ class Index:
         self._read_changed_months(database)
         return database
 
-    def _discard(self, why: object) -> None:
-        _log.warning("%s: %s: making it anew from the results", self._path, why)
+    def _discard(self, error: Exception) -> None:
+        _log.warning("%s: %s: making it anew from the results", self._path, error)
+        self._unlink()
+
+    def _unlink(self) -> None:
         for name in (INDEX, f"{INDEX}-journal"):
             (self._root / name).unlink(missing_ok=True)
 

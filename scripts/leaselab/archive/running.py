@@ -5,16 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from leaselab.archive.checksums import SUMS
 from leaselab.archive.disk import explain_full_disk, sync_directory, write_whole
 from leaselab.archive.journal import Event, Journal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 JOURNAL = "journal.jsonl"
+RESULT = "result.json"
 
 
 class RunningSweep:
@@ -77,8 +80,9 @@ class RunningSweep:
 
     def _write(self, name: str, content: bytes) -> str:
         inside = PurePosixPath(name)
-        if inside.is_absolute() or ".." in inside.parts or inside.name != Path(name).name:
-            raise ValueError(f"a result's file lies inside the result, not at {name!r}")
+        reserved = inside.as_posix() in (JOURNAL, RESULT, SUMS, ".")
+        if inside.is_absolute() or ".." in inside.parts or reserved:
+            raise ValueError(f"not the name of a file of its own inside the result: {name!r}")
         target = self.path / inside
         with explain_full_disk(target, self.id):
             if not target.parent.exists():

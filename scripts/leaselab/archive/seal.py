@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.checksums import write_sums
 from leaselab.archive.disk import explain_full_disk, sync_directory, write_whole
+from leaselab.archive.running import RESULT
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.archive.running import RunningSweep
-
-RESULT = "result.json"
 
 
 def seal_into(running: RunningSweep, document: Mapping[str, Any], place: Path) -> Path:

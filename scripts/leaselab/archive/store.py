@@ -14,9 +14,9 @@ from leaselab.archive.checksums import check_all, check_file
 from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
 from leaselab.archive.journal import is_being_written, read_journal
-from leaselab.archive.running import JOURNAL, RunningSweep, Unfinished
+from leaselab.archive.running import JOURNAL, RESULT, RunningSweep, Unfinished
 from leaselab.archive.schema import SCHEMA_VERSION, check_document
-from leaselab.archive.seal import RESULT, seal_into
+from leaselab.archive.seal import seal_into
 from leaselab.model.errors import LeaselabError, invalid_measurement, usage_error
 
 if TYPE_CHECKING:

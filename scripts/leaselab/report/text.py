@@ -71,14 +71,14 @@ def _headline(document: Mapping[str, Any]) -> Iterator[RenderableType]:
             yield _indented(f"{reason['word']}: {reason['text']}", style="red")
     rate = document["summary"]["max_rate"]
     if rate is None:
-        runs, planned = len(document["runs"]), document["goal"]["runs"]
-        yield _indented(f"no max rate: {runs} of {planned} runs were begun")
+        found = sum(run["max_rate"] is not None for run in document["runs"])
+        yield _indented(f"no max rate: {found} of {document['goal']['runs']} runs found theirs")
     elif document["outcome"] == "ok":
         yield Text(f"{name}: {_rate(rate)}", style="bold green")
     else:
         yield _indented(f"not to be relied on: {_rate(rate)}")
     if rate is not None:
-        yield _indented(_how_known(rate))
+        yield from map(_indented, _how_known(rate))
     yield _indented(_cost(document))
 
 
@@ -89,15 +89,17 @@ def _rate(rate: Mapping[str, Any]) -> str:
     return f"{mean} ± {(rate['ci95'][1] - rate['ci95'][0]) / 2:.0f} exchanges/s"
 
 
-def _how_known(rate: Mapping[str, Any]) -> str:
+def _how_known(rate: Mapping[str, Any]) -> Iterator[str]:
     n, trim = rate["n"], rate["trim"]
     dropped = f", {trim} highest and {trim} lowest dropped" if trim else ""
-    parts = [f"max rate, trimmed mean of {n} runs{dropped}"]
+    yield f"max rate, trimmed mean of {n} runs{dropped}"
+    known = []
     if rate["ci95"] is not None:
-        parts.append(f"95 % interval {rate['ci95'][0]:.0f} to {rate['ci95'][1]:.0f}")
+        known.append(f"95 % interval {rate['ci95'][0]:.0f} to {rate['ci95'][1]:.0f}")
     if rate["spread"] is not None:
-        parts.append(f"spread {100 * rate['spread']:.1f} %")
-    return "; ".join(parts)
+        known.append(f"spread of all {n} runs {100 * rate['spread']:.1f} %")
+    if known:
+        yield "; ".join(known)
 
 
 def _cost(document: Mapping[str, Any]) -> str:
@@ -113,28 +115,15 @@ def _cost(document: Mapping[str, Any]) -> str:
 
 def _runs(document: Mapping[str, Any], *, ruled: bool) -> Table:
     table = _table(ruled=ruled)
-    for heading in (
-        "run",
-        "max rate",
-        "lower",
-        "upper",
-        "width",
-        "completed",
-        "trials",
-        "CPU µs",
-    ):
+    for heading in ("run", "max rate", "bracket", "completed", "trials", "CPU µs"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", overflow="fold")
     middle = document["summary"]["max_rate"]
     for run in document["runs"]:
-        lower, upper = run["lower_bound"], run["upper_bound"]
-        width = f"{100 * (upper - lower) / upper:.2f} %" if lower and upper else _NONE
         table.add_row(
             str(run["index"]),
             _number(run["max_rate"]),
-            _number(lower),
-            _number(upper),
-            width,
+            _bracket(run),
             _number(run["completed_rate"]),
             str(len(run["trials"])),
             _number(run_cpu_us(run, document["goal"]["loss_ratio"]), 1),
@@ -142,6 +131,12 @@ def _runs(document: Mapping[str, Any], *, ruled: bool) -> Table:
             style="dim" if run["trimmed"] else "",
         )
     return table
+
+
+def _bracket(run: Mapping[str, Any]) -> str:
+    if run["lower_bound"] is None and run["upper_bound"] is None:
+        return _NONE
+    return f"{_number(run['lower_bound'])}-{_number(run['upper_bound'])}"
 
 
 def _remark(run: Mapping[str, Any], middle: Mapping[str, Any] | None) -> str:
@@ -241,8 +236,9 @@ def _host(host: Mapping[str, Any]) -> Iterator[str]:
 def _table(*, ruled: bool) -> Table:
     return Table(
         box=box.SIMPLE_HEAD if ruled else None,
-        padding=(0, 1),
-        pad_edge=ruled,
+        show_edge=False,
+        padding=(0, 1, 0, 0) if ruled else (0, 1),
+        pad_edge=False,
         header_style="bold" if ruled else "",
     )
 

@@ -1,0 +1,182 @@
+"""The frame of the command line: dispatch, errors, exit codes."""
+
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from leaselab import __version__
+from leaselab.cli import main as main_module
+from leaselab.cli.main import COMMANDS, main
+from leaselab.model.errors import (
+    Outcome,
+    invalid_measurement,
+    lab_broken,
+    server_broken,
+    usage_error,
+)
+
+SOURCES = str(Path(__file__).parents[2] / "scripts")
+OURS = ("show", "list", "archive")
+
+
+def run_python(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "leaselab", *arguments],
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": SOURCES},
+    )
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Stand in for the module of ``show``; set `run` to what it does."""
+    module = types.SimpleNamespace(
+        NAME="show", HELP="Help.", add_arguments=lambda _: None, run=lambda _: Outcome.OK
+    )
+    monkeypatch.setattr(main_module.importlib, "import_module", lambda _: module)
+    return module
+
+
+def raising(error):
+    def run(_):
+        raise error
+
+    return run
+
+
+def test_help_names_every_command(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    for row in COMMANDS:
+        assert f"  {row.name:9}  {row.help}\n" in out
+    assert all(len(line) <= 90 for line in out.splitlines())
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"leaselab {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no command given; see `leaselab --help`"),
+        (["lst"], "unknown command 'lst'; did you mean `leaselab list`?"),
+        (["scenario"], "unknown command 'scenario'; did you mean `leaselab scenarios`?"),
+        (["xyzzy"], "unknown command 'xyzzy'; see `leaselab --help`"),
+        (
+            ["--json", "list"],
+            "options follow the command: leaselab COMMAND --json; see `leaselab --help`",
+        ),
+        (["list", "--nosuch"], "unrecognized arguments: --nosuch; see `leaselab list --help`"),
+        (
+            ["list", "--limit", "x"],
+            "argument --limit: invalid int value: 'x'; see `leaselab list --help`",
+        ),
+        (
+            ["archive"],
+            "the following arguments are required: VERB; see `leaselab archive --help`",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr(capsys, arguments, message):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == f"leaselab: {message}\n"
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_the_exit_code_is_that_of_the_outcome(command, outcome):
+    command.run = lambda _: outcome
+    assert main(["show"]) == outcome.value
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [(usage_error, 2), (invalid_measurement, 3), (lab_broken, 4), (server_broken, 5)],
+)
+def test_an_error_is_one_line_and_its_exit_code(command, capsys, make, code):
+    command.run = raising(make("it broke", where="here", found="1", wanted="2", todo="mend it"))
+    assert main(["show"]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "leaselab: here: it broke (found 1, wanted 2); mend it\n"
+
+
+def test_an_interrupt_ends_with_130(command, capsys):
+    command.run = raising(KeyboardInterrupt())
+    assert main(["show"]) == 130
+    assert capsys.readouterr().err == "leaselab: interrupted\n"
+
+
+def test_a_failure_of_the_system_is_a_broken_lab(command, capsys):
+    command.run = raising(PermissionError(13, "Permission denied", "/results"))
+    assert main(["show"]) == 4
+    assert capsys.readouterr().err == "leaselab: /results: Permission denied\n"
+
+
+def test_a_fault_of_leaselab_never_reads_as_a_regression(command, capsys):
+    command.run = raising(ZeroDivisionError("oops"))
+    assert main(["show"]) == Outcome.LAB.value
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert "leaselab: internal error: ZeroDivisionError('oops')" in err
+
+
+def test_a_reader_that_leaves_early_is_no_fault(tmp_path):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = run_python("list", "--results", str(tmp_path), stdout=write_end)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_command_module_has_what_the_frame_asks(name, capsys):
+    assert main([name, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: leaselab {name}")
+
+
+def test_names_of_commands_are_unique():
+    names = [row.name for row in COMMANDS]
+    assert len(names) == len(set(names))
+
+
+def test_help_imports_no_command():
+    code = (
+        "import sys; from leaselab.cli.main import main; main(['--help']);"
+        "heavy = {'rich', 'scipy', 'numpy', 'jsonschema', 'paramiko', 'docker', 'sqlite3'};"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": SOURCES},
+    )
+    assert done.stderr == "[]\n"
+
+
+def test_the_process_exits_with_the_code():
+    done = run_python("nosuch")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("leaselab: unknown command 'nosuch'")
+
+
+def test_warnings_go_to_stderr_and_leave_stdout_whole(tmp_path):
+    (tmp_path / "index.sqlite").write_text("rubbish")
+    done = run_python("list", "--json", "--results", str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "[]\n")
+    assert done.stderr == (
+        f"leaselab: {tmp_path / 'index.sqlite'}: file is not a database: "
+        "making it anew from the results\n"
+    )

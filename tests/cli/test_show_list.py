@@ -1,0 +1,209 @@
+"""The commands ``show``, ``list`` and ``archive`` on whole output."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.examples import START, archive_result, example_result, invalid_result
+
+from leaselab.archive.store import Store
+from leaselab.cli.main import main
+
+LISTING = """\
+id                                outcome       max rate/s  server
+20261121T123005Z-v4-memfile-0bad  invalid                -  kea 2.6.3
+20261121T113005Z-v6-memfile-3f9a  ok                  6006  kea 2.6.3 (1a2b3c4d5e)
+20261121T113005Z-v4-memfile-3f9a  ok                  6006  kea 2.6.3
+"""
+SOURCES = str(Path(__file__).parents[2] / "scripts")
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def documents(root):
+    return [
+        archive_result(root),
+        archive_result(root, example_result(scenario="v6-memfile", commit="1a2b3c4d5e6f7a8b")),
+        archive_result(root, invalid_result(token="0bad", started=START + timedelta(hours=1))),
+    ]
+
+
+def call(capsys, *arguments):
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+class TestShow:
+    def test_json_is_the_document_and_nothing_else(self, capsys, documents):
+        for ref, document in (("last", documents[2]), (documents[0]["id"], documents[0])):
+            code, out, err = call(capsys, "show", ref, "--json")
+            assert (code, err) == (0, "")
+            assert json.loads(out) == document
+
+    def test_the_newest_is_shown_without_a_name(self, capsys, documents):
+        assert call(capsys, "show") == call(capsys, "show", documents[2]["id"])
+
+    def test_text_starts_with_the_figure_and_ends_with_the_path(self, capsys, root, documents):
+        place = Store(root).place(documents[0]["id"])
+        code, out, err = call(capsys, "show", str(place / "result.json"))
+        assert (code, err) == (0, "")
+        assert out.splitlines()[0] == "v4-memfile · kea 2.6.3: 6006 ± 25 exchanges/s"
+        assert out.splitlines()[-1] == f"  result          {place}"
+
+    def test_a_changed_result_is_invalid_and_not_printed(self, capsys, root, documents):
+        path = Store(root).place(documents[2]["id"]) / "result.json"
+        path.chmod(0o644)
+        path.write_text(path.read_text().replace("invalid", "ok"))
+        for more in ([], ["--json"]):
+            code, out, err = call(capsys, "show", "last", *more)
+            assert (code, out) == (3, "")
+            assert err.startswith(f"leaselab: {path}: does not match its checksum (found ")
+            assert err.count("\n") == 1
+
+    @pytest.mark.usefixtures("documents")
+    def test_an_unknown_one_names_the_nearest(self, capsys):
+        code, out, err = call(capsys, "show", "20261121T113005Z-v4-memfile-3f9b")
+        assert (code, out) == (2, "")
+        assert err == (
+            "leaselab: no such result (found '20261121T113005Z-v4-memfile-3f9b'); "
+            "did you mean 20261121T113005Z-v4-memfile-3f9a?\n"
+        )
+
+    def test_no_results_at_all(self, capsys, root):
+        code, out, err = call(capsys, "show")
+        assert (code, out) == (2, "")
+        assert err == (
+            f"leaselab: {root}: there is no finished result; `leaselab run` makes one\n"
+        )
+
+
+class TestList:
+    def test_text(self, capsys, documents):
+        assert call(capsys, "list") == (
+            0,
+            LISTING,
+            "",
+        )
+        assert len(documents) == 3
+
+    def test_json_has_the_fields_of_the_index(self, capsys, documents):
+        code, out, err = call(capsys, "list", "--json")
+        assert (code, err) == (0, "")
+        rows = json.loads(out)
+        assert [row["id"] for row in rows] == [documents[n]["id"] for n in (2, 1, 0)]
+        core = ("id", "started_at", "scenario", "server", "commit", "outcome", "trimmed_mean")
+        assert [rows[1][field] for field in core] == [
+            "20261121T113005Z-v6-memfile-3f9a",
+            "2026-11-21T11:30:05.000Z",
+            "v6-memfile",
+            "kea",
+            "1a2b3c4d5e6f7a8b",
+            "ok",
+            6006.0,
+        ]
+
+    @pytest.mark.parametrize(
+        ("options", "wanted"),
+        [
+            (["--scenario", "v6-*"], [1]),
+            (["--outcome", "ok"], [1, 0]),
+            (["--outcome", "ok", "--scenario", "v4-memfile"], [0]),
+            (["--limit", "2"], [2, 1]),
+            (["--limit", "0"], [2, 1, 0]),
+            (["--scenario", "v4"], []),
+        ],
+    )
+    def test_rows_can_be_chosen(self, capsys, documents, options, wanted):
+        code, out, _ = call(capsys, "list", "--json", *options)
+        assert code == 0
+        assert [row["id"] for row in json.loads(out)] == [documents[n]["id"] for n in wanted]
+
+    @pytest.mark.usefixtures("documents")
+    def test_what_a_limit_hides_is_said(self, capsys):
+        code, out, err = call(capsys, "list", "--limit", "1")
+        assert (code, len(out.splitlines())) == (0, 2)
+        assert err == "leaselab: the newest 1 are shown; --limit 0 shows all\n"
+
+    @pytest.mark.usefixtures("root")
+    def test_no_results_is_an_empty_list(self, capsys):
+        assert call(capsys, "list") == (0, "no results\n", "")
+        assert call(capsys, "list", "--json") == (0, "[]\n", "")
+
+    @pytest.mark.usefixtures("root")
+    def test_bad_options_are_refused(self, capsys):
+        assert call(capsys, "list", "--limit", "-1")[0] == 2
+        code, out, err = call(capsys, "list", "--outcome", "good")
+        assert (code, out) == (2, "")
+        assert "'good'" in err
+        assert "lab-broken" in err
+
+    def test_unfinished_sweeps_are_mentioned_on_stderr(self, capsys, root):
+        running = Store(root).create("20261121T113005Z-v4-memfile-3f9a")
+        assert call(capsys, "list") == (
+            0,
+            "no results\n",
+            f"leaselab: {running.id} is running\n",
+        )
+        running.close()
+        assert call(capsys, "list")[2] == (
+            f"leaselab: {running.id} is unfinished: `leaselab resume {running.id}`\n"
+        )
+
+    def test_the_option_goes_before_the_environment(self, capsys, tmp_path, documents):
+        assert len(documents) == 3
+        assert call(capsys, "list", "--results", str(tmp_path / "other"))[1] == "no results\n"
+
+
+class TestArchive:
+    def test_verify_all(self, capsys, documents):
+        files = sum(2 + 1 + 4 * len(document["runs"]) for document in documents)
+        assert call(capsys, "archive", "verify") == (
+            0,
+            f"3 of 3 results match their checksums ({files} files)\n",
+            "",
+        )
+
+    def test_verify_goes_on_past_a_damaged_one(self, capsys, root, documents):
+        raw = Store(root).place(documents[2]["id"]) / "raw" / "run-1-trial-02.txt.gz"
+        raw.chmod(0o644)
+        raw.write_bytes(b"")
+        code, out, err = call(capsys, "archive", "verify")
+        assert code == 3
+        assert out.startswith("2 of 3 results match")
+        assert err.startswith(f"leaselab: {raw}: does not match its checksum (found ")
+        code, out, _ = call(capsys, "archive", "verify", "--json")
+        assert code == 3
+        assert [damage["id"] for damage in json.loads(out)["damaged"]] == [documents[2]["id"]]
+        assert call(capsys, "archive", "verify", documents[0]["id"])[0] == 0
+
+    @pytest.mark.usefixtures("documents")
+    def test_verify_refuses_an_unknown_name(self, capsys):
+        code, out, _ = call(capsys, "archive", "verify", "last", "nosuch")
+        assert (code, out) == (2, "")
+
+    def test_reindex_is_quiet_about_the_old_index(self, root):
+        archive_result(root)
+        done = subprocess.run(
+            [sys.executable, "-m", "leaselab", "archive", "reindex"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": SOURCES},
+        )
+        assert (done.stdout, done.stderr) == ("1 results in the index\n", "")
+
+    def test_reindex(self, capsys, root, documents):
+        (root / "index.sqlite").unlink()
+        assert call(capsys, "archive", "reindex") == (0, "3 results in the index\n", "")
+        assert call(capsys, "archive", "reindex", "--json") == (0, '{\n "results": 3\n}\n', "")
+        assert len(documents) == 3

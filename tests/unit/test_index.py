@@ -1,0 +1,259 @@
+"""The derived index of results."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import sqlite3
+import time
+from datetime import timedelta
+
+import pytest
+from tests.examples import START, archive_result, example_result, invalid_result
+
+from leaselab.archive import index as index_module
+from leaselab.archive.index import INDEX, UNREADABLE, Index
+from leaselab.archive.store import Store
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def index(root):
+    return Index(root)
+
+
+def place_result(root, sweep_id, document=None):
+    """Put a bare result.json where a result lies, as a copy from elsewhere does."""
+    place = Store(root).place(sweep_id)
+    place.mkdir(parents=True)
+    (place / "result.json").write_text(
+        json.dumps((document or example_result()) | {"id": sweep_id})
+    )
+    return place
+
+
+def ids(rows):
+    return [row["id"] for row in rows]
+
+
+def settle(root):
+    """Make the month folders look unchanged for a while, as they are a moment later."""
+    for month in root.glob("????/??"):
+        old = time.time() - 60
+        os.utime(month, (old, old))
+
+
+def test_a_row_has_what_list_shows(root, index):
+    document = archive_result(root)
+    assert index.rows() == [
+        {
+            "id": document["id"],
+            "started_at": "2026-11-21T11:30:05.000Z",
+            "finished_at": document["finished_at"],
+            "scenario": "v4-memfile",
+            "server": "kea",
+            "version": "2.6.3",
+            "commit": None,
+            "bench": "docker",
+            "outcome": "ok",
+            "trimmed_mean": 6006.0,
+            "path": f"2026/11/{document['id']}",
+        }
+    ]
+
+
+def test_rows_come_newest_first_and_can_be_chosen(root, index):
+    old = archive_result(root, example_result(started=START - timedelta(days=40)))
+    six = archive_result(root, example_result(scenario="v6-memfile-mt"))
+    bad = archive_result(root, invalid_result(token="0bad", started=START + timedelta(hours=1)))
+    assert ids(index.rows()) == [bad["id"], six["id"], old["id"]]
+    assert ids(index.rows(limit=1)) == [bad["id"]]
+    assert ids(index.rows(scenario="v6-*")) == [six["id"]]
+    assert ids(index.rows(outcome="invalid")) == [bad["id"]]
+    assert ids(index.rows(scenario="v4-*", outcome="ok")) == [old["id"]]
+    assert index.rows(outcome="invalid")[0]["trimmed_mean"] is None
+
+
+def test_without_a_results_folder_there_are_no_rows_and_none_is_made(root, index):
+    assert index.rows() == []
+    assert index.newest() is None
+    assert not root.exists()
+
+
+def test_a_deleted_index_is_made_again(root, index):
+    archive_result(root)
+    before = index.rows()
+    (root / INDEX).unlink()
+    assert index.rows() == before
+
+
+@pytest.mark.parametrize("age", ["settled", "just changed"])
+def test_results_that_come_and_go_behind_its_back_are_noticed(root, index, age):
+    first = "20261101T000000Z-v4-memfile-0001"
+    second = "20261102T000000Z-v4-memfile-0002"
+    other_month = "20261201T000000Z-v4-memfile-0003"
+    for name in (first, second, other_month):
+        place_result(root, name)
+        if age == "settled":
+            settle(root)
+        assert name in ids(index.rows())
+    shutil.rmtree(Store(root).place(first))
+    assert ids(index.rows()) == [other_month, second]
+    shutil.rmtree(root / "2026" / "12")
+    assert ids(index.rows()) == [second]
+
+
+def test_a_change_within_the_clock_tick_of_the_last_look_is_noticed(root, index):
+    """The folder's time is the same before and after, as on a coarse file system."""
+    now = time.time()
+    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    frozen = (now, now)
+    os.utime(root / "2026" / "11", frozen)
+    assert len(index.rows()) == 1
+    place_result(root, "20261101T000000Z-v4-memfile-0002")
+    os.utime(root / "2026" / "11", frozen)
+    assert len(index.rows()) == 2
+
+
+def test_an_unchanged_month_is_not_read_again(root, index, monkeypatch):
+    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    settle(root)
+    index.refresh()
+
+    def never(_):
+        raise AssertionError("a settled month was read again")
+
+    monkeypatch.setattr(index_module, "_ids", never)
+    assert len(index.rows()) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"rubbish", b"SQLite format 3\0" + b"\xff" * 4000],
+    ids=["not a database", "damaged database"],
+)
+def test_a_corrupt_index_is_rebuilt_with_a_message(root, index, caplog, content):
+    archive_result(root)
+    before = index.rows()
+    (root / INDEX).write_bytes(content)
+    assert index.rows() == before
+    assert "making it anew from the results" in caplog.text
+
+
+def test_damage_deep_inside_the_index_is_rebuilt(root, index, caplog):
+    for number in range(200):
+        place_result(root, f"20261101T000000Z-v4-memfile-{number:04x}")
+    settle(root)
+    before = index.rows()
+    content = bytearray((root / INDEX).read_bytes())
+    with sqlite3.connect(root / INDEX) as database:
+        (page,) = database.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'result_by_start'"
+        ).fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    (root / INDEX).write_bytes(content)
+    assert index.rows() == before
+    assert "making it anew from the results" in caplog.text
+
+
+@pytest.mark.parametrize("version", [7, -1])
+def test_an_index_of_another_version_is_rebuilt(root, index, version):
+    archive_result(root)
+    before = index.rows()
+    with sqlite3.connect(root / INDEX) as database:
+        database.execute("DROP TABLE result")
+        database.execute(f"PRAGMA user_version = {version}")
+    assert index.rows() == before
+
+
+def test_an_index_without_its_tables_is_rebuilt(root, index):
+    archive_result(root)
+    before = index.rows()
+    with sqlite3.connect(root / INDEX) as database:
+        database.execute("DROP TABLE month")
+    assert index.rows() == before
+
+
+def test_rebuilding_counts_the_results(root, index):
+    for number in range(3):
+        place_result(root, f"20261101T000000Z-v4-memfile-{number:04x}")
+    assert index.rebuild() == 3
+
+
+def test_where_the_index_cannot_be_written_the_results_are_read(root, index, caplog):
+    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    (root / INDEX).mkdir()
+    assert len(index.rows()) == 1
+    assert "cannot be written" in caplog.text
+
+
+def test_a_read_only_index_is_brought_up_to_date_in_memory(root, index, monkeypatch):
+    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    index.refresh()
+    place_result(root, "20261101T000000Z-v4-memfile-0002")
+    writable = index_module._connect
+
+    def read_only(path):
+        if path == ":memory:":
+            return writable(path)
+        return sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+
+    before = (root / INDEX).read_bytes()
+    monkeypatch.setattr(index_module, "_connect", read_only)
+    assert len(index.rows()) == 2
+    assert (root / INDEX).read_bytes() == before
+
+
+def test_a_busy_index_answers_with_what_it_has(root, index, monkeypatch, caplog):
+    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    index.refresh()
+    place_result(root, "20261101T000000Z-v4-memfile-0002")
+    monkeypatch.setattr(index_module, "_PATIENCE_S", 0.05)
+    writer = sqlite3.connect(root / INDEX, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    assert len(index.rows()) == 1
+    assert "being brought up to date" in caplog.text
+    writer.execute("ROLLBACK")
+    writer.close()
+    assert len(index.rows()) == 2
+
+
+def test_a_result_that_cannot_be_read_has_a_row_that_says_so(root, index):
+    good = archive_result(root)
+    bad = place_result(root, "20261122T010203Z-v4-memfile-0002")
+    (bad / "result.json").write_text("{")
+    rows = index.rows()
+    assert ids(rows) == [bad.name, good["id"]]
+    assert rows[0]["outcome"] == UNREADABLE
+    assert rows[0]["started_at"] == "2026-11-22T01:02:03Z"
+
+
+def test_other_folders_are_no_results(root, index):
+    archive_result(root)
+    for name in ("2026/11/notes", "2026/xx", "lost+found", ".running/20261121T113005Z-a-0000"):
+        (root / name).mkdir(parents=True)
+    assert len(index.rows()) == 1
+
+
+def archive_some(root, worker):
+    for number in range(5):
+        started = START + timedelta(minutes=10 * number + worker)
+        archive_result(root, example_result(started=started, token=f"{worker:04x}"))
+
+
+def test_several_writers_lose_no_row(root, index):
+    workers = [multiprocessing.Process(target=archive_some, args=(root, n)) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    settle(root)
+    assert len(index.rows()) == 20
+    with sqlite3.connect(root / INDEX) as database:
+        assert database.execute("SELECT count(*) FROM result").fetchone() == (20,)

@@ -1,0 +1,341 @@
+"""The write-once store of results."""
+
+import copy
+import errno
+import gzip
+import json
+import os
+import signal
+import stat
+import subprocess
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from tests.examples import MAX_RATES, START, archive_result, example_result, invalid_result
+
+from leaselab.archive.ident import is_id, month_of, new_id
+from leaselab.archive.store import Store
+from leaselab.model.errors import LeaselabError, Outcome
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def store(root):
+    return Store(root)
+
+
+def refusal(call, *args):
+    with pytest.raises(LeaselabError) as caught:
+        call(*args)
+    return caught.value
+
+
+def tamper(path, content):
+    """Change a sealed file as somebody with the rights for it would."""
+    path.parent.chmod(0o755)
+    path.chmod(0o644)
+    path.write_bytes(content)
+
+
+class TestIdent:
+    def test_an_id_tells_time_and_scenario_in_utc(self):
+        now = datetime(2026, 11, 21, 12, 30, 5, tzinfo=timezone(timedelta(hours=1)))
+        assert new_id(now, "v4-memfile", "3f9a") == "20261121T113005Z-v4-memfile-3f9a"
+
+    def test_ids_sort_as_their_times(self):
+        times = [START + timedelta(days=day) for day in range(400)]
+        ids = [new_id(time, "v4-memfile", "0000") for time in times]
+        assert ids == sorted(ids)
+
+    def test_the_id_tells_the_month(self):
+        assert month_of("20261121T113005Z-v4-memfile-3f9a") == ("2026", "11")
+
+    @pytest.mark.parametrize("name", ["../up", "a/b", "", "V4", "-v4", "v4 x"])
+    def test_a_scenario_that_is_no_file_name_is_refused(self, name):
+        assert refusal(new_id, datetime.now(UTC), name, "3f9a").outcome is Outcome.USAGE
+
+    @pytest.mark.parametrize("text", ["last", "20261121T113005Z-v4-memfile", "2026", "../x"])
+    def test_other_text_is_no_id(self, text):
+        assert not is_id(text)
+        assert refusal(month_of, text).outcome is Outcome.USAGE
+
+
+class TestSeal:
+    def test_a_result_lies_by_month_and_is_read_only(self, root):
+        document = archive_result(root)
+        place = root / "2026" / "11" / document["id"]
+        assert json.loads((place / "result.json").read_text()) == document
+        writable = [path for path in (place, *place.rglob("*")) if path.stat().st_mode & 0o222]
+        assert writable == []
+        assert stat.S_IMODE(place.stat().st_mode) == 0o555
+        assert list((root / ".running").iterdir()) == []
+
+    def test_the_checksums_are_those_of_sha256sum(self, root):
+        document = archive_result(root)
+        place = root / "2026" / "11" / document["id"]
+        subprocess.run(["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=place, check=True)
+        listed = {
+            line.split("  ")[1] for line in (place / "SHA256SUMS").read_text().splitlines()
+        }
+        present = {str(p.relative_to(place)) for p in place.rglob("*") if p.is_file()}
+        assert listed == present - {"SHA256SUMS"}
+
+    def test_the_journal_stays_beside_the_result(self, root):
+        place = Store(root).place(archive_result(root)["id"])
+        assert "created" in (place / "journal.jsonl").read_text()
+
+    def test_nothing_is_ever_overwritten(self, root, store):
+        document = archive_result(root)
+        assert "exists" in refusal(store.create, document["id"]).what
+        other = store.create("20261121T113005Z-v4-memfile-0000")
+        other.close()
+        other.path.rename(root / ".running" / document["id"])
+        with store.open_running(document["id"]) as running:
+            assert "exists" in refusal(store.seal, running, document).what
+        assert store.load(document["id"]) == document
+
+    def test_a_document_that_does_not_fit_stays_running(self, store):
+        document = example_result()
+        document["runs"][0]["trials"][0]["completd"] = 1
+        with store.create(document["id"]) as running:
+            error = refusal(store.seal, running, document)
+        assert "runs[0].trials[0]" in error.what
+        assert "completd" in error.what
+        assert [sweep.id for sweep in store.running()] == [document["id"]]
+
+    def test_an_invalid_sweep_is_archived_with_its_reasons(self, root, store):
+        document = archive_result(root, invalid_result())
+        assert store.load("last")["reasons"] == document["reasons"]
+        assert store.load("last")["summary"]["max_rate"] is None
+
+    def test_a_full_disk_while_sealing_leaves_the_running_sweep(self, store, monkeypatch):
+        document = example_result()
+        running = store.create(document["id"])
+
+        def full(_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            error = refusal(store.seal, running, document)
+        assert error.outcome is Outcome.LAB
+        assert f"leaselab resume {document['id']}" in error.todo
+        assert store.seal(running, document) == store.place(document["id"])
+
+    def test_a_kill_at_any_write_loses_nothing(self, store):
+        """The sealing process dies at its 1st, 2nd ... fsync; then it is sealed again."""
+        for fatal in range(1, 1000):
+            started = START + timedelta(minutes=fatal)
+            document = example_result(
+                MAX_RATES[:3], started=started, goal={"runs": 3, "trim": 0}
+            )
+            with store.create(document["id"]) as running:
+                running.write_gz("raw/run-1-trial-01.txt.gz", "text")
+            finished = seal_in_child(store, document, fatal)
+            if store.running():
+                with store.open_running(document["id"]) as running:
+                    running.write_gz("raw/run-1-trial-01.txt.gz", "text")
+                    store.seal(running, document)
+            assert store.load(document["id"]) == document
+            assert store.verify(document["id"]) == 3
+            if finished:
+                break
+        assert fatal > 10
+
+    def test_leftovers_of_a_killed_write_are_not_archived(self, store):
+        document = example_result()
+        with store.create(document["id"]) as running:
+            running.write_text("raw/a.txt", "a")
+            (running.path / "raw" / "b.txt.part").write_text("half")
+            place = store.seal(running, document)
+        assert [path.name for path in (place / "raw").iterdir()] == ["a.txt"]
+
+
+def seal_in_child(store, document, fatal):
+    """Seal in a child that is killed at its fsync number `fatal`; True when it got through."""
+    child = os.fork()
+    if child == 0:
+        count = 0
+        real = os.fsync
+
+        def fsync(handle):
+            nonlocal count
+            count += 1
+            if count == fatal:
+                os.kill(os.getpid(), signal.SIGKILL)
+            real(handle)
+
+        os.fsync = fsync
+        code = 1
+        try:
+            store.seal(store.open_running(document["id"]), document)
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert not (os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0)
+    return os.WIFEXITED(status)
+
+
+class TestRunning:
+    def test_files_are_compressed_reproducibly(self, store):
+        with store.create("20261121T113005Z-v4-memfile-3f9a") as running:
+            name = running.write_gz("raw/run-1-trial-01.txt.gz", "Rate: 1\n")
+            first = (running.path / name).read_bytes()
+            running.write_gz(name, "Rate: 1\n")
+            assert (running.path / name).read_bytes() == first
+            assert gzip.decompress(first) == b"Rate: 1\n"
+            series = running.write_json_gz("series/run-1.json.gz", [{"t": 0.0}])
+            assert json.loads(gzip.decompress((running.path / series).read_bytes())) == [
+                {"t": 0.0}
+            ]
+
+    @pytest.mark.parametrize(
+        "name", ["/etc/passwd", "../up.txt", "raw/../../up.txt", "", "result.json"]
+    )
+    def test_files_stay_inside_the_sweep(self, store, name):
+        running = store.create("20261121T113005Z-v4-memfile-3f9a")
+        with running, pytest.raises(ValueError, match="file of its own inside the result"):
+            running.write_text(name, "x")
+
+    def test_unfinished_sweeps_are_listed_and_opened_again(self, store):
+        assert store.running() == []
+        ids = [f"20261121T11300{n}Z-v4-memfile-3f9a" for n in range(3)]
+        for name in ids:
+            with store.create(name) as running:
+                running.record("created", {})
+        held = store.open_running(ids[1])
+        assert [(sweep.id, sweep.active, sweep.events) for sweep in store.running()] == [
+            (ids[0], False, 1),
+            (ids[1], True, 1),
+            (ids[2], False, 1),
+        ]
+        assert "another process" in refusal(store.open_running, ids[1]).what
+        held.close()
+        with store.open_running() as newest:
+            assert newest.id == ids[2]
+        with store.open_running(ids[0][:16]) as first:
+            assert [event.name for event in first.events()] == ["created"]
+
+    def test_an_unknown_unfinished_sweep_names_the_nearest(self, store):
+        assert refusal(store.open_running, "last").todo == "no sweep is unfinished"
+        store.create("20261121T113005Z-v4-memfile-3f9a").close()
+        error = refusal(store.open_running, "20261121T113005Z-v4-memfile-3f9b")
+        assert error.outcome is Outcome.USAGE
+        assert error.todo == "did you mean 20261121T113005Z-v4-memfile-3f9a?"
+
+    def test_one_damaged_journal_does_not_hide_the_other_sweeps(self, store, caplog):
+        for name in ("20261121T113005Z-v4-memfile-3f9a", "20261121T113006Z-v4-memfile-3f9a"):
+            with store.create(name) as running:
+                running.record("created", {})
+        path = running.journal.path
+        path.write_bytes(b"rubbish\n" + path.read_bytes())
+        assert [sweep.events for sweep in store.running()] == [1, 0]
+        assert f"{path}:1" in caplog.text
+
+
+class TestFind:
+    @pytest.fixture
+    def documents(self, root):
+        return [
+            archive_result(
+                root, example_result(token=token, started=START + timedelta(hours=n))
+            )
+            for n, token in enumerate(("aaaa", "bbbb", "cccc"))
+        ]
+
+    def test_every_kind_of_reference_finds_the_result(self, store, documents):
+        wanted = documents[1]["id"]
+        place = store.place(wanted)
+        for ref in (wanted, wanted[:11], "last~1", str(place), str(place / "result.json")):
+            assert store.find(ref) == place
+            assert store.load(ref)["id"] == wanted
+
+    def test_last_is_the_one_that_finished_last(self, root, store, documents):
+        long = example_result(token="dddd", started=START - timedelta(days=1))
+        long["finished_at"] = "2027-01-01T00:00:00Z"
+        archive_result(root, long)
+        assert store.find("last").name == long["id"]
+        assert store.find("last~1").name == documents[2]["id"]
+
+    def test_a_start_that_several_share_lists_them(self, store, documents):
+        error = refusal(store.find, "20261121T1")
+        assert error.outcome is Outcome.USAGE
+        assert all(document["id"] in error.todo for document in documents)
+
+    def test_an_unknown_one_names_the_nearest(self, store, documents):
+        error = refusal(store.find, documents[0]["id"].replace("memfile", "memfil"))
+        assert error.outcome is Outcome.USAGE
+        assert error.todo == f"did you mean {documents[0]['id']}?"
+        assert refusal(store.find, "zzz").todo == "see `leaselab list`"
+        assert refusal(store.find, "").outcome is Outcome.USAGE
+
+    @pytest.mark.usefixtures("documents")
+    def test_before_the_first_there_is_none(self, store):
+        assert "no result 3 before the last" in refusal(store.find, "last~3").what
+
+    def test_without_results_it_says_how_to_make_one(self, store, root):
+        assert refusal(store.find, "last").todo == "`leaselab run` makes one"
+        assert not root.exists()
+
+    def test_an_unfinished_one_says_how_to_go_on(self, store):
+        running = store.create("20261121T113005Z-v4-memfile-3f9a")
+        assert "is still running" in refusal(store.find, running.id).todo
+        running.close()
+        assert f"leaselab resume {running.id}" in refusal(store.find, running.id).todo
+
+
+class TestChecksums:
+    def test_a_changed_result_is_not_shown(self, root, store):
+        document = archive_result(root)
+        path = store.place(document["id"]) / "result.json"
+        tamper(path, path.read_bytes().replace(b"6006", b"7006"))
+        error = refusal(store.load, "last")
+        assert error.outcome is Outcome.INVALID
+        assert "does not match its checksum" in str(error)
+        assert error.where == str(path)
+        assert len(error.found) == len(error.wanted) == 64
+        assert error.found != error.wanted
+
+    def test_verify_reads_every_file(self, root, store):
+        document = archive_result(root)
+        assert store.verify("last") == len(list(store.find("last").rglob("*.*")))
+        raw = store.place(document["id"]) / "raw" / "run-3-trial-02.txt.gz"
+        tamper(raw, b"")
+        assert store.load("last") == document
+        assert refusal(store.verify, "last").where == str(raw)
+        raw.unlink()
+        assert "is missing" in refusal(store.verify, "last").what
+
+    def test_an_added_file_is_noticed(self, root, store):
+        archive_result(root)
+        place = store.find("last")
+        place.chmod(0o755)
+        (place / "notes.txt").write_text("mine")
+        assert "added" in refusal(store.verify, "last").what
+
+    @pytest.mark.parametrize("content", [b"", b"rubbish\n"])
+    def test_without_its_checksums_a_result_is_not_believed(self, root, store, content):
+        archive_result(root)
+        tamper(store.find("last") / "SHA256SUMS", content)
+        assert refusal(store.load, "last").outcome is Outcome.INVALID
+        (store.find("last") / "SHA256SUMS").unlink()
+        assert refusal(store.load, "last").outcome is Outcome.INVALID
+
+    def test_a_result_of_another_schema_version_is_refused(self, root, store, monkeypatch):
+        archive_result(root)
+        monkeypatch.setattr("leaselab.archive.store.SCHEMA_VERSION", 2)
+        error = refusal(store.load, "last")
+        assert (error.outcome, error.found) == (Outcome.USAGE, "schema version 1")
+
+
+def test_sealing_keeps_the_document_as_it_is(store):
+    document = example_result()
+    before = copy.deepcopy(document)
+    with store.create(document["id"]) as running:
+        store.seal(running, document)
+    assert document == before
