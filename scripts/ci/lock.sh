@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Makes the locks in requirements/ anew from pyproject.toml.  Arguments go to uv:
+#   scripts/ci/lock.sh              keeps every version that still fits
+#   scripts/ci/lock.sh --upgrade    takes the newest that fit
+# The locks hold versions and hashes for every platform and Python that pyproject.toml
+# allows, and no address: where packages come from is the machine's business.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+readonly uv=.venv/bin/uv
+[[ -x $uv ]] || { echo "lock.sh: no $uv; run ./leaselab --version first" >&2; exit 4; }
+
+compile() {
+  "$uv" pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+    --no-emit-index-url --no-emit-find-links --no-annotate \
+    --custom-compile-command scripts/ci/lock.sh "$@"
+}
+
+compile requirements/bootstrap.in --output-file requirements/bootstrap.txt "$@"
+compile pyproject.toml --output-file requirements/run.txt "$@"
+# Development adds to what runs, and never changes its versions.
+compile pyproject.toml --extra dev --constraint requirements/run.txt \
+  --output-file requirements/dev.txt "$@"
