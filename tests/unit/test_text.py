@@ -5,6 +5,7 @@ import io
 import os
 import pty
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -57,12 +58,18 @@ def on_terminal(monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.setenv("TERM", "xterm-256color")
         master, slave = pty.openpty()
+        sent = bytearray()
+
+        def read():
+            with contextlib.suppress(OSError):  # how Linux says that the other end has closed
+                while chunk := os.read(master, 65536):
+                    sent.extend(chunk)
+
+        reader = threading.Thread(target=read)  # a terminal's buffer is only 4 KiB
+        reader.start()
         with os.fdopen(slave, "w") as stream:
             print_result(document, PLACE, stream)
-        sent = b""
-        with contextlib.suppress(OSError):  # how Linux says that the other end has closed
-            while chunk := os.read(master, 65536):
-                sent += chunk
+        reader.join(timeout=10)
         os.close(master)
         raw = sent.decode()
         return raw, re.sub(r"\x1b\[[0-9;]*m", "", raw).replace("\r", "")

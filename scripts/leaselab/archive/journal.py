@@ -6,15 +6,18 @@ import fcntl
 import io
 import json
 import os
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from leaselab.model.errors import lab_broken, usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+_TRIES, _PAUSE_S = 10, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +51,13 @@ class Journal:
         """
         self.path = path
         self._stream = path.open("a+b", buffering=0)
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _take(self._stream):
             self._stream.close()
             raise usage_error(
                 "another process is writing this sweep's journal",
                 where=str(path),
                 todo="wait for it, or end it first",
-            ) from None
+            )
         try:
             events, self._size = _parse(path, path.read_bytes())
             self._stream.truncate(self._size)
@@ -104,6 +105,18 @@ def read_journal(path: Path) -> tuple[Event, ...]:
     """
     events, _ = _parse(path, path.read_bytes())
     return events
+
+
+def _take(stream: IO[bytes]) -> bool:
+    """Take the writer's lock; tried for a moment, because `is_being_written` holds it for one."""
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE_S)
+        else:
+            return True
+    return False
 
 
 def is_being_written(path: Path) -> bool:
