@@ -1,0 +1,122 @@
+"""Reading inventories: what is frozen, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab.inventory import (
+    BUILDER_GROUP,
+    GENERATOR_GROUP,
+    PARTNER_GROUP,
+    SERVER_GROUP,
+    parse_inventory,
+    read_inventory,
+)
+from leaselab.model.errors import LeaselabError, Outcome
+
+ROOT = Path(__file__).parents[2]
+RACK = Path("/site/rack.yml")
+
+
+def listing(**server_variables):
+    """What `ansible-inventory --list` prints for a server and a generator."""
+    return {
+        "_meta": {"hostvars": {"sut": server_variables, "gen": {}}},
+        "all": {"children": ["ungrouped", "bench"]},
+        "bench": {"children": [SERVER_GROUP, GENERATOR_GROUP]},
+        SERVER_GROUP: {"hosts": ["sut"]},
+        GENERATOR_GROUP: {"hosts": ["gen"]},
+    }
+
+
+def refusal(call, *args):
+    with pytest.raises(LeaselabError) as caught:
+        call(*args)
+    assert caught.value.outcome is Outcome.USAGE
+    return str(caught.value)
+
+
+def test_the_local_lab_has_three_hosts_on_the_loopback_address():
+    inventory = read_inventory(ROOT / "inventory" / "docker")
+    assert inventory.bench == "docker"
+    assert [(h.access.name, h.access.port, h.test_address) for h in inventory.hosts] == [
+        ("leaselab-server", 22041, "198.18.0.10"),
+        ("leaselab-partner", 22042, "198.18.0.20"),
+        ("leaselab-generator", 22043, "198.18.0.30"),
+    ]
+    access = inventory.only(SERVER_GROUP).access
+    assert (access.address, access.user) == ("127.0.0.1", "root")
+    assert access.key_file == str(ROOT / ".leaselab/docker/keys/client")
+    assert access.known_hosts_file == str(ROOT / ".leaselab/docker/keys/known_hosts")
+
+
+def test_the_local_lab_has_no_builder_yet():
+    assert read_inventory(ROOT / "inventory" / "docker").group(BUILDER_GROUP) == ()
+
+
+def test_a_host_without_variables_is_reached_by_its_name_with_the_users_own_files():
+    host = parse_inventory(RACK, listing()).only(GENERATOR_GROUP)
+    home = Path.home()
+    assert (host.access.address, host.access.port) == ("gen", 22)
+    assert host.access.known_hosts_file == str(home / ".ssh/known_hosts")
+    assert host.access.key_file == str(home / ".ssh/id_ed25519")
+
+
+def test_the_bench_is_named_by_the_file_unless_the_inventory_names_it():
+    assert parse_inventory(RACK, listing()).bench == "rack"
+    assert parse_inventory(RACK, listing(leaselab_bench="cellar")).bench == "cellar"
+
+
+def test_inventory_dir_is_the_folder_of_the_file():
+    found = parse_inventory(RACK, listing(leaselab_known_hosts="{{ inventory_dir }}/../known"))
+    assert found.only(SERVER_GROUP).access.known_hosts_file == "/known"
+
+
+def test_any_other_template_in_a_variable_that_is_used_is_refused():
+    text = refusal(parse_inventory, RACK, listing(ansible_host="{{ lookup('env', 'SUT') }}"))
+    assert "ansible_host cannot be read outside a playbook" in text
+    assert "host sut" in text
+
+
+def test_a_template_elsewhere_is_left_to_ansible():
+    found = parse_inventory(RACK, listing(site_comment="{{ anything }}"))
+    assert found.only(SERVER_GROUP).variables["site_comment"] == "{{ anything }}"
+
+
+@pytest.mark.parametrize("port", ["ssh", "0", "65536", "-1"])
+def test_a_port_that_is_none_is_refused(port):
+    assert f"found {port}" in refusal(parse_inventory, RACK, listing(ansible_port=port))
+
+
+@pytest.mark.parametrize("group", [SERVER_GROUP, GENERATOR_GROUP])
+def test_a_needed_group_that_is_missing_is_named(group):
+    without = listing()
+    del without[group]
+    assert f"no host in group {group}" in refusal(parse_inventory, RACK, without)
+
+
+def test_two_servers_are_too_many():
+    two = listing()
+    two[SERVER_GROUP]["hosts"].append("sut2")
+    text = refusal(parse_inventory(RACK, two).only, SERVER_GROUP)
+    assert "found sut, sut2" in text
+
+
+def test_hosts_of_child_groups_belong_to_the_part():
+    nested = listing()
+    nested[PARTNER_GROUP] = {"children": ["spare"]}
+    nested["spare"] = {"hosts": ["sut"]}
+    assert parse_inventory(RACK, nested).only(PARTNER_GROUP).parts == (
+        SERVER_GROUP,
+        PARTNER_GROUP,
+    )
+
+
+def test_an_inventory_that_is_not_there_is_a_usage_error(tmp_path):
+    assert "no such inventory" in refusal(read_inventory, tmp_path / "nowhere.yml")
+
+
+def test_an_inventory_that_ansible_cannot_read_says_why(tmp_path):
+    broken = tmp_path / "rack.yml"
+    broken.write_text("bench: [not, a, group\n", encoding="utf-8")
+    assert "Ansible cannot read this inventory" in refusal(read_inventory, broken)
