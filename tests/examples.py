@@ -28,6 +28,10 @@ GOAL = {
     "trial_s": 5,
     "scout_s": 1,
     "wait_s": 2.0,
+    "min_rate": 10,
+    "max_rate": 200_000,
+    "start_rate": 2000,
+    "max_trials": 40,
 }
 
 
@@ -135,6 +139,8 @@ def example_run(
         "traffic_s": sum(trial["traffic_s"] for trial in trials),
         "wall_s": round(sum(trial["wall_s"] for trial in trials) + 0.9, 3),
         "series_file": f"series/run-{index}.json.gz",
+        "lower_trial": 2,
+        "upper_trial": 1,
         "trials": trials,
     }
 
@@ -177,7 +183,7 @@ def example_trial(
         ],
         "samples": [
             {
-                "t": float(second),
+                "t": run_started.timestamp() + second,
                 "cpu_s": round(0.9 * second, 2),
                 "rss_bytes": 41_000_000 + 1000 * second,
                 "udp_drops": 0,
@@ -207,7 +213,16 @@ def invalid_result(**fields: Any) -> dict[str, Any]:
         **fields,
     )
     last = document["runs"][-1]
-    last |= dict.fromkeys(("max_rate", "completed_rate", "lower_bound", "upper_bound"))
+    last |= dict.fromkeys(
+        (
+            "max_rate",
+            "completed_rate",
+            "lower_bound",
+            "upper_bound",
+            "lower_trial",
+            "upper_trial",
+        )
+    )
     last["trials"][-1] |= {"valid": False, "reason": "generator-limited"}
     return document
 

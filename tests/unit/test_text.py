@@ -182,6 +182,19 @@ def test_a_terminal_of_80_columns_holds_every_line(on_terminal, build):
     assert "…" not in text
 
 
+def test_stages_that_were_not_told_have_no_row():
+    document = example_result()
+    for run in document["runs"]:
+        del run["lower_trial"], run["upper_trial"]
+        for trial in run["trials"]:
+            del trial["latency_s"]["exchange"]
+    text = plain(document)
+    assert ["REQUEST-ACK", "0.80", "2.01", "6.43", "12.06", "17.69"] in [
+        line.split() for line in text.splitlines()
+    ]
+    assert "whole exchange" not in text
+
+
 def test_a_list_has_a_line_each():
     row = {
         "id": "20261121T113005Z-v4-memfile-3f9a",

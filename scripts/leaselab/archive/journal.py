@@ -108,7 +108,7 @@ def read_journal(path: Path) -> tuple[Event, ...]:
 
 
 def _take(stream: IO[bytes]) -> bool:
-    """Take the writer's lock; tried for a moment, because `is_being_written` holds it for one."""
+    """Take the writer's lock; tries for a moment, as `is_being_written` holds it for one."""
     for _ in range(_TRIES):
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -55,6 +55,10 @@ class RunningSweep:
         """
         return self._write(name, text.encode())
 
+    def write_bytes(self, name: str, content: bytes) -> str:
+        """Write what a host has compressed already; `name` says how.  Returns the name."""
+        return self._write(name, content)
+
     def write_gz(self, name: str, text: str) -> str:
         """Write text compressed; `name` ends in ``.gz``.  Returns the name.
 

@@ -151,7 +151,11 @@ def _remark(run: Mapping[str, Any], middle: Mapping[str, Any] | None) -> str:
 
 
 def _lower_trial(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The trial that proves the lower bound: the longest of that rate."""
+    """The trial that proves the lower bound."""
+    position = run.get("lower_trial")
+    if position is not None:
+        trial: Mapping[str, Any] = run["trials"][position]
+        return trial
     proving = [
         trial
         for trial in run["trials"]
@@ -170,7 +174,9 @@ def _latency(document: Mapping[str, Any], *, ruled: bool) -> Table | None:
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for stage, label in stages.items():
-        seen = [value for trial in trials if (value := trial["latency_s"][stage]) is not None]
+        seen = [
+            value for trial in trials if (value := trial["latency_s"].get(stage)) is not None
+        ]
         if seen:
             middles = (statistics.median(value[column] for value in seen) for column in columns)
             table.add_row(label, *(f"{1000 * middle:.2f}" for middle in middles))
