@@ -142,8 +142,13 @@ def test_one_run_has_no_interval():
     document = example_result(MAX_RATES[:1], goal={"runs": 1, "trim": 0})
     assert plain(document).splitlines()[:2] == [
         "v4-memfile · kea 2.6.3: 6015 exchanges/s",
-        "  max rate, trimmed mean of 1 runs",
+        "  max rate of one run",
     ]
+
+
+def test_without_trimming_it_is_a_plain_mean():
+    document = example_result(goal={"trim": 0})
+    assert plain(document).splitlines()[1] == "  max rate, mean of 9 runs"
 
 
 def test_v6_names_its_own_packets():

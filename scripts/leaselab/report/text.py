@@ -91,8 +91,10 @@ def _rate(rate: Mapping[str, Any]) -> str:
 
 def _how_known(rate: Mapping[str, Any]) -> Iterator[str]:
     n, trim = rate["n"], rate["trim"]
-    dropped = f", {trim} highest and {trim} lowest dropped" if trim else ""
-    yield f"max rate, trimmed mean of {n} runs{dropped}"
+    if trim:
+        yield f"max rate, trimmed mean of {n} runs, {trim} highest and {trim} lowest dropped"
+    else:
+        yield "max rate of one run" if n == 1 else f"max rate, mean of {n} runs"
     known = []
     if rate["ci95"] is not None:
         known.append(f"95 % interval {rate['ci95'][0]:.0f} to {rate['ci95'][1]:.0f}")
