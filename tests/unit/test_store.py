@@ -222,11 +222,19 @@ class TestRunning:
             assert [event.name for event in first.events()] == ["created"]
 
     def test_an_unknown_unfinished_sweep_names_the_nearest(self, store):
-        assert refusal(store.open_running, "last").todo == "no sweep is unfinished"
+        assert refusal(store.open_running, "last").todo == "there is none"
         store.create("20261121T113005Z-v4-memfile-3f9a").close()
         error = refusal(store.open_running, "20261121T113005Z-v4-memfile-3f9b")
         assert error.outcome is Outcome.USAGE
+        assert error.what == "no such unfinished sweep"
         assert error.todo == "did you mean 20261121T113005Z-v4-memfile-3f9a?"
+        error = refusal(store.open_running, "zz")
+        assert error.todo == "there are 20261121T113005Z-v4-memfile-3f9a"
+
+    def test_a_finished_sweep_does_not_go_on(self, root, store):
+        document = archive_result(root)
+        error = refusal(store.open_running, document["id"])
+        assert error.todo == f"it is finished: `leaselab show {document['id']}`"
 
     def test_one_damaged_journal_does_not_hide_the_other_sweeps(self, store, caplog):
         for name in ("20261121T113005Z-v4-memfile-3f9a", "20261121T113006Z-v4-memfile-3f9a"):

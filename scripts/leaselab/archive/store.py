@@ -71,7 +71,8 @@ class Store:
         names = [sweep.id for sweep in self.running()]
         if ref == "last" and names:
             return RunningSweep(self.root / RUNNING / names[-1])
-        return RunningSweep(self.root / RUNNING / _only(ref, names, self._unknown_running))
+        name = _only(ref, names, "unfinished sweep", self._unknown_running)
+        return RunningSweep(self.root / RUNNING / name)
 
     def seal(self, running: RunningSweep, document: Mapping[str, Any]) -> Path:
         """Turn a running sweep into a result that is never written again.
@@ -114,7 +115,7 @@ class Store:
         if (path / RESULT).is_file():
             return path
         rows = self.index.starting_with(ref, limit=6) if ref else []
-        name = _only(ref, [row["id"] for row in rows], self._unknown)
+        name = _only(ref, [row["id"] for row in rows], "result", self._unknown)
         return self.place(name)
 
     def load(self, ref: str) -> dict[str, Any]:
@@ -175,24 +176,27 @@ class Store:
         return f"did you mean {near[0]}?" if near else "see `leaselab list`"
 
     def _unknown_running(self, ref: str) -> str:
+        """What to do about a reference that names no unfinished sweep."""
+        if is_id(ref) and self.place(ref).exists():
+            return f"it is finished: `leaselab show {ref}`"
         names = [sweep.id for sweep in self.running()]
         if not names:
-            return "no sweep is unfinished"
+            return "there is none"
         near = get_close_matches(ref, names, 1, 0.5)
-        return f"did you mean {near[0]}?" if near else f"unfinished: {', '.join(names[-5:])}"
+        return f"did you mean {near[0]}?" if near else f"there are {', '.join(names[-5:])}"
 
 
-def _only(ref: str, names: Sequence[str], advice: Callable[[str], str]) -> str:
+def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str]) -> str:
     """The one name that starts with `ref`."""
     matches = [name for name in names if ref and name.startswith(ref)]
     if ref in matches:
         return ref
     if not matches:
-        raise usage_error("no such result", found=repr(ref), todo=advice(ref))
+        raise usage_error(f"no such {what}", found=repr(ref), todo=advice(ref))
     if len(matches) > 1:
         shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
         raise usage_error(
-            "more than one result starts so", found=repr(ref), todo=f"one of: {shown}"
+            f"more than one {what} starts so", found=repr(ref), todo=f"one of: {shown}"
         )
     return matches[0]
 
