@@ -57,8 +57,8 @@ def docker_lab_cpu_list(text: str) -> list[int]:
     cpus: set[int] = set()
     try:
         for part in text.strip().split(","):
-            first, _, last = part.partition("-")
-            cpus.update(range(int(first), int(last or first) + 1))
+            first, dash, last = part.partition("-")
+            cpus.update(range(int(first), int(last if dash else first) + 1))
     except ValueError as error:
         message = f"not a list of processors (found {text!r}, wanted such as '0-2,5')"
         raise AnsibleFilterError(message) from error

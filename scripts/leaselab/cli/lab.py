@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="remove a lab that another checkout has on this machine",
     )
+    _add_force(up)
     add_json(up)
 
     down = verbs.add_parser("down", help="remove the lab's containers, networks and keys")
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="remove a lab that another checkout has on this machine, too",
     )
+    _add_force(down)
     add_json(down)
 
     status = verbs.add_parser("status", help="how the hosts are, and who holds the bench")
@@ -53,6 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file or folder of the inventory (default: inventory/docker of the checkout)",
     )
     add_json(status)
+
+
+def _add_force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--force", action="store_true", help="remove a lab although a sweep holds its bench"
+    )
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -70,7 +78,10 @@ def _local() -> Path:
 
 def _up(args: argparse.Namespace) -> Outcome:
     stats = run_playbook(
-        "lab_up", _local(), {"docker_lab_take_over": args.take_over}, changes(sys.stderr)
+        "lab_up",
+        _local(),
+        {"docker_lab_take_over": args.take_over, "docker_lab_force": args.force},
+        changes(sys.stderr),
     )
     hosts = [host.access for host in read_inventory(_local()).hosts]
     if args.json:
@@ -86,7 +97,11 @@ def _down(args: argparse.Namespace) -> Outcome:
     stats = run_playbook(
         "lab_down",
         _local(),
-        {"docker_lab_remove_images": args.images, "docker_lab_take_over": args.take_over},
+        {
+            "docker_lab_remove_images": args.images,
+            "docker_lab_take_over": args.take_over,
+            "docker_lab_force": args.force,
+        },
     )
     removed: Mapping[str, Sequence[str]] = stats.custom.get("removed", {})
     if args.json:

@@ -1,0 +1,164 @@
+"""./leaselab: from a fresh checkout to a command, and what stands in its way."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("leaselab", "README.md", "pyproject.toml", "requirements", "scripts")
+TOOLS = (
+    "bash", "cat", "dirname", "env", "flock", "git", "head", "mkdir", "readlink", "rm",
+    "sha256sum", "touch",
+)  # fmt: skip
+VERSION = "leaselab 0.1.0\n"
+
+
+def launch(launcher, *arguments, cwd=None, **environment):
+    """Run a launcher with nothing in its environment but what is named."""
+    return subprocess.run(
+        [str(launcher), *arguments],
+        cwd=cwd,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy that was never used, on a path with a blank in it."""
+    place = tmp_path / "a checkout"
+    place.mkdir()
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(source, place / part, ignore=ignored)
+        else:
+            shutil.copy2(source, place / part)
+    return place
+
+
+@pytest.fixture
+def bare_path(tmp_path):
+    """A PATH with the launcher's own tools and neither ssh nor sudo."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    for tool in TOOLS:
+        (place / tool).symlink_to(shutil.which(tool))
+    return place
+
+
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def test_a_set_up_checkout_answers_at_once_and_says_nothing_else():
+    assert launch(ROOT / "leaselab", "--version").returncode == 0
+    started = time.monotonic()
+    done = launch(ROOT / "leaselab", "--version")
+    assert (done.stdout, done.stderr, done.returncode) == (VERSION, "", 0)
+    assert time.monotonic() - started < 2.0
+
+
+def test_it_works_through_a_link_from_any_folder(tmp_path):
+    link = tmp_path / "linked"
+    link.symlink_to(ROOT / "leaselab")
+    done = launch(link, "--version", cwd=tmp_path)
+    assert (done.stdout, done.returncode) == (VERSION, 0)
+
+
+def test_the_exit_code_of_the_command_passes_through():
+    assert launch(ROOT / "leaselab", "nosuch").returncode == 2
+
+
+def test_another_environments_modules_are_not_seen(tmp_path):
+    package = tmp_path / "leaselab"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('wrong leaselab')", encoding="utf-8")
+    done = launch(ROOT / "leaselab", "--version", PYTHONPATH=str(tmp_path))
+    assert (done.stdout, done.returncode) == (VERSION, 0)
+
+
+def test_first_use_heals_what_was_cut_short_and_two_at_once_set_up_once(checkout):
+    """Also: an unchanged lock costs nothing afterwards, a changed one is installed."""
+    leftover = checkout / ".venv"
+    (leftover / "bin").mkdir(parents=True)
+    (leftover / "unfinished").touch()
+    (leftover / "bin" / "python").write_text("half", encoding="utf-8")
+    launcher = checkout / "leaselab"
+    home = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/root")}
+    both = [
+        subprocess.Popen(
+            [str(launcher), "--version"],
+            env=home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    answers = [process.communicate(timeout=300) for process in both]
+    assert [answer[0] for answer in answers] == [VERSION, VERSION], answers
+    assert sum("setting up" in answer[1] for answer in answers) == 1
+
+    assert launch(launcher, "--version", **home).stderr == ""
+    with (checkout / "requirements" / "run.txt").open("a", encoding="utf-8") as lock:
+        lock.write("# changed\n")
+    changed = launch(launcher, "--version", **home)
+    assert "setting up" in changed.stderr
+    assert changed.stdout == VERSION
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.14"])
+def test_a_python_that_does_not_fit_is_named(checkout, tmp_path, version):
+    python = tmp_path / "python"
+    script(python, f'case $1 in --version) echo "Python {version}.1" ;; *) exit 1 ;; esac')
+    done = launch(checkout / "leaselab", "--version", LEASELAB_PYTHON=str(python))
+    assert done.returncode == 4
+    assert done.stderr.splitlines()[-1] == (
+        f"leaselab: no suitable Python (found Python {version}.1, wanted 3.11 to 3.13);"
+        " install one and name it in LEASELAB_PYTHON"
+    )
+
+
+def test_a_missing_package_that_cannot_be_installed_is_named(checkout, bare_path):
+    script(bare_path / "sudo", "exit 1")
+    script(bare_path / "apt-get", "exit 100")
+    done = launch(checkout / "leaselab", "--version", PATH=str(bare_path))
+    assert done.returncode == 4
+    assert done.stderr.splitlines()[-1] == (
+        "leaselab: missing packages; run: sudo apt-get install -y openssh-client"
+        if os.geteuid()
+        else "leaselab: packages could not be installed; run: apt-get install -y openssh-client"
+    )
+
+
+def test_a_missing_package_is_installed_where_that_asks_nothing(checkout, bare_path, tmp_path):
+    """The stand-in for apt-get notes what it is asked for; then there is still no Python."""
+    notes = tmp_path / "notes"
+    script(bare_path / "sudo", 'shift; exec "$@"')
+    script(bare_path / "apt-get", f'echo "$@" >> "{notes}"')
+    done = launch(
+        checkout / "leaselab", "--version", PATH=str(bare_path), LEASELAB_PYTHON="/nowhere"
+    )
+    assert done.returncode == 4
+    assert "no suitable Python (found none" in done.stderr
+    assert notes.read_text(encoding="utf-8").splitlines()[-1] == (
+        "install -y -qq --no-install-recommends openssh-client"
+    )
+
+
+def test_the_shell_scripts_are_clean():
+    scripts = ["leaselab", "scripts/ci/lock.sh"]
+    done = subprocess.run(
+        ["shellcheck", *scripts], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")

@@ -1,0 +1,132 @@
+"""What role docker_lab computes: free subnets and who gets which processors."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from hypothesis import given
+from hypothesis import strategies as st
+
+FILE = Path(__file__).parents[2] / "roles/docker_lab/filter_plugins/docker_lab.py"
+_SPEC = importlib.util.spec_from_file_location("docker_lab_filters", FILE)
+filters = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(filters)
+
+ROUTES = [
+    {"dst": "default", "gateway": "192.0.2.1", "dev": "eth0"},
+    {"dst": "172.31.0.0/16", "dev": "tun0"},
+    {"dst": "172.30.87.9", "dev": "wg0"},
+    {"dst": "198.18.0.0/24", "dev": "leaselab-test"},
+    {"dst": "fe80::/64", "dev": "eth0"},
+]
+OWN = ["leaselab-test"]
+
+
+def test_a_subnet_inside_a_route_is_taken():
+    assert filters.docker_lab_overlaps("172.31.87.0/24", ROUTES, [], OWN) == [
+        "route 172.31.0.0/16 over tun0"
+    ]
+
+
+def test_a_route_to_a_single_host_takes_the_subnet_around_it():
+    assert filters.docker_lab_overlaps("172.30.87.0/24", ROUTES, [], OWN) == [
+        "route 172.30.87.9 over wg0"
+    ]
+
+
+def test_the_default_route_and_the_labs_own_routes_take_nothing():
+    assert filters.docker_lab_overlaps("198.18.0.0/24", ROUTES, [], OWN) == []
+
+
+def test_a_name_server_takes_the_subnet_it_is_in():
+    found = filters.docker_lab_overlaps(
+        "10.255.255.0/24", ROUTES, ["10.255.255.53", "fe80::1%eth0"], OWN
+    )
+    assert found == ["name server 10.255.255.53"]
+
+
+def test_the_first_free_candidate_is_chosen():
+    candidates = ["172.31.87.0/24", "172.30.87.0/24", "192.168.187.0/24", "192.168.171.0/24"]
+    free = filters.docker_lab_free_subnet(candidates, ROUTES, [], OWN)
+    assert free == "192.168.187.0/24"
+
+
+def test_no_free_candidate_is_no_subnet():
+    assert filters.docker_lab_free_subnet(["172.31.87.0/24"], ROUTES, [], OWN) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("0", [0]), ("0-2,5", [0, 1, 2, 5]), ("3,1\n", [1, 3])]
+)
+def test_a_cpu_list_is_read_as_the_kernel_writes_it(text, cpus):
+    assert filters.docker_lab_cpu_list(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["", "all", "0-", "1,,2"])
+def test_anything_else_is_not_a_cpu_list(text):
+    with pytest.raises(AnsibleFilterError, match="not a list of processors"):
+        filters.docker_lab_cpu_list(text)
+
+
+@pytest.mark.parametrize(
+    ("count", "server", "partner", "generator"),
+    [
+        (1, "0", "0", "0"),
+        (2, "0", "0", "1"),
+        (3, "0,1", "0,1", "2"),
+        (4, "0,1", "0,1", "2,3"),
+        (5, "0,1,2", "0,1,2", "3,4"),
+        (6, "0,1", "2,3", "4,5"),
+        (7, "0,1,2", "3,4", "5,6"),
+    ],
+)
+def test_processors_are_shared_out_as_the_defaults_say(count, server, partner, generator):
+    plan = filters.docker_lab_cpu_plan(list(range(count)), {})
+    assert plan["dhcp_server"] == server
+    assert plan["dhcp_partner"] == partner
+    assert plan["dhcp_generator"] == generator
+
+
+@given(st.sets(st.integers(0, 255), min_size=2, max_size=64))
+def test_server_and_generator_never_share_a_processor(cpus):
+    plan = filters.docker_lab_cpu_plan(sorted(cpus), {})
+    server, partner, generator = (
+        set(filters.docker_lab_cpu_list(plan[part]))
+        for part in ("dhcp_server", "dhcp_partner", "dhcp_generator")
+    )
+    assert server
+    assert partner
+    assert generator
+    assert not (server | partner) & generator
+    assert server | partner | generator == cpus
+
+
+def test_a_chosen_part_is_kept_and_the_others_are_worked_out():
+    plan = filters.docker_lab_cpu_plan([0, 1, 2, 3], {"dhcp_server": "0"})
+    assert (plan["dhcp_server"], plan["dhcp_generator"]) == ("0", "2,3")
+
+
+def test_a_chosen_processor_that_is_not_there_is_refused():
+    with pytest.raises(AnsibleFilterError, match=r"dhcp_server.*found \[7\]"):
+        filters.docker_lab_cpu_plan([0, 1], {"dhcp_server": "0,7"})
+
+
+def test_a_part_that_does_not_exist_is_refused():
+    with pytest.raises(AnsibleFilterError, match="no part dhcp_servr"):
+        filters.docker_lab_cpu_plan([0, 1], {"dhcp_servr": "0"})
+
+
+def test_an_address_is_found_on_its_interface_however_it_is_written():
+    interfaces = [
+        {"ifname": "lo", "addr_info": [{"local": "127.0.0.1"}]},
+        {
+            "ifname": "eth1",
+            "addr_info": [{"local": "198.18.0.10"}, {"local": "2001:2:0:1::10"}],
+        },
+        {"ifname": "down", "addr_info": [{}]},
+    ]
+    with_address = filters.docker_lab_with_address
+    assert with_address(interfaces, "198.18.0.10") == ["eth1"]
+    assert with_address(interfaces, "2001:2:0:1:0::10") == ["eth1"]
+    assert with_address(interfaces, "198.18.0.1") == []
