@@ -1,5 +1,6 @@
 """The derived index of results."""
 
+import errno
 import json
 import multiprocessing
 import os
@@ -7,6 +8,7 @@ import shutil
 import sqlite3
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from tests.examples import START, archive_result, example_result, invalid_result
@@ -14,6 +16,7 @@ from tests.examples import START, archive_result, example_result, invalid_result
 from leaselab.archive import index as index_module
 from leaselab.archive.index import INDEX, UNREADABLE, Index
 from leaselab.archive.store import Store
+from leaselab.model.errors import LeaselabError
 
 
 @pytest.fixture
@@ -207,6 +210,33 @@ def test_a_read_only_index_is_brought_up_to_date_in_memory(root, index, monkeypa
     monkeypatch.setattr(index_module, "_connect", read_only)
     assert len(index.rows()) == 2
     assert (root / INDEX).read_bytes() == before
+
+
+def test_a_corrupt_index_that_cannot_be_removed_is_left_alone(root, index, monkeypatch, caplog):
+    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    (root / INDEX).write_bytes(b"rubbish")
+
+    def read_only(path, **_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "unlink", read_only)
+    assert len(index.rows()) == 1
+    assert "reading every result" in caplog.text
+    assert (root / INDEX).read_bytes() == b"rubbish"
+
+
+def test_an_index_that_stays_busy_is_kept_and_said(root, index, monkeypatch):
+    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    settle(root)
+    index.refresh()
+    monkeypatch.setattr(index_module, "_PATIENCE_S", 0.05)
+    writer = sqlite3.connect(root / INDEX, isolation_level=None)
+    writer.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(LeaselabError, match="busy"):
+        index.rows()
+    writer.execute("ROLLBACK")
+    writer.close()
+    assert len(index.rows()) == 1
 
 
 def test_a_busy_index_answers_with_what_it_has(root, index, monkeypatch, caplog):

@@ -24,6 +24,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.ident import is_id
+from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,8 +121,11 @@ class Index:
         try:
             return _ask(self._open(), query, values)
         except sqlite3.DatabaseError as error:
-            self._discard(error)
-        return _ask(self._open(), query, values)
+            if _code(error) in _BUSY:
+                raise lab_broken(
+                    "the index of results is busy", where=str(self._path), todo="try again"
+                ) from error
+            return _ask(self._anew(error), query, values)
 
     def _open(self) -> sqlite3.Connection:
         """The database, up to date; in memory where the folder cannot be written."""
@@ -130,16 +134,14 @@ class Index:
         try:
             return self._updated()
         except sqlite3.DatabaseError as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in _CANNOT_WRITE:
-                return self._in_memory()
-            if code in _BUSY:
+            if _code(error) in _BUSY:
                 _log.warning(
                     "%s is being brought up to date: newest results may miss", self._path
                 )
                 return _connect(self._path)
-            self._discard(error)
-        return self._updated()
+            if _code(error) in _CANNOT_WRITE:
+                return self._in_memory(copied=True)
+            return self._anew(error)
 
     @property
     def _path(self) -> Path:
@@ -159,23 +161,38 @@ class Index:
             raise
         return database
 
-    def _in_memory(self) -> sqlite3.Connection:
-        """A copy of the index where there is one, brought up to date in memory only."""
+    def _in_memory(self, *, copied: bool) -> sqlite3.Connection:
+        """The index in memory, up to date; `copied` starts it from the file."""
         database = _memory()
         try:
-            with contextlib.closing(
-                sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
-            ) as file:
-                if _version(file) == _VERSION:
-                    file.backup(database)
-        except sqlite3.DatabaseError:
-            _log.warning("%s cannot be written: reading every result", self._path)
-        self._read_changed_months(database)
+            if not copied or not self._copy_into(database):
+                _log.warning("%s cannot be written: reading every result", self._path)
+            self._read_changed_months(database)
+        except BaseException:
+            database.close()
+            raise
         return database
 
-    def _discard(self, error: Exception) -> None:
+    def _copy_into(self, database: sqlite3.Connection) -> bool:
+        """Copy the file into the database; False when there is none to copy."""
+        address = f"{self._path.absolute().as_uri()}?mode=ro"
+        try:
+            with contextlib.closing(sqlite3.connect(address, uri=True)) as file:
+                if _version(file) == _VERSION:
+                    file.backup(database)
+                    return True
+        except sqlite3.DatabaseError:
+            pass
+        return False
+
+    def _anew(self, error: Exception) -> sqlite3.Connection:
+        """The index made anew, because the old one cannot be used."""
         _log.warning("%s: %s: making it anew from the results", self._path, error)
-        self._unlink()
+        try:
+            self._unlink()
+            return self._updated()
+        except (OSError, sqlite3.DatabaseError):
+            return self._in_memory(copied=False)
 
     def _unlink(self) -> None:
         for name in (INDEX, f"{INDEX}-journal"):
@@ -280,6 +297,11 @@ def _memory() -> sqlite3.Connection:
     database = _connect(":memory:")
     _create(database)
     return database
+
+
+def _code(error: sqlite3.DatabaseError) -> int:
+    """SQLite's primary error code; 0 where Python raised the error."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _version(database: sqlite3.Connection) -> int:
