@@ -18,6 +18,7 @@ from leaselab.model.observation import Sample, ServerStarted
 START_TIMEOUT_S = 60.0
 WIPE_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+SAMPLE_TIMEOUT_S = 10.0
 
 
 class ContractServer:
@@ -57,7 +58,7 @@ class ContractServer:
         """Empty the lease store; return the leases left."""
         done = self._connection.run([self._contract, "wipe"], timeout_s=WIPE_TIMEOUT_S)
         if done.status != 0:
-            self.check_alive()
+            self._check_alive()
             raise lab_broken(
                 f"the lease store cannot be emptied: {_last_line(done.stderr)}",
                 where=self._connection.access.name,
@@ -75,23 +76,36 @@ class ContractServer:
                 where=self._connection.access.name,
             )
 
-    def mark(self) -> None:
-        """Have a sample taken now."""
-        if self._sampler:
-            self._sampler.poke()
+    def sample_now(self) -> Sample:
+        """Return a sample taken now.
+
+        Raises an invalid-measurement error when the server has died.
+        """
+        sampler = self._sampler
+        if sampler is None:
+            raise lab_broken("no server was started", where=self._connection.access.name)
+        # a sample that was on its way may come first; the one asked for follows
+        # within milliseconds and is taken by the next call of `samples`
+        line = sampler.ask(SAMPLE_TIMEOUT_S)
+        self._check_alive()
+        if line is None:
+            raise lab_broken(
+                f"no sample of the server within {SAMPLE_TIMEOUT_S:.0f} s",
+                where=self._connection.access.name,
+                todo="look at the host; the sweep can be resumed when it is well",
+            )
+        return _sample(self._json(line.encode(), "sample"))
 
     def samples(self) -> Sequence[Sample]:
         """Return the samples that came in since the last call, oldest first."""
         lines = self._sampler.lines() if self._sampler else []
         return [_sample(self._json(line.encode(), "sample")) for line in lines]
 
-    def check_alive(self) -> None:
-        """Raise an invalid-measurement error when the sampler saw the server die."""
+    def _check_alive(self) -> None:
         if self._sampler and (reason := self._sampler.ended) is not None:
             raise invalid_measurement(
                 f"the server died while it was measured: {_last_line(reason)}",
                 where=self._connection.access.name,
-                todo="its log is on that host; the sweep can be resumed",
             )
 
     def _json(self, text: bytes, verb: str) -> dict[str, Any]:

@@ -123,42 +123,48 @@ class Follower:
         self._channel = channel
         self._lines: list[str] = []
         self._errors: list[bytes] = []
-        self._lock = threading.Lock()
-        self._readers = [
-            threading.Thread(target=self._read, daemon=True),
-            threading.Thread(
-                target=_drain, args=(channel.recv_stderr, self._errors), daemon=True
-            ),
-        ]
-        for reader in self._readers:
-            reader.start()
+        self._changed = threading.Condition()
+        self._over = False
+        self._drain = threading.Thread(
+            target=_drain, args=(channel.recv_stderr, self._errors), daemon=True
+        )
+        self._drain.start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
-    def poke(self) -> None:
-        """Send it an empty line."""
-        try:
-            self._channel.sendall(b"\n")
-        except OSError:
-            return  # it has ended; `ended` says so
+    def ask(self, timeout_s: float) -> str | None:
+        """Send it an empty line and return the next line it prints.
+
+        None when it has ended, or printed nothing within `timeout_s` (s).
+        """
+        with self._changed:
+            seen = len(self._lines)
+            try:
+                self._channel.sendall(b"\n")
+            except OSError:
+                return None  # it has ended; `ended` says how
+            self._changed.wait_for(lambda: len(self._lines) > seen or self._over, timeout_s)
+            return self._lines[-1] if len(self._lines) > seen else None
 
     def lines(self) -> list[str]:
         """Return the lines that came since the last call."""
-        with self._lock:
+        with self._changed:
             taken, self._lines = self._lines, []
         return taken
 
     @property
     def ended(self) -> str | None:
         """None while it runs, else its standard error."""
-        if not self._channel.exit_status_ready() and not self._channel.closed:
+        if not self._over:
             return None
+        self._drain.join(2.0)
         return b"".join(self._errors).decode(errors="replace").strip()
 
     def close(self) -> None:
         """End it by closing its standard input."""
         try:
             self._channel.shutdown_write()
-            for reader in self._readers:
-                reader.join(2.0)
+            self._reader.join(2.0)
         except OSError:
             pass  # the connection is gone, and with it the command's input
         self._channel.close()
@@ -168,10 +174,14 @@ class Follower:
         try:
             while chunk := self._channel.recv(_CHUNK):
                 *whole, rest = (rest + chunk).split(b"\n")
-                with self._lock:
+                with self._changed:
                     self._lines += [line.decode(errors="replace") for line in whole]
+                    self._changed.notify_all()
         except OSError:
-            return  # the connection is gone; whoever needs the command will notice
+            pass  # the connection is gone; whoever needs the command is told below
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
 
 
 def connect(access: HostAccess) -> Connection:

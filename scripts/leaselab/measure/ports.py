@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from leaselab.model.observation import Generated, Sample, ServerStarted
+from leaselab.model.trial import RunEstimate, Trial, TrialRequest
 
 
 class Server(Protocol):
@@ -20,14 +21,14 @@ class Server(Protocol):
     def stop(self) -> None:
         """Stop; succeeds when already stopped."""
 
-    def mark(self) -> None:
-        """Have a sample taken now, beside the ones taken every second."""
+    def sample_now(self) -> Sample:
+        """Return a sample taken now.
+
+        Raises an invalid-measurement error when the server has died.
+        """
 
     def samples(self) -> Sequence[Sample]:
         """Return the samples that came in since the last call, oldest first."""
-
-    def check_alive(self) -> None:
-        """Raise an invalid-measurement error when the server has died."""
 
 
 class Generator(Protocol):
@@ -49,15 +50,27 @@ class Lease(Protocol):
 class Recorder(Protocol):
     """Where a running sweep is kept, so that a killed one can go on."""
 
-    def append(self, event: Mapping[str, Any]) -> None:
-        """Write one event to the journal, durably."""
+    def record(self, name: str, data: Mapping[str, Any]) -> object:
+        """Append one event to the journal; it is on the disk when this returns."""
 
-    def save(self, name: str, data: bytes) -> None:
-        """Keep a file beside the journal."""
+    def write_bytes(self, name: str, content: bytes) -> str:
+        """Keep a file beside the journal; return its name."""
 
 
 class Listener(Protocol):
-    """Someone who wants to see what is happening."""
+    """Someone who wants to see what is happening; must be quick."""
 
-    def on_event(self, event: Mapping[str, Any]) -> None:
-        """Take one event; must be quick, as the sweep waits for it."""
+    def phase(self, text: str) -> None:
+        """Something that is neither trial nor run begins."""
+
+    def run_started(self, index: int) -> None:
+        """Run `index` (from 1) begins."""
+
+    def trial_started(self, request: TrialRequest) -> None:
+        """A trial begins."""
+
+    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
+        """A trial has ended, or was found in the journal."""
+
+    def run_done(self, index: int, estimate: RunEstimate) -> None:
+        """Run `index` has found its max rate."""

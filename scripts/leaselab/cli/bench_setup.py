@@ -1,0 +1,80 @@
+"""Bringing a bench to the point where a sweep can begin: the playbooks, in order."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leaselab.cli.lab import LOCAL_BENCH
+from leaselab.cli.options import checkout_root
+from leaselab.cli.playbook import run_playbook
+from leaselab.lab.build import build
+from leaselab.lab.catalog import find_scenario
+from leaselab.lab.inventory import read_inventory
+from leaselab.model.plan import Plan
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from leaselab.cli.playbook import Event
+
+
+def add_inventory(parser: argparse.ArgumentParser) -> None:
+    """Add ``-i``; `inventory_path` reads it."""
+    parser.add_argument(
+        "-i",
+        "--inventory",
+        metavar="INVENTORY",
+        type=Path,
+        help="file or folder of the inventory (default: inventory/docker of the checkout)",
+    )
+
+
+def inventory_path(args: argparse.Namespace) -> Path:
+    """Return the inventory named, the local lab's by default."""
+    return Path(args.inventory or checkout_root() / "inventory" / "docker")
+
+
+def set_up(scenario: str, inventory: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Bring the bench up, provision and deploy it; return its bench document.
+
+    What can be refused without touching anything is refused first.
+    """
+    root = checkout_root()
+    plan = build(Plan, overrides, "sweep parameters")
+    plan.check_fits(find_scenario(root / "scenarios", scenario))
+    if read_inventory(inventory).bench == LOCAL_BENCH:
+        _playbook("lab_up", inventory, {})
+    bench_file = root / ".leaselab" / "bench.json"
+    variables = {
+        "scenario": scenario,
+        "leaselab_plan": dict(overrides),
+        "bench_file_path": str(bench_file),
+    }
+    _playbook("provision", inventory, variables)
+    _playbook("deploy", inventory, variables)
+    document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
+    return document
+
+
+_TITLES = {
+    "lab_up": "bringing the local lab up",
+    "provision": "preparing the hosts",
+    "deploy": "deploying the server",
+}
+
+
+def _playbook(name: str, inventory: Path, variables: Mapping[str, Any]) -> None:
+    """Run one playbook, saying what it is about and what it changes."""
+    stream = sys.stderr
+    print(_TITLES[name], file=stream, flush=True)
+
+    def show(event: Event) -> None:
+        if event["event"] == "changed":
+            item = f" ({event['item']})" if event["item"] else ""
+            print(f"  {event['host']}: {event['task']}{item}", file=stream, flush=True)
+
+    run_playbook(name, inventory, variables, show)

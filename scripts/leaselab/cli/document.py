@@ -1,0 +1,112 @@
+"""The document of a result, put together from everything that can move it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from leaselab import __version__
+from leaselab.analysis.summary import summarise
+from leaselab.archive.schema import SCHEMA_VERSION
+from leaselab.model.bench import Bench
+from leaselab.model.errors import LeaselabError, Outcome
+
+
+def result_document(
+    *,
+    sweep_id: str,
+    bench: Bench,
+    runs: list[dict[str, Any]],
+    error: LeaselabError | None,
+    started_at: str,
+    finished_at: str,
+    command: Sequence[str],
+    owner: str,
+    config_file: str,
+    provenance: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Build the document of a finished sweep, or of one that `error` ended for good."""
+    goal, plan = bench.plan.goal, bench.plan
+    summary = summarise(runs, planned=plan.runs, trim=plan.trim, loss_ratio=goal.loss_ratio)
+    for position in summary.trimmed:
+        runs[position]["trimmed"] = True
+    server = bench.server
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "id": sweep_id,
+        "started_at": started_at,
+        "finished_at": finished_at,
+        "outcome": (error.outcome if error else Outcome.OK).label,
+        "reasons": [{"word": _word(error), "text": str(error)}] if error else [],
+        "scenario": asdict(bench.scenario),
+        "goal": {
+            **asdict(goal),
+            "runs": plan.runs,
+            "trim": plan.trim,
+            "trial_s": plan.limits.trial_s,
+            "scout_s": plan.limits.scout_s,
+            "wait_s": plan.wait_s,
+            "min_rate": plan.limits.min_rate,
+            "max_rate": plan.limits.max_rate,
+            "start_rate": plan.limits.start_rate,
+            "max_trials": plan.limits.max_trials,
+        },
+        "server": {
+            "name": server.name,
+            "version": server.version,
+            "commit": server.commit,
+            "config_sha256": server.config_sha256,
+            "running_config_sha256": server.running_config_sha256,
+            "config_file": config_file,
+            "package": server.package or None,
+            "build": None,
+        },
+        "generator": {
+            **asdict(bench.generator),
+            "host": bench.hosts["generator"].access.name,
+        },
+        "bench": {
+            "name": bench.name,
+            "inventory": bench.inventory,
+            "environment": bench.environment,
+            "hosts": {role: dict(host.facts) for role, host in bench.hosts.items()},
+            "lock_owner": owner,
+        },
+        "runs": runs,
+        "summary": summary.document(),
+        "provenance": {
+            **provenance,
+            "command": list(command),
+            "inventory_vars": {},
+            "tuning": dict(server.tuning),
+        },
+    }
+
+
+def own_provenance(root: Path) -> dict[str, Any]:
+    """Return which leaselab this is: version, commit and whether files differ from it."""
+    head = _git(root, "rev-parse", "HEAD")
+    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return {
+        "leaselab_version": __version__,
+        "leaselab_commit": head or None,
+        "leaselab_dirty": None if changes is None else bool(changes),
+    }
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _word(error: LeaselabError) -> str:
+    reason = getattr(error, "reason", None)
+    return str(reason.value) if reason is not None else error.outcome.label

@@ -1,0 +1,167 @@
+"""Measuring a bench from its document to a sealed result: where all rooms meet."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shlex
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from leaselab.archive.ident import new_id
+from leaselab.archive.running import RunningSweep
+from leaselab.archive.store import Store
+from leaselab.cli.document import own_provenance, result_document
+from leaselab.cli.options import checkout_root
+from leaselab.cli.progress import progress
+from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.generator import RemoteGenerator
+from leaselab.lab.lock import BenchLock, lease_s, new_owner
+from leaselab.lab.server import ContractServer
+from leaselab.lab.transport import Connection, connect
+from leaselab.measure.bench_trial import BenchTrials
+from leaselab.measure.ports import Listener
+from leaselab.measure.sweep import Sweep, read_journal
+from leaselab.model.bench import Bench
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+
+BENCH_FILE = "bench.json"
+"""The bench document, as a file of the result."""
+SWEEP, FAULT = "sweep", "fault"
+"""Journal events of a sweep as a whole: what it is, and what stopped it for now."""
+
+
+def begin(store: Store, document: Mapping[str, Any], where: str) -> RunningSweep:
+    """Create a sweep for a bench document, journaled before anything is touched."""
+    bench = parse_bench(document, where)
+    now = datetime.now(UTC)
+    running = store.create(new_id(now, bench.scenario.name, secrets.token_hex(2)))
+    running.write_text(BENCH_FILE, json.dumps(document, indent=1, sort_keys=True) + "\n")
+    running.record(
+        SWEEP,
+        {
+            "bench": dict(document),
+            "started_at": _timestamp(now),
+            "command": _command(),
+            **own_provenance(checkout_root()),
+        },
+    )
+    return running
+
+
+def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, Path]:
+    """Measure what is left of a sweep and seal it; return what went wrong and its directory.
+
+    When the lab breaks, or the user interrupts, the sweep stays as it is and
+    can be resumed: that error is raised.  An invalid measurement or a server
+    that does not start is a result as well and is sealed with its reason.
+    """
+    events = [(event.name, event.data) for event in running.events()]
+    if not events or events[0][0] != SWEEP:
+        raise lab_broken(
+            "the journal does not say what was to be measured",
+            where=str(running.path),
+            todo="it was killed before it began; remove that folder and measure anew",
+        )
+    begun = events[0][1]
+    bench = parse_bench(begun["bench"], str(running.path))
+    with running, progress(bench) as listener:
+        try:
+            runs, error, owner, config_file = _measure(running, bench, listener, events)
+        except BaseException as fault:
+            running.record(FAULT, {"text": str(fault) or type(fault).__name__})
+            if isinstance(fault, LeaselabError):
+                fault.todo = _and(fault.todo, f"go on with: leaselab resume {running.id}")
+            raise
+        document = result_document(
+            sweep_id=running.id,
+            bench=bench,
+            runs=runs,
+            error=error,
+            started_at=begun["started_at"],
+            finished_at=_timestamp(datetime.now(UTC)),
+            command=begun["command"],
+            owner=owner,
+            config_file=config_file,
+            provenance={key: begun[key] for key in begun if key.startswith("leaselab_")},
+        )
+        return error, store.seal(running, document)
+
+
+def _measure(
+    running: RunningSweep,
+    bench: Bench,
+    listener: Listener,
+    events: list[tuple[str, Mapping[str, Any]]],
+) -> tuple[list[dict[str, Any]], LeaselabError | None, str, str]:
+    """Return the runs, the error that ended them for good, the lock's owner, the config file."""
+    with ExitStack() as stack:
+        hosts: dict[str, Connection] = {}
+        for role in ("generator", "server"):
+            listener.phase(f"connecting to the {role}")
+            hosts[role] = stack.enter_context(connect(bench.hosts[role].access))
+        owner = new_owner(running.id, _lock_token(running.id))
+        lock = stack.enter_context(BenchLock(hosts["generator"], owner, lease_s(bench.plan)))
+        config_file = _fetch_config(running, bench, hosts["server"])
+        server = ContractServer(hosts["server"], bench.server.contract)
+        trials = BenchTrials(bench, server, RemoteGenerator(hosts["generator"]), running)
+        sweep = Sweep(bench, server, trials, lock, running, listener)
+        try:
+            sweep.measure(read_journal(events))
+        except LeaselabError as error:
+            if error.outcome is Outcome.LAB:
+                raise
+            return sweep.runs, error, owner.name, config_file
+        return sweep.runs, None, owner.name, config_file
+
+
+def _fetch_config(running: RunningSweep, bench: Bench, server: Connection) -> str:
+    """Keep the server's configuration with the result; it must be the one deployed."""
+    path = bench.server.config_file
+    done = server.run(["cat", path], timeout_s=10.0)
+    found = hashlib.sha256(done.stdout).hexdigest()
+    if done.status != 0 or found != bench.server.config_sha256:
+        raise lab_broken(
+            f"{path} is not the configuration that was deployed for this sweep",
+            where=server.access.name,
+            found=found if done.status == 0 else done.stderr.strip(),
+            wanted=bench.server.config_sha256,
+            todo="deploy again",
+        )
+    return running.write_text(f"config/{PurePosixPath(path).name}", done.stdout.decode())
+
+
+def _lock_token(sweep_id: str) -> str:
+    """Return the same token whenever this checkout goes on with this sweep.
+
+    So a resumed sweep takes over the lock its killed self left, while nobody
+    who only reads results can.
+    """
+    path = checkout_root() / ".leaselab" / "lock-secret"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"lock-secret.{os.getpid()}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+        draft.rename(path)
+    secret = path.read_text(encoding="ascii").encode()
+    return hmac.new(secret, sweep_id.encode(), hashlib.sha256).hexdigest()
+
+
+def _command() -> list[str]:
+    return shlex.split(os.environ.get("LEASELAB_COMMAND", "")) or ["leaselab", *sys.argv[1:]]
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _and(first: str, second: str) -> str:
+    return f"{first}; {second}" if first else second

@@ -1,0 +1,28 @@
+"""How a finished sweep is told: its result, then the reason where there is one."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from leaselab.cli.options import print_json
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.report.text import print_result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from leaselab.archive.store import Store
+
+
+def tell(store: Store, error: LeaselabError | None, place: Path, *, as_json: bool) -> Outcome:
+    """Show the sealed result and return the outcome of its sweep."""
+    document = store.load(str(place))
+    if as_json:
+        print_json(document)
+    else:
+        print_result(document, place)
+    if error is None:
+        return Outcome.OK
+    print(f"leaselab: {error}", file=sys.stderr)
+    return error.outcome

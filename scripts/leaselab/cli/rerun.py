@@ -1,0 +1,64 @@
+"""``leaselab rerun``: measure again what a result measured."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leaselab.cli.bench_setup import add_inventory, set_up
+from leaselab.cli.measuring import BENCH_FILE, begin, finish
+from leaselab.cli.options import add_json, add_results, checkout_root, open_store
+from leaselab.cli.outcome import tell
+from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.catalog import find_scenario
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.model.errors import Outcome
+    from leaselab.model.scenario import Scenario
+
+NAME = "rerun"
+HELP = "Measure again what a result measured: its scenario and parameters, on its bench."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``rerun``."""
+    parser.add_argument("ref", metavar="ID|PATH|last", nargs="?", default="last")
+    add_inventory(parser)
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Read what was measured, then do the same again.
+
+    Raises a usage error when the scenario of that name is another one now:
+    the second figure would look like a repetition and be none.
+    """
+    store = open_store(args)
+    store.verify(args.ref)
+    path = store.find(args.ref) / BENCH_FILE
+    before = parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path))
+    _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
+    inventory = Path(args.inventory or before.inventory)
+    document = set_up(before.scenario.name, inventory, asdict(before.plan))
+    error, place = finish(store, begin(store, document, BENCH_FILE))
+    return tell(store, error, place, as_json=args.json)
+
+
+def _same(then: Scenario, now: Scenario) -> None:
+    was, is_now = asdict(then), asdict(now)
+    changed: list[Any] = [key for key in was if was[key] != is_now[key]]
+    if changed:
+        key = changed[0]
+        raise usage_error(
+            f"the scenario has changed since: {', '.join(changed)}",
+            where=f"scenario {then.name}",
+            found=str(is_now[key]),
+            wanted=str(was[key]),
+            todo=f"measure the new one with: leaselab run {then.name}",
+        )

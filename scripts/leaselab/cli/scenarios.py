@@ -1,0 +1,93 @@
+"""``leaselab scenarios``: what can be measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from leaselab.cli.options import add_json, checkout_root, print_json
+from leaselab.lab.build import build
+from leaselab.lab.catalog import find_scenario, load_scenarios
+from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.plan import Plan
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.model.scenario import Scenario
+
+NAME = "scenarios"
+HELP = "list the scenarios, or show one as it would be run"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("scenario", nargs="?", help="show this one only")
+    parser.add_argument(
+        "--plan",
+        metavar="JSON",
+        default="{}",
+        help="with one scenario: parameters of the sweep that differ from their defaults, "
+        'such as {"runs": 3}',
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Print them."""
+    folder = checkout_root() / "scenarios"
+    if args.scenario is None:
+        _show_all(list(load_scenarios(folder).values()), as_json=args.json)
+        return Outcome.OK
+    scenario = find_scenario(folder, args.scenario)
+    plan = parse_plan(args.plan)
+    plan.check_fits(scenario)
+    document = {"scenario": asdict(scenario), "plan": asdict(plan)}
+    if args.json:
+        print_json(document)
+    else:
+        for title, values in document.items():
+            print(f"{title}:")
+            _show_values(values, "  ")
+    return Outcome.OK
+
+
+def parse_plan(text: str) -> Plan:
+    """Build a plan from JSON with the parameters that differ from their defaults."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise usage_error(f"not JSON: {error}", where="--plan", found=text) from error
+    return build(Plan, data, "sweep parameters")
+
+
+def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
+    if as_json:
+        print_json([asdict(scenario) for scenario in scenarios])
+        return
+    if not sys.stdout.isatty():
+        for scenario in scenarios:
+            print(f"{scenario.name}\t{scenario.description}")
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("scenario", "backend", "threads", "what"):
+        table.add_column(title)
+    for scenario in scenarios:
+        threading = scenario.multi_threading
+        threads = str(threading.threads) if threading.enabled else "single"
+        table.add_row(scenario.name, scenario.backend, threads, scenario.description)
+    Console().print(table)
+
+
+def _show_values(values: dict[str, Any], indent: str) -> None:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            print(f"{indent}{name}:")
+            _show_values(value, indent + "  ")
+        else:
+            print(f"{indent}{name}: {value}")

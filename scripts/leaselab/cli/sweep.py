@@ -1,0 +1,36 @@
+"""``leaselab sweep``: run the sweep that a bench.json describes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.cli.measuring import begin, finish
+from leaselab.cli.options import add_json, add_results, open_store
+from leaselab.cli.outcome import tell
+from leaselab.lab.bench_file import read_bench
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.model.errors import Outcome
+
+NAME = "sweep"
+HELP = "run the sweep that a bench.json describes; the bench must have been deployed"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("bench", type=Path, metavar="BENCH.json")
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Measure, seal, show."""
+    read_bench(args.bench)  # its errors name the file
+    document = json.loads(args.bench.read_text(encoding="utf-8"))
+    store = open_store(args)
+    error, place = finish(store, begin(store, document, str(args.bench)))
+    return tell(store, error, place, as_json=args.json)

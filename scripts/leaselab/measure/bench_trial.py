@@ -1,0 +1,190 @@
+"""One trial on a real bench: wipe, traffic, what came of it."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from leaselab.measure import perfdhcp, validity
+from leaselab.measure.ports import Generator, Recorder, Server
+from leaselab.model.bench import Bench
+from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.observation import Generated, Sample
+from leaselab.model.trial import Latency, Trial, TrialRequest
+
+TIMEOUT_SLACK_S = 20.0
+"""Time beyond traffic and wait after which the generator counts as hanging (s);
+printing a million times takes a few seconds."""
+PROBES = 5
+"""Exchanges tried before a started server counts as answering nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchTrials:
+    """Makes trials with one generator against one server."""
+
+    bench: Bench
+    server: Server
+    generator: Generator
+    recorder: Recorder
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def target(self) -> perfdhcp.Target:
+        """Where the exchanges go."""
+        return perfdhcp.Target(
+            family=self.bench.scenario.family,
+            interface=self.bench.hosts["generator"].test_interface,
+            server_address=self.bench.hosts["server"].test_address,
+        )
+
+    def answers(self) -> bool:
+        """Whether the server completes an exchange; a few tries, a second each."""
+        argv = perfdhcp.probe_command(self.bench.generator, self.target)
+        for _ in range(PROBES):
+            generated = self.generator.generate(argv, {}, TIMEOUT_SLACK_S)
+            text = self._text(generated)
+            if perfdhcp.parse_probe(text, self.bench.scenario.family):
+                return True
+        return False
+
+    def measure(self, request: TrialRequest, name: str) -> tuple[Trial, dict[str, Any]]:
+        """Make one trial; return it with its document for the archive.
+
+        `name` is the trial's own within the sweep and names its raw output.
+        An abort that turns out to have been too early is repeated to the end.
+        """
+        trial, document = self._attempt(request, name, may_abort=True)
+        if trial is None:
+            trial, document = self._attempt(request, f"{name}-again", may_abort=False)
+        if trial is None:
+            raise AssertionError("a trial that may not abort has aborted")
+        return trial, document
+
+    def _attempt(
+        self, request: TrialRequest, name: str, *, may_abort: bool
+    ) -> tuple[Trial | None, dict[str, Any]]:
+        goal, plan = self.bench.plan.goal, self.bench.plan
+        began = self.clock()
+        self.server.wipe()
+        self.server.samples()  # those of the time between trials are nobody's
+        argv = perfdhcp.command(
+            self.bench.generator,
+            self.target,
+            request,
+            goal,
+            wait_s=plan.wait_s,
+            may_abort=may_abort,
+        )
+        before = self.server.sample_now()
+        started_at = datetime.now(UTC)
+        generated = self.generator.generate(
+            argv,
+            self.bench.generator.environment,
+            request.duration_s + plan.wait_s + TIMEOUT_SLACK_S,
+        )
+        after = self.server.sample_now()
+        raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", generated.output_gz)
+        output = perfdhcp.parse(self._text(generated), self.bench.scenario.family)
+        counts = perfdhcp.judge(output, goal)
+        limit = perfdhcp.abort_after(request, goal) if may_abort else None
+        aborted = validity.was_aborted(output, request, limit)
+        if aborted and not perfdhcp.is_hopeless(counts, request, goal):
+            return None, {}
+        reason = validity.doubt(
+            output,
+            counts,
+            request,
+            aborted=aborted,
+            pool_size=self.bench.scenario.pool.size,
+        )
+        trial = Trial(
+            rate=request.rate,
+            duration_s=request.duration_s,
+            traffic_s=validity.traffic_s(output, request),
+            valid=not reason,
+            reason=reason,
+            aborted=aborted,
+            **asdict(counts),
+        )
+        samples = list(self.server.samples())
+        document = {
+            **trial_document(trial),
+            "started_at": started_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "latency_s": {
+                "offer": _latency(perfdhcp.latency(output.first)),
+                "ack": _latency(perfdhcp.latency(output.second)),
+            },
+            "per_second": perfdhcp.per_second(output, request.duration_s),
+            "samples": [asdict(sample) for sample in samples],
+            "cpu_us_per_exchange": _cpu_us(before, after, trial),
+            "argv": list(argv),
+            "raw_file": raw_file,
+            "wall_s": self.clock() - began,
+        }
+        return trial, document
+
+    def _text(self, generated: Generated) -> bytes:
+        """Decompress the generator's output, once its exit status allows it."""
+        try:
+            text = zlib.decompress(generated.output_gz, wbits=31)
+        except zlib.error as error:
+            if generated.status in perfdhcp.DATA_STATUSES:
+                raise self._broken(f"its output is cut short: {error}") from error
+            text = b""
+        if generated.status not in perfdhcp.DATA_STATUSES:
+            reason = _reason(generated.status)
+            lines = (generated.error or text.decode("ascii", "replace")).strip().splitlines()
+            raise self._broken(f"{reason}: {lines[-1]}" if lines else reason)
+        return text
+
+    def _broken(self, what: str) -> LeaselabError:
+        tool = self.bench.generator
+        return lab_broken(
+            f"{tool.path}: {what}",
+            where=self.bench.hosts["generator"].access.name,
+            todo="the trial was not counted; the sweep can be resumed when the host is well",
+        )
+
+
+def trial_document(trial: Trial) -> dict[str, Any]:
+    """Return the part of a trial's document that `trial_from` reads back."""
+    return {**asdict(trial), "loss_ratio": trial.loss_ratio}
+
+
+def trial_from(document: dict[str, Any]) -> Trial:
+    """Rebuild a trial from its document."""
+    return Trial(**{name: document[name] for name in Trial.__dataclass_fields__})
+
+
+def _latency(value: Latency | None) -> dict[str, float] | None:
+    if value is None:
+        return None
+    return {
+        "p50": value.p50,
+        "p90": value.p90,
+        "p99": value.p99,
+        "p99.9": value.p999,
+        "max": value.max,
+    }
+
+
+def _cpu_us(before: Sample, after: Sample, trial: Trial) -> float | None:
+    if not trial.completed:
+        return None
+    return 1e6 * (after.cpu_s - before.cpu_s) / trial.completed
+
+
+def _reason(status: int) -> str:
+    """Say what an exit status of the generator's shell means."""
+    if status == 127:
+        return "not found on the host"
+    if status in (124, 137):
+        return "was killed, or did not end in time"
+    if status < 0 or status > 128:
+        return f"was ended by signal {abs(status) % 128}"
+    return f"failed with exit status {status}"
