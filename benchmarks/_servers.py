@@ -70,9 +70,14 @@ class Cell:
         )
 
     def run_capacity(self, sweep: int, run: int) -> float:
-        """Capacity drawn for one run; the same for whoever asks (exchanges/s)."""
-        draw = random.Random(f"run {sweep} {run}").gauss(0.0, 1.0)
-        return self.capacity * max(0.05, 1.0 + self.run_sd * draw)
+        """Capacity drawn for one run; the same for whoever asks (exchanges/s).
+
+        Every second sweep draws the mirror image of the one before, so that what
+        the draws alone add to a bias cancels exactly.
+        """
+        draw = random.Random(f"run {sweep // 2} {run}").gauss(0.0, 1.0)
+        mirrored = -draw if sweep % 2 else draw
+        return self.capacity * max(0.05, 1.0 + self.run_sd * mirrored)
 
     def server(self, sweep: int, run: int) -> Server:
         """Return the server of one run, with its own stream of trial noise."""

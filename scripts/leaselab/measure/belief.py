@@ -1,4 +1,4 @@
-"""What trials say about the max rate, on the logarithmic scale of offered load."""
+"""Readings of the max rate, and what they say together."""
 
 from __future__ import annotations
 
@@ -8,22 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from leaselab.model.trial import Goal, Trial
-
-COLLAPSE_SLOPE = 0.9
-"""How far the max rate lies from an offered rate, per unit of ln(passed share).
-
-1.0 for a server that keeps its goodput under overload, about 0.75 for one that
-loses packets of half-finished exchanges; the middle is at most 0.15 wrong for both.
-"""
-SLOPE_SD = 0.2
-"""Standard error that this slope is given; it makes far overload say little."""
-LEAST_PASSED = 0.1
-"""A trial that completes less than this share is read as one that completed so
-much: a server that stops answering says "lower", not "zero"."""
-VISIBLE_SHARE = 0.1
-"""Losses under this share of the goal are background, not a full server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +30,11 @@ class Belief:
 
     def fails_at(self, log_rate: float, noise_sd: float) -> float:
         """Probability that a trial at an offered load fails (0..1)."""
-        sd = math.hypot(self.sd, noise_sd)
-        return _below((log_rate - self.log_rate) / sd)
+        return _below((log_rate - self.log_rate) / math.hypot(self.sd, noise_sd))
 
-
-def observe(trial: Trial, goal: Goal, noise_sd: float) -> Observation:
-    """Read one valid trial.
-
-    A full server completes its goodput C whatever the excess, so that its max
-    rate is C / (1 - goal), from a loss above the goal and below it alike.  One
-    that collapses completes less as the excess grows; the reading then is too low
-    in proportion to ln(passed share), and so is its stated error.
-    """
-    passed = max(1.0 - trial.loss_ratio, LEAST_PASSED)
-    distance = math.log(passed / (1.0 - goal.loss_ratio))
-    return Observation(
-        math.log(trial.rate) + COLLAPSE_SLOPE * distance,
-        math.hypot(noise_sd, SLOPE_SD * distance),
-        at_least=trial.loss_ratio < VISIBLE_SHARE * goal.loss_ratio,
-    )
+    def contradicts(self, other: Belief) -> bool:
+        """Say whether the two are further apart than chance explains."""
+        return abs(self.log_rate - other.log_rate) > 3.0 * math.hypot(self.sd, other.sd)
 
 
 def combine(observations: Sequence[Observation]) -> Belief | None:
@@ -99,9 +69,8 @@ def _pulls(limits: Iterable[Observation], log_rate: float) -> Iterable[tuple[flo
         z = (log_rate - item.log_rate) / item.sd
         # The inverse Mills ratio; its asymptote where the probability underflows.
         below = _below(z)
-        ratio = (
-            math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / below if below > 1e-12 else -z
-        )
+        density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        ratio = density / below if below > 1e-12 else -z
         yield ratio / item.sd, max(ratio * (ratio + z), 0.0) / item.sd**2
 
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from leaselab.measure.outcomes import Outcomes
     from leaselab.model.trial import Trial
 
 
 class SearchReason(enum.Enum):
-    """The ways a search can end without a bracket; the value is the word archived."""
+    """The ways a search can end without a bracket; the value is the word to archive."""
 
     GENERATOR_LIMITED = "generator-limited"
     NOISY = "noisy"
@@ -26,11 +25,103 @@ class SearchReason(enum.Enum):
 
 @dataclass(eq=False)
 class SearchFailure(LeaselabError):
-    """An invalid measurement, with the trials that show why."""
+    """An invalid measurement (exit 3), with a reason word and the trials that show it."""
 
     reason: SearchReason = SearchReason.NOISY
     trials: tuple[Trial, ...] = ()
 
-    @classmethod
-    def of(cls, reason: SearchReason, trials: Sequence[Trial]) -> SearchFailure:
-        return cls(Outcome.INVALID, reason.value, reason=reason, trials=tuple(trials))
+
+def _failure(
+    reason: SearchReason, outcomes: Outcomes, what: str, found: str, wanted: str, todo: str
+) -> SearchFailure:
+    return SearchFailure(
+        Outcome.INVALID,
+        what,
+        where="search",
+        found=found,
+        wanted=wanted,
+        todo=todo,
+        reason=reason,
+        trials=outcomes.trials,
+    )
+
+
+def generator_limited(outcomes: Outcomes) -> SearchFailure:
+    """The server still passes at all that the generator can offer."""
+    return _failure(
+        SearchReason.GENERATOR_LIMITED,
+        outcomes,
+        "the traffic generator is slower than the server",
+        f"at most {outcomes.ceiling}/s offered, {_highest_pass(outcomes)}",
+        "an offered load at which the server fails",
+        "give the generator more processors or a host of its own",
+    )
+
+
+def above_max_rate(outcomes: Outcomes) -> SearchFailure:
+    """The server passes at the highest rate that may be tried."""
+    return _failure(
+        SearchReason.ABOVE_MAX_RATE,
+        outcomes,
+        "the server passes at the highest rate allowed",
+        _highest_pass(outcomes),
+        f"a failing trial at {outcomes.limits.max_rate}/s or below",
+        "raise the search limit max_rate",
+    )
+
+
+def below_min_rate(outcomes: Outcomes) -> SearchFailure:
+    """The server fails at the lowest rate worth a trial."""
+    worst = min(outcomes.failing, key=lambda trial: trial.rate)
+    return _failure(
+        SearchReason.BELOW_MIN_RATE,
+        outcomes,
+        "the server fails at the lowest rate that can be searched",
+        f"loss {worst.loss_ratio:.1%} at {worst.rate}/s",
+        f"at most {outcomes.goal.loss_ratio:.1%} at {outcomes.floor}/s "
+        f"(min_rate {outcomes.limits.min_rate}/s; below it whole rates are further apart "
+        f"than {outcomes.goal.relative_width:.1%})",
+        "check that the server answers at all",
+    )
+
+
+def noisy(outcomes: Outcomes) -> SearchFailure:
+    """The allowed trials are spent and no bracket is proven."""
+    passing, failing = outcomes.passing, outcomes.failing
+    highest = max((trial.rate for trial in passing), default=None)
+    lowest = min((trial.rate for trial in failing), default=None)
+    if highest is not None and lowest is not None and lowest < highest:
+        found = f"outcomes that contradict each other between {lowest}/s and {highest}/s"
+    else:
+        found = (
+            f"highest pass {'none' if highest is None else f'{highest}/s'}, "
+            f"lowest failure {'none' if lowest is None else f'{lowest}/s'}"
+        )
+    return _failure(
+        SearchReason.NOISY,
+        outcomes,
+        f"no bracket after {len(outcomes.trials)} trials",
+        found,
+        f"a pass and a failure within {outcomes.goal.relative_width:.1%}",
+        "look for other load on the hosts, or lengthen the trials",
+    )
+
+
+def invalid_trial(outcomes: Outcomes) -> SearchFailure:
+    """The same trial was made several times and was never valid."""
+    last = outcomes.trials[-1]
+    return _failure(
+        SearchReason.INVALID_TRIAL,
+        outcomes,
+        f"trials at {last.rate}/s are not valid",
+        last.reason or "no reason given",
+        "a valid trial",
+        "see the trial's own messages",
+    )
+
+
+def _highest_pass(outcomes: Outcomes) -> str:
+    best = max(outcomes.passing, key=lambda trial: trial.rate, default=None)
+    if best is None:
+        return "no full-length trial passed"
+    return f"loss {best.loss_ratio:.1%} at {best.rate}/s"

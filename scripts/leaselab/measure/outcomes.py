@@ -1,0 +1,103 @@
+"""The trials of one run so far, and what their outcomes prove and rule out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leaselab.model.trial import Goal, SearchLimits, Trial
+
+GENERATOR_LIMITED = "generator-limited"
+"""`Trial.reason` of a trial whose generator started fewer exchanges than asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Trials in the order made.  Rates are exchanges/s, sides their logarithms."""
+
+    trials: tuple[Trial, ...]
+    goal: Goal
+    limits: SearchLimits
+
+    @property
+    def valid(self) -> list[Trial]:
+        """Trials that say something about the server, scouts among them."""
+        return [trial for trial in self.trials if trial.valid]
+
+    @property
+    def full(self) -> list[Trial]:
+        """Valid trials of the full length: the only ones that can stand in a bracket.
+
+        An aborted one is among them: it was asked for the full length, and it was
+        ended because it had already lost more than the whole of it may lose.
+        """
+        return [trial for trial in self.valid if trial.duration_s == self.limits.trial_s]
+
+    @property
+    def passing(self) -> list[Trial]:
+        """Full-length trials at or under the loss goal."""
+        return [trial for trial in self.full if trial.passes(self.goal)]
+
+    @property
+    def failing(self) -> list[Trial]:
+        """Full-length trials above the loss goal."""
+        return [trial for trial in self.full if not trial.passes(self.goal)]
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        """Log rates of the highest pass and the lowest failure (infinite if none).
+
+        Scouts count only until the first full-length trial: five seconds know
+        better than one.
+        """
+        trials = self.full or self.valid
+        passing = [trial.rate for trial in trials if trial.passes(self.goal)]
+        failing = [trial.rate for trial in trials if not trial.passes(self.goal)]
+        lower = math.log(max(passing)) if passing else -math.inf
+        upper = math.log(min(failing)) if failing else math.inf
+        return lower, upper
+
+    @property
+    def streak(self) -> int:
+        """How many full-length trials at the end had the same outcome."""
+        outcomes = [trial.passes(self.goal) for trial in self.full]
+        length = 0
+        while length < len(outcomes) and outcomes[-1 - length] is outcomes[-1]:
+            length += 1
+        return length
+
+    @property
+    def brackets(self) -> list[tuple[Trial, Trial]]:
+        """Every pair of a passing trial and a failing one within the width above it."""
+        return [
+            (lower, upper)
+            for lower in self.passing
+            for upper in self.failing
+            if 0 < upper.rate - lower.rate <= self.goal.relative_width * upper.rate
+        ]
+
+    @property
+    def floor(self) -> int:
+        """Lowest rate worth a trial.
+
+        Below 1 / width whole rates are further apart than the width, so that no
+        bracket could be proven there.
+        """
+        return max(self.limits.min_rate, math.ceil(1.0 / self.goal.relative_width) - 1)
+
+    @property
+    def ceiling(self) -> int:
+        """Highest rate that the limits and the generator allow.
+
+        A rate is out of the generator's reach when two trials at it started too
+        few exchanges; one may have lost its processor for a moment.
+        """
+        offered: dict[int, list[int]] = {}
+        for trial in self.trials:
+            if not trial.valid and trial.reason == GENERATOR_LIMITED:
+                rate = int(trial.started / trial.traffic_s) if trial.traffic_s else 0
+                offered.setdefault(trial.rate, []).append(min(rate, trial.rate - 1))
+        reached = [max(rates) for rates in offered.values() if len(rates) > 1]
+        return min([self.limits.max_rate, *reached])

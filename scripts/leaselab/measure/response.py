@@ -1,0 +1,105 @@
+"""How one server answers load: how its trials scatter, how it takes overload."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leaselab.measure.belief import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.model.trial import Goal, Trial
+
+ASSUMED_NOISE_SD = 0.005
+"""Relative spread between trials of a run before any run has shown it."""
+NOISE_WEIGHT = 4.0
+"""How many observed differences the assumed noise is worth."""
+ASSUMED_SLOPE = 0.88
+"""Between a server that keeps its goodput (1.0) and one that loses packets of
+half-finished exchanges (about 0.75)."""
+ASSUMED_SLOPE_SD = 0.2
+CURVATURE_SD = 0.04
+"""The slope is not the same at every excess; it is never known better than this."""
+LEAST_PASSED = 0.1
+"""A trial that completes less than this share is read as one that completed so
+much: a server that stops answering says "lower", not "zero"."""
+BACKGROUND_SHARE = 0.1
+"""Losses under this share of the goal are background, not a full server."""
+NEAR = 0.05
+"""Largest |ln(passed share / passed share at the goal)| that says how trials scatter."""
+FAR = 0.35
+"""Largest one that says how the server takes overload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What is known of a server's answer to load.
+
+    All spreads are relative (0..); `slope` is the distance of the max rate from an
+    offered rate per unit of ln(passed share), both on the logarithmic scale: 1 for
+    a server that completes its capacity whatever is offered, less for one whose
+    goodput falls as the excess grows.
+    """
+
+    noise_squares: float = NOISE_WEIGHT * ASSUMED_NOISE_SD**2
+    noise_freedom: float = NOISE_WEIGHT
+    slope: float = ASSUMED_SLOPE
+    slope_precision: float = ASSUMED_SLOPE_SD**-2
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation between the trials of a run (relative)."""
+        return math.sqrt(self.noise_squares / self.noise_freedom)
+
+    def read(self, trial: Trial, goal: Goal) -> Observation:
+        """Read the max rate from one valid trial.
+
+        A full server completes its goodput C whatever the excess, so that its max
+        rate is C / (1 - goal), whether the loss is above the goal or below it.  One
+        that collapses completes less; the slope corrects for it, and the further
+        the trial is from the goal the less is made of it.
+        """
+        distance = _distance(trial, goal)
+        slope_sd = math.hypot(self.slope_precision**-0.5, CURVATURE_SD)
+        return Observation(
+            math.log(trial.rate) + self.slope * distance,
+            math.hypot(self.noise_sd, slope_sd * distance),
+            at_least=trial.loss_ratio < BACKGROUND_SHARE * goal.loss_ratio,
+        )
+
+    def scattered(self, trials: Sequence[Trial], goal: Goal) -> Response:
+        """Learn the noise from the differences between trials of one run."""
+        readings = [
+            math.log(trial.rate) + self.slope * distance
+            for trial in trials
+            if trial.valid and trial.loss_ratio >= BACKGROUND_SHARE * goal.loss_ratio
+            if abs(distance := _distance(trial, goal)) <= NEAR
+        ]
+        if len(readings) < 2:
+            return self
+        mean = sum(readings) / len(readings)
+        return replace(
+            self,
+            noise_squares=self.noise_squares + sum((item - mean) ** 2 for item in readings),
+            noise_freedom=self.noise_freedom + len(readings) - 1,
+        )
+
+    def overloaded(self, trials: Sequence[Trial], goal: Goal, max_rate: float) -> Response:
+        """Learn the slope from a run's overloaded trials and its max rate (1/s)."""
+        total, precision = self.slope * self.slope_precision, self.slope_precision
+        for trial in trials:
+            distance = _distance(trial, goal)
+            if trial.valid and -FAR <= distance < -self.noise_sd:
+                weight = (distance / self.noise_sd) ** 2
+                total += weight * math.log(max_rate / trial.rate) / distance
+                precision += weight
+        return replace(self, slope=total / precision, slope_precision=precision)
+
+
+def _distance(trial: Trial, goal: Goal) -> float:
+    """Return ln(passed share / passed share at the goal); 0 at the max rate."""
+    passed = max(1.0 - trial.loss_ratio, LEAST_PASSED)
+    return math.log(passed / (1.0 - goal.loss_ratio))
