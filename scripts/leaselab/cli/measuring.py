@@ -101,7 +101,7 @@ def _measure(
     listener: Listener,
     events: list[tuple[str, Mapping[str, Any]]],
 ) -> tuple[list[dict[str, Any]], LeaselabError | None, str, str]:
-    """Return the runs, the error that ended them for good, the lock's owner, the config file."""
+    """Return the runs, the error that ended them, the lock's owner and the config file."""
     with ExitStack() as stack:
         hosts: dict[str, Connection] = {}
         for role in ("generator", "server"):

@@ -19,6 +19,7 @@ START_TIMEOUT_S = 60.0
 WIPE_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 SAMPLE_TIMEOUT_S = 10.0
+_NOT_THERE = frozenset({126, 127})
 
 
 class ContractServer:
@@ -37,6 +38,12 @@ class ContractServer:
         not start.
         """
         done = self._connection.run([self._contract, "start"], timeout_s=START_TIMEOUT_S)
+        if done.status in _NOT_THERE:
+            raise lab_broken(
+                f"no server is deployed: {_last_line(done.stderr)}",
+                where=self._connection.access.name,
+                todo="deploy first: leaselab run, or ansible/deploy.yml",
+            )
         if done.status != 0:
             raise server_broken(
                 f"the server does not start: {_last_line(done.stderr)}",

@@ -69,6 +69,14 @@ class Outcomes:
         return length
 
     @property
+    def enclosed_for(self) -> int:
+        """How many full-length trials were made since both outcomes were seen."""
+        outcomes = [trial.passes(self.goal) for trial in self.full]
+        if True not in outcomes or False not in outcomes:
+            return 0
+        return len(outcomes) - 1 - max(outcomes.index(True), outcomes.index(False))
+
+    @property
     def brackets(self) -> list[tuple[Trial, Trial]]:
         """Every pair of a passing trial and a failing one within the width above it."""
         return [

@@ -15,6 +15,7 @@ tried):
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -27,6 +28,12 @@ from leaselab.model.trial import Goal, Latency, TrialRequest
 
 DATA_STATUSES = frozenset({0, 3})
 """Exit statuses whose output is a measurement (3: some exchanges failed)."""
+
+COUNT_SHARE = 0.998
+"""Share of rate x duration that a trial starts.  perfdhcp ends as soon as all replies are
+in only when it was told how many to start, and its clock of the period (``-p``) runs out
+just before the last ones are due; stopping by count a little earlier saves the wait of
+each trial without loss, and keeps the rate exact."""
 
 IN_FLIGHT_S = 0.5
 """Share of a second's load that may be unanswered before an abort is thought of (s)."""
@@ -114,6 +121,11 @@ def is_hopeless(counts: Counts, request: TrialRequest, goal: Goal) -> bool:
     return failed > goal.loss_ratio * request.rate * request.duration_s
 
 
+def exchanges(request: TrialRequest) -> int:
+    """Number of exchanges that a trial starts unless it is cut short."""
+    return math.ceil(COUNT_SHARE * request.rate * request.duration_s)
+
+
 def command(
     tool: GeneratorTool,
     target: Target,
@@ -126,12 +138,15 @@ def command(
     """Build the argv of one trial.
 
     Every exchange is a new client (``-R`` is more than the trial can start).
-    ``-d`` is the goal's lateness, so that an overtaken reply is not dropped
+    The trial ends by count (``-n``, both stages); ``-p`` bounds it where the
+    generator cannot keep up.  ``-d`` is the goal's lateness, so that an overtaken reply is not dropped
     before it is late.
     """
-    clients = 2 * request.rate * request.duration_s + 1000
+    count = exchanges(request)
+    clients = 2 * count + 1000
     argv = [tool.path, f"-{target.family}", "-g", tool.threading, "-l", target.interface]
     argv += ["-r", str(request.rate), "-R", str(clients), "-p", str(request.duration_s)]
+    argv += ["-n", str(count), "-n", str(count)]
     argv += ["-W", str(round(wait_s * 1e6)), "-d", f"{goal.late_s:g}", "-t", "1", "-x", "t"]
     if may_abort:
         argv += ["-D", str(abort_after(request, goal))]

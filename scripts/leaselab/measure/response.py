@@ -63,12 +63,27 @@ class Response:
         the trial is from the goal the less is made of it.
         """
         distance = _distance(trial, goal)
-        slope_sd = math.hypot(self.slope_precision**-0.5, CURVATURE_SD)
+        known_sd = math.hypot(self.slope_precision**-0.5, CURVATURE_SD)
+        slope_sd = known_sd if distance >= -FAR else ASSUMED_SLOPE_SD
         return Observation(
             math.log(trial.rate) + self.slope * distance,
             math.hypot(self.noise_sd, slope_sd * distance),
             at_least=trial.loss_ratio < BACKGROUND_SHARE * goal.loss_ratio,
         )
+
+    def read_all(self, trials: Sequence[Trial], goal: Goal) -> list[Observation]:
+        """Read the valid ones of some trials.
+
+        Of those far above the max rate only the lowest counts: their errors have
+        one cause, the shape of the collapse, so that they do not average out.
+        """
+        valid = [trial for trial in trials if trial.valid]
+        far = [trial.rate for trial in valid if _distance(trial, goal) < -FAR]
+        return [
+            self.read(trial, goal)
+            for trial in valid
+            if not far or trial.rate == min(far) or _distance(trial, goal) >= -FAR
+        ]
 
     def scattered(self, trials: Sequence[Trial], goal: Goal) -> Response:
         """Learn the noise from the differences between trials of one run."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from leaselab.measure import search_failure
+from leaselab.measure import search_error
 from leaselab.measure.belief import Belief, Observation, combine
 from leaselab.measure.outcomes import GENERATOR_LIMITED, Outcomes
 from leaselab.measure.prior import Prior, learn
@@ -33,6 +33,9 @@ DECISIVE = 0.25
 that exists; below it two new trials around the belief are the better bet."""
 PATIENCE = 3
 """Equal outcomes in a row after which the belief is doubted and the steps grow."""
+ENCLOSED = 2
+"""Trials inside a gap that the belief may lead before the gap is halved instead: the
+losses of some servers do not tell where they end."""
 MAX_REPEATS = 3
 """How often a trial that is not valid is made in a row before the run ends."""
 
@@ -53,7 +56,7 @@ def search(
     trials, kept inside the bracket.  The lower bound would be low by half the
     width on average, which no number of runs averages out.
 
-    Raises `SearchFailure` (an invalid measurement, with a reason word and the
+    Raises `SearchError` (an invalid measurement, with a reason word and the
     trials made) when no bracket can be proven.
     """
     prior = learn(earlier, goal)
@@ -67,7 +70,7 @@ def search(
 def next_request(outcomes: Outcomes, prior: Prior) -> TrialRequest:
     """Return the next trial of a run that has no bracket yet.
 
-    Raises `SearchFailure` when there is none to be made.
+    Raises `SearchError` when there is none to be made.
     """
     _check(outcomes)
     last = outcomes.trials[-1] if outcomes.trials else None
@@ -85,7 +88,9 @@ def next_request(outcomes: Outcomes, prior: Prior) -> TrialRequest:
         # does not is still a lower limit.
         rate = math.exp(_off_the_sides(outcomes, belief.log_rate + belief.sd))
         return _request(outcomes, rate, scout=True)
-    if outcomes.streak > PATIENCE:
+    if outcomes.enclosed_for >= ENCLOSED and _gap(outcomes) > 2.0 * width:
+        rate = math.exp(sum(outcomes.sides) / 2.0)
+    elif outcomes.streak > PATIENCE:
         rate = _stride(outcomes, width)
     else:
         first_side = 1.0 if prior.runs % 2 == 0 else -1.0
@@ -96,7 +101,7 @@ def next_request(outcomes: Outcomes, prior: Prior) -> TrialRequest:
 def _estimate(outcomes: Outcomes, prior: Prior) -> RunEstimate:
     """Put the run's estimate into its bracket, of several the one nearest to it."""
     response = prior.response.scattered(outcomes.trials, outcomes.goal)
-    readings = combine([response.read(trial, outcomes.goal) for trial in outcomes.full])
+    readings = combine(response.read_all(outcomes.full, outcomes.goal))
 
     def distance(bracket: tuple[Trial, Trial]) -> float:
         middle = math.log(bracket[0].rate * bracket[1].rate) / 2.0
@@ -120,7 +125,7 @@ def _belief(outcomes: Outcomes, prior: Prior, response: Response) -> Belief | No
     row of equal outcomes count less.  A belief that the outcomes rule out is moved
     to where they agree.
     """
-    observations = [response.read(trial, outcomes.goal) for trial in outcomes.valid]
+    observations = response.read_all(outcomes.valid, outcomes.goal)
     own = combine(observations)
     expected = prior.belief
     if expected is not None and not (own and own.contradicts(expected)):
@@ -164,19 +169,21 @@ def _most_decisive(
 
 
 def _stride(outcomes: Outcomes, width: float) -> float:
-    """Rate further from the side that keeps repeating, twice as far each time.
+    """Rate further from the side that keeps repeating, four times as far each time.
 
     Never beyond the middle of what is left between the sides.
     """
     lower, upper = outcomes.sides
-    step = width * 2.0 ** (outcomes.streak - PATIENCE)
-    middle = (lower + upper) / 2.0
-    enclosed = lower < upper and math.isfinite(middle)
-    if outcomes.full[-1].passes(outcomes.goal):
-        target = min(lower + step, middle) if enclosed else lower + step
-    else:
-        target = max(upper - step, middle) if enclosed else upper - step
-    return math.exp(target)
+    step = width * 4.0 ** (outcomes.streak - PATIENCE)
+    step = min(step, _gap(outcomes) / 2.0) if lower < upper else step
+    up = outcomes.full[-1].passes(outcomes.goal)
+    return math.exp(lower + step if up else upper - step)
+
+
+def _gap(outcomes: Outcomes) -> float:
+    """Logarithmic distance between the sides; negative where they contradict."""
+    lower, upper = outcomes.sides
+    return upper - lower
 
 
 def _off_the_sides(outcomes: Outcomes, log_rate: float) -> float:
@@ -203,15 +210,15 @@ def _check(outcomes: Outcomes) -> None:
     if ceiling < limits.max_rate and (
         ceiling < outcomes.floor or any(item.rate >= ceiling for item in outcomes.passing)
     ):
-        raise search_failure.generator_limited(outcomes)
+        raise search_error.generator_limited(outcomes)
     if any(trial.rate >= limits.max_rate for trial in outcomes.passing):
-        raise search_failure.above_max_rate(outcomes)
+        raise search_error.above_max_rate(outcomes)
     if any(trial.rate <= outcomes.floor for trial in outcomes.failing):
-        raise search_failure.below_min_rate(outcomes)
+        raise search_error.below_min_rate(outcomes)
     recent = outcomes.trials[-MAX_REPEATS:]
     if len(recent) == MAX_REPEATS and all(
         not trial.valid and trial.reason != GENERATOR_LIMITED for trial in recent
     ):
-        raise search_failure.invalid_trial(outcomes)
+        raise search_error.invalid_trial(outcomes)
     if len(outcomes.trials) >= limits.max_trials:
-        raise search_failure.noisy(outcomes)
+        raise search_error.noisy(outcomes)

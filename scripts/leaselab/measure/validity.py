@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leaselab.measure.perfdhcp import Counts, Output
-from leaselab.measure.search import GENERATOR_LIMITED
+from leaselab.measure.outcomes import GENERATOR_LIMITED
 from leaselab.model.plan import POOL_USE_LIMIT
 from leaselab.model.trial import TrialRequest
 
@@ -23,11 +23,12 @@ START_SLACK = 2
 def traffic_s(output: Output, request: TrialRequest) -> float:
     """How long exchanges were really started (s).
 
-    The whole period, unless the generator aborted: then as long as the
-    answered requests span, or as many seconds as its reports show it sending.
+    As long as the exchanges started take at the rate asked for, unless the
+    generator aborted or fell behind: then as long as the answered requests
+    span, or as many seconds as its reports show it sending.
     """
     if enough_started(output.first.sent, request.rate * request.duration_s):
-        return float(request.duration_s)
+        return output.first.sent / request.rate
     if output.first.received:
         return min(float(request.duration_s), float(output.first.sent_at.max()))
     sending = [report for report in output.reports if report[0] < output.first.sent]

@@ -24,7 +24,7 @@ class SearchReason(enum.Enum):
 
 
 @dataclass(eq=False)
-class SearchFailure(LeaselabError):
+class SearchError(LeaselabError):
     """An invalid measurement (exit 3), with a reason word and the trials that show it."""
 
     reason: SearchReason = SearchReason.NOISY
@@ -33,8 +33,8 @@ class SearchFailure(LeaselabError):
 
 def _failure(
     reason: SearchReason, outcomes: Outcomes, what: str, found: str, wanted: str, todo: str
-) -> SearchFailure:
-    return SearchFailure(
+) -> SearchError:
+    return SearchError(
         Outcome.INVALID,
         what,
         where="search",
@@ -46,7 +46,7 @@ def _failure(
     )
 
 
-def generator_limited(outcomes: Outcomes) -> SearchFailure:
+def generator_limited(outcomes: Outcomes) -> SearchError:
     """The server still passes at all that the generator can offer."""
     return _failure(
         SearchReason.GENERATOR_LIMITED,
@@ -58,7 +58,7 @@ def generator_limited(outcomes: Outcomes) -> SearchFailure:
     )
 
 
-def above_max_rate(outcomes: Outcomes) -> SearchFailure:
+def above_max_rate(outcomes: Outcomes) -> SearchError:
     """The server passes at the highest rate that may be tried."""
     return _failure(
         SearchReason.ABOVE_MAX_RATE,
@@ -70,7 +70,7 @@ def above_max_rate(outcomes: Outcomes) -> SearchFailure:
     )
 
 
-def below_min_rate(outcomes: Outcomes) -> SearchFailure:
+def below_min_rate(outcomes: Outcomes) -> SearchError:
     """The server fails at the lowest rate worth a trial."""
     worst = min(outcomes.failing, key=lambda trial: trial.rate)
     return _failure(
@@ -85,7 +85,7 @@ def below_min_rate(outcomes: Outcomes) -> SearchFailure:
     )
 
 
-def noisy(outcomes: Outcomes) -> SearchFailure:
+def noisy(outcomes: Outcomes) -> SearchError:
     """The allowed trials are spent and no bracket is proven."""
     passing, failing = outcomes.passing, outcomes.failing
     highest = max((trial.rate for trial in passing), default=None)
@@ -107,7 +107,7 @@ def noisy(outcomes: Outcomes) -> SearchFailure:
     )
 
 
-def invalid_trial(outcomes: Outcomes) -> SearchFailure:
+def invalid_trial(outcomes: Outcomes) -> SearchError:
     """The same trial was made several times and was never valid."""
     last = outcomes.trials[-1]
     return _failure(
