@@ -1,0 +1,170 @@
+"""The local lab for real: brought up, left alone, broken, taken down."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import docker
+import pytest
+
+from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
+from leaselab.lab.lock import PROGRAM, BenchLock, Owner
+from leaselab.lab.transport import connect
+
+pytestmark = pytest.mark.lab
+
+ROOT = Path(__file__).parents[2]
+LOCAL = ROOT / "inventory" / "docker"
+KEYS = ROOT / ".leaselab" / "docker" / "keys"
+NAMES = {"leaselab-server", "leaselab-partner", "leaselab-generator"}
+
+
+def lab(*arguments, root=ROOT):
+    """Run `leaselab lab`; the environment names the checkout."""
+    return subprocess.run(
+        [sys.executable, "-m", "leaselab", "lab", *arguments],
+        env={**os.environ, "LEASELAB_ROOT": str(root), "PYTHONPATH": str(ROOT / "scripts")},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def ours(engine):
+    """The names of this checkout's containers and networks."""
+    mine = {"label": f"leaselab_checkout={ROOT}"}
+    return {
+        *(found.name for found in engine.containers.list(all=True, filters=mine)),
+        *(found.name for found in engine.networks.list(filters=mine)),
+    }
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """The lab is up; what answers is the engine it runs on."""
+    done = lab("up", "--json")
+    assert done.returncode == 0, done.stderr
+    return docker.from_env()
+
+
+def test_a_second_up_changes_nothing(engine):
+    assert ours(engine) >= NAMES
+    assert json.loads(lab("up", "--json").stdout)["changed"] == 0
+
+
+def test_every_host_is_reached_and_has_its_test_addresses_on_one_interface(engine):
+    assert engine.ping()
+    done = lab("status", "--json")
+    assert done.returncode == 0, done.stdout
+    status = json.loads(done.stdout)
+    assert {host["name"] for host in status["hosts"]} == NAMES
+    for host, known in zip(status["hosts"], read_inventory(LOCAL).hosts, strict=True):
+        assert host["test_addresses"] == [known.test_address, known.test_address6]
+        assert "," not in host["test_interface"]
+    cpus = {host["parts"][0]: set(host["cpus"]) for host in status["hosts"]}
+    if len(os.sched_getaffinity(0)) > 1:
+        assert not cpus[SERVER_GROUP] & cpus[GENERATOR_GROUP]
+
+
+def test_the_test_network_is_internal_and_in_the_benchmarking_range(engine):
+    network = engine.networks.get("leaselab-test").attrs
+    assert network["Internal"] is True
+    subnets = {config["Subnet"] for config in network["IPAM"]["Config"]}
+    assert subnets == {"198.18.0.0/24", "2001:2:0:1::/64"}
+
+
+def test_only_this_users_key_opens_a_host_and_only_its_owner_reads_it(engine):
+    assert engine.ping()
+    assert (KEYS / "client").stat().st_mode & 0o777 == 0o600
+    assert KEYS.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_changed_host_key_is_told_from_an_unreachable_host(engine, tmp_path):
+    """The generator's key is pinned for the server; nothing is sent to such a host."""
+    assert engine.ping()
+    pinned = (KEYS / "known_hosts").read_text(encoding="utf-8").splitlines()
+    by_port = {line.split()[0].rpartition(":")[2]: line.split()[1:] for line in pinned}
+    by_port["22041"] = by_port["22043"]
+    known_hosts = tmp_path / "known_hosts"
+    known_hosts.write_text(
+        "".join(f"[127.0.0.1]:{port} {' '.join(key)}\n" for port, key in by_port.items()),
+        encoding="utf-8",
+    )
+    text = (LOCAL / "hosts.yml").read_text(encoding="utf-8")
+    text = text.replace(
+        "{{ inventory_dir }}/../../.leaselab/docker/keys/client", f"{KEYS}/client"
+    )
+    text = text.replace(
+        "{{ inventory_dir }}/../../.leaselab/docker/keys/known_hosts", str(known_hosts)
+    )
+    (tmp_path / "hosts.yml").write_text(text, encoding="utf-8")
+    done = lab("status", "-i", str(tmp_path / "hosts.yml"), "--json")
+    assert done.returncode == 4
+    hosts = {host["name"]: host for host in json.loads(done.stdout)["hosts"]}
+    assert not hosts["leaselab-server"]["reachable"]
+    assert hosts["leaselab-server"]["problem"].startswith("host key has changed (found ")
+    assert hosts["leaselab-generator"]["reachable"]
+
+
+def test_up_starts_what_a_reboot_has_stopped(engine):
+    engine.containers.get("leaselab-partner").stop(timeout=2)
+    partly = lab("status")
+    assert partly.returncode == 4
+    assert "leaselab-partner" in partly.stdout
+    assert "NOT REACHABLE" in partly.stdout
+    done = lab("up")
+    assert done.returncode == 0, done.stderr
+    with connect(read_inventory(LOCAL).only(PARTNER_GROUP).access) as partner:
+        assert partner.run(["hostname"], timeout_s=10).stdout == b"leaselab-partner\n"
+
+
+def test_another_checkouts_lab_is_named_and_left_alone(engine, tmp_path):
+    for part in ("ansible", "roles/docker_lab", "inventory/docker"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    shutil.copy2(ROOT / "ansible.cfg", tmp_path)
+    before = ours(engine)
+    done = lab("up", root=tmp_path)
+    assert done.returncode == 4
+    assert "another checkout's lab is on this machine" in done.stderr
+    assert f"of {ROOT}" in done.stderr
+    assert (
+        json.loads(lab("down", "--json", root=tmp_path).stdout)["removed"]["containers"] == []
+    )
+    assert ours(engine) == before
+
+
+def test_a_bench_in_use_is_not_taken_down(engine):
+    before = ours(engine)
+    program = (ROOT / "roles/bench_lock/files/bench-lock").read_bytes()
+    with connect(read_inventory(LOCAL).only(GENERATOR_GROUP).access) as generator:
+        install = f"mkdir -p {Path(PROGRAM).parent} && cat > {PROGRAM} && chmod 755 {PROGRAM}"
+        assert generator.run(["sh", "-c", install], timeout_s=10, stdin=program).status == 0
+        with BenchLock(generator, Owner("ana@laptop", "a test", "token"), 120):
+            done = lab("down")
+    assert done.returncode == 4
+    assert "the bench is in use (found ana@laptop for a test, wanted nobody)" in done.stderr
+    assert ours(engine) == before
+
+
+def test_down_leaves_nothing_but_the_image_and_up_follows(engine):
+    image = engine.containers.get("leaselab-server").image.id
+    done = lab("down", "--json")
+    assert done.returncode == 0, done.stderr
+    removed = json.loads(done.stdout)["removed"]
+    assert set(removed["containers"]) == NAMES
+    assert set(removed["networks"]) == {"leaselab-mgmt", "leaselab-test"}
+    assert ours(engine) == set()
+    assert not KEYS.exists()
+    assert engine.images.get(image)
+    idle = lab("status")
+    assert (idle.returncode, idle.stdout) == (
+        0,
+        "bench docker: down; `leaselab lab up` brings it up\n",
+    )
+    done = lab("up")
+    assert done.returncode == 0, done.stderr
+    assert ours(engine) >= NAMES
