@@ -138,8 +138,10 @@ def status_lines(status: BenchStatus) -> list[str]:
             f"lock: held by {status.lock['name']} for {status.lock['purpose']},"
             f" {status.lock['age_s']:.0f} s old, expires in {status.lock['expires_in_s']:.0f} s"
         )
+    elif status.lock_problem:
+        lines.append(f"lock: not known: {status.lock_problem}")
     else:
-        lines.append(f"lock: {'none yet, not provisioned' if status.lock_problem else 'free'}")
+        lines.append("lock: free")
     return lines
 
 

@@ -1,0 +1,77 @@
+"""How `leaselab lab status` reads; tests/lab tries the command for real."""
+
+from leaselab.cli.lab import status_lines
+from leaselab.lab.inventory import InventoryHost
+from leaselab.lab.status import BenchStatus, HostStatus, read_probe
+from leaselab.model.bench import HostAccess
+
+ACCESS = HostAccess("sut", "192.0.2.1", "root", "/key", "/known")
+HOST = InventoryHost(ACCESS, ("dhcp_server",), "198.18.0.10", "2001:2:0:1::10")
+AT = "root@192.0.2.1:22"
+
+
+def answer(*addresses, server=None, generator=None):
+    """What a host answers that has these (interface, address)."""
+    return {
+        "hostname": "sut1",
+        "os": "Debian 13",
+        "kernel": "6.12",
+        "cpus": [0, 1],
+        "addresses": [
+            {"ifname": name, "addr_info": [{"local": address}]} for name, address in addresses
+        ],
+        "server": server,
+        "generator": generator,
+    }
+
+
+BOTH = (("ens2", "198.18.0.10"), ("ens2", "2001:2:0:1::10"), ("ens1", "192.0.2.1"))
+
+
+def test_a_bench_that_is_up_and_held():
+    kea = {"name": "kea", "version": "2.6.3", "scenario": "v4-memfile"}
+    perfdhcp = {"name": "perfdhcp", "version": "2.6.3"}
+    host = read_probe(HOST, AT, answer(*BOTH, server=kea, generator=perfdhcp))
+    lock = {"name": "ana@laptop", "purpose": "a sweep", "age_s": 61.4, "expires_in_s": 29.0}
+    assert status_lines(BenchStatus("rack", (host,), lock)) == [
+        "bench rack: up",
+        "  sut (dhcp_server) root@192.0.2.1:22: ok",
+        "    sut1, Debian 13, Linux 6.12, processors 0,1",
+        "    test: ens2 198.18.0.10 2001:2:0:1::10",
+        "    deployed: kea 2.6.3 for scenario v4-memfile",
+        "    deployed: perfdhcp 2.6.3",
+        "lock: held by ana@laptop for a sweep, 61 s old, expires in 29 s",
+    ]
+
+
+def test_a_missing_test_address_is_wrong():
+    host = read_probe(HOST, AT, answer(*BOTH[:1]))
+    assert not host.well
+    status = BenchStatus("rack", (host,))
+    assert status_lines(status)[:2] == [
+        "bench rack: not well",
+        "  sut (dhcp_server) root@192.0.2.1:22: WRONG: no interface has 2001:2:0:1::10",
+    ]
+
+
+def test_test_addresses_on_two_interfaces_are_wrong():
+    host = read_probe(HOST, AT, answer(BOTH[0], ("ens3", "2001:2:0:1::10")))
+    assert host.problem == "test addresses on several interfaces: ens2, ens3"
+
+
+def test_a_rack_that_does_not_answer_is_not_well_but_the_local_lab_is_down():
+    silent = HostStatus("sut", ("dhcp_server",), AT, reachable=False, problem="no answer")
+    assert status_lines(BenchStatus("rack", (silent,))) == [
+        "bench rack: not well",
+        "  sut (dhcp_server) root@192.0.2.1:22: NOT REACHABLE: no answer",
+        "lock: free",
+    ]
+    assert status_lines(BenchStatus("docker", (silent,))) == [
+        "bench docker: down; `leaselab lab up` brings it up"
+    ]
+
+
+def test_a_bench_without_the_locks_program_was_never_provisioned():
+    host = read_probe(HOST, AT, answer(*BOTH))
+    lines = status_lines(BenchStatus("rack", (host,), None, "no such file"))
+    assert lines[-1] == "lock: none yet, not provisioned"

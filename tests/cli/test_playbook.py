@@ -1,0 +1,159 @@
+"""Running a playbook: what its caller hears, and how its failures read."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from leaselab.cli.playbook import changes, playbook_error, run_playbook
+from leaselab.model.errors import LeaselabError, Outcome
+
+ROOT = Path(__file__).parents[2]
+LOG = Path("/log")
+HEAD = "- hosts: localhost\n  connection: local\n  gather_facts: false\n  tasks:\n"
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout with the real configuration and callback, and no playbook yet."""
+    shutil.copy2(ROOT / "ansible.cfg", tmp_path)
+    shutil.copytree(ROOT / "ansible" / "plugins", tmp_path / "ansible" / "plugins")
+    (tmp_path / "hosts.yml").write_text("bench: {hosts: {sut: }}\n", encoding="utf-8")
+    monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
+    return tmp_path
+
+
+def playbook(checkout, tasks):
+    (checkout / "ansible" / "book.yml").write_text(HEAD + tasks, encoding="utf-8")
+    return "book", checkout / "hosts.yml"
+
+
+def failed(host, msg, outcome=4, task="Check", role="kea"):
+    return {
+        "event": "failed", "host": host, "role": role, "task": task, "msg": msg, "outcome": outcome,
+    }  # fmt: skip
+
+
+def test_changes_and_statistics_are_told(checkout, capsys):
+    name, inventory = playbook(
+        checkout,
+        """
+    - name: Make a file
+      ansible.builtin.copy: {content: "{{ word }}", dest: "{{ playbook_dir }}/{{ item }}", mode: "0600"}
+      loop: [a, b]
+    - ansible.builtin.set_stats: {data: {made: ["{{ word }}"]}}
+""",
+    )
+    stats = run_playbook(name, inventory, {"word": "seven words"}, changes(sys.stderr))
+    assert stats.changed == 1
+    assert stats.custom == {"made": ["seven words"]}
+    assert capsys.readouterr().err == "Make a file (a)\nMake a file (b)\n"
+    assert (checkout / "ansible" / "b").read_text(encoding="utf-8") == "seven words"
+    assert "PLAY RECAP" in stats.log.read_text(encoding="utf-8")
+    assert list(stats.log.parent.glob("*.events")) == []
+
+
+def test_a_failure_is_the_tasks_own_words_with_its_outcome_and_the_log(checkout):
+    name, inventory = playbook(
+        checkout,
+        """
+    - name: Start it
+      ansible.builtin.fail: {msg: "it does not start (found exit 1)"}
+      vars: {leaselab_outcome: 5}
+""",
+    )
+    with pytest.raises(LeaselabError) as caught:
+        run_playbook(name, inventory)
+    assert caught.value.outcome is Outcome.BUILD
+    assert caught.value.what == "it does not start (found exit 1)"
+    log = Path(caught.value.todo.removeprefix("the whole output is in "))
+    assert "it does not start" in log.read_text(encoding="utf-8")
+
+
+def test_a_failed_command_is_told_by_its_last_words(checkout):
+    name, inventory = playbook(
+        checkout, "    - ansible.builtin.command: sh -c 'echo no such lease >&2; exit 3'\n"
+    )
+    with pytest.raises(LeaselabError, match="no such lease"):
+        run_playbook(name, inventory)
+
+
+def test_a_playbook_that_cannot_be_read_is_told_by_the_end_of_its_output(checkout):
+    name, inventory = playbook(checkout, "    - nosuchmodule: {}\n")
+    with pytest.raises(LeaselabError, match="nosuchmodule") as caught:
+        run_playbook(name, inventory)
+    assert caught.value.outcome is Outcome.LAB
+
+
+def test_an_interrupt_stops_the_playbook_and_what_it_started(checkout):
+    name, inventory = playbook(
+        checkout,
+        """
+    - name: Wait
+      ansible.builtin.shell: "echo $$ > {{ playbook_dir }}/pid; exec sleep 600"
+""",
+    )
+    program = (
+        "import sys; from pathlib import Path; from leaselab.cli.playbook import run_playbook;"
+        f"run_playbook({name!r}, Path({str(inventory)!r}))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
+    caller = subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stderr=subprocess.PIPE
+    )
+    pid_file = checkout / "ansible" / "pid"
+    deadline = time.monotonic() + 60
+    while not (pid_file.exists() and pid_file.read_text(encoding="utf-8").strip()):
+        assert time.monotonic() < deadline
+        assert caller.poll() is None
+        time.sleep(0.05)
+    caller.send_signal(signal.SIGINT)
+    _, errors = caller.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in errors
+    waiting = Path("/proc") / pid_file.read_text(encoding="utf-8").strip()
+    deadline = time.monotonic() + 10
+    while waiting.exists() and "zombie" not in (waiting / "status").read_text(encoding="utf-8"):
+        assert time.monotonic() < deadline, "the task still runs"
+        time.sleep(0.05)
+
+
+def test_hosts_that_fail_alike_are_named_together():
+    events = [failed("a", "no disk"), failed("b", "no disk"), failed("c", "other")]
+    error = playbook_error("deploy", 2, [*events[2:], *events[:2]], [], LOG)
+    assert str(error) == "a, b: no disk; the whole output is in /log"
+
+
+def test_the_rescue_of_a_failure_has_the_last_word():
+    events = [failed("a", "exit 1"), failed("a", "Kea does not start", 5, "Say why")]
+    error = playbook_error("deploy", 2, events, [], LOG)
+    assert (error.what, error.outcome) == ("Kea does not start", Outcome.BUILD)
+
+
+def test_a_failure_on_this_machine_is_placed_by_its_role():
+    error = playbook_error("up", 2, [failed("localhost", "x", role="docker_lab")], [], LOG)
+    assert error.where == "docker_lab"
+
+
+def test_an_outcome_that_does_not_exist_is_a_broken_lab():
+    assert playbook_error("up", 2, [failed("a", "x", 0)], [], LOG).outcome is Outcome.LAB
+    assert playbook_error("up", 2, [failed("a", "x", 77)], [], LOG).outcome is Outcome.LAB
+
+
+def test_a_host_that_does_not_answer_comes_before_what_failed_after_it():
+    event = {"event": "unreachable", "host": "gen", "role": "", "task": "Ask"}
+    events = [{**event, "msg": "No route\nto host"}, failed("a", "x", 5)]
+    error = playbook_error("check", 4, events, [], LOG)
+    assert (error.where, error.what) == ("gen", "cannot be reached: No route to host")
+    assert error.outcome is Outcome.LAB
+
+
+def test_a_changed_host_key_is_not_called_unreachable():
+    event = {"event": "unreachable", "host": "gen", "role": "", "task": "Ask"}
+    events = [{**event, "msg": "Failed to connect: Host key verification failed."}]
+    error = playbook_error("check", 4, events, [], LOG)
+    assert error.what == "host key is not the pinned one"
