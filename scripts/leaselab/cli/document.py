@@ -21,6 +21,7 @@ def result_document(
     bench: Bench,
     runs: list[dict[str, Any]],
     error: LeaselabError | None,
+    setup_s: float,
     started_at: str,
     finished_at: str,
     command: Sequence[str],
@@ -30,7 +31,13 @@ def result_document(
 ) -> dict[str, Any]:
     """Build the document of a finished sweep, or of one that `error` ended for good."""
     goal, plan = bench.plan.goal, bench.plan
-    summary = summarise(runs, planned=plan.runs, trim=plan.trim, loss_ratio=goal.loss_ratio)
+    summary = summarise(
+        runs,
+        planned=plan.runs,
+        trim=plan.trim,
+        loss_ratio=goal.loss_ratio,
+        wall_s=setup_s + sum(run["wall_s"] for run in runs),
+    )
     for position in summary.trimmed:
         runs[position]["trimmed"] = True
     server = bench.server

@@ -9,8 +9,10 @@ import os
 import secrets
 import shlex
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -74,7 +76,7 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
     bench = parse_bench(begun["bench"], str(running.path))
     with running, progress(bench) as listener:
         try:
-            runs, error, owner, config_file = _measure(running, bench, listener, events)
+            measured = _measure(running, bench, listener, events)
         except BaseException as fault:
             running.record(FAULT, {"text": str(fault) or type(fault).__name__})
             if isinstance(fault, LeaselabError):
@@ -83,16 +85,30 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
         document = result_document(
             sweep_id=running.id,
             bench=bench,
-            runs=runs,
-            error=error,
+            runs=measured.runs,
+            error=measured.error,
+            setup_s=measured.setup_s,
             started_at=begun["started_at"],
             finished_at=_timestamp(datetime.now(UTC)),
             command=begun["command"],
-            owner=owner,
-            config_file=config_file,
+            owner=measured.owner,
+            config_file=measured.config_file,
             provenance={key: begun[key] for key in begun if key.startswith("leaselab_")},
         )
-        return error, store.seal(running, document)
+        return measured.error, store.seal(running, document)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a sweep came to."""
+
+    runs: list[dict[str, Any]]
+    error: LeaselabError | None
+    """What ended it for good before its last run, None when nothing did."""
+    owner: str
+    config_file: str
+    setup_s: float
+    """Time before the first run: connections, lock, configuration (s)."""
 
 
 def _measure(
@@ -100,8 +116,8 @@ def _measure(
     bench: Bench,
     listener: Listener,
     events: list[tuple[str, Mapping[str, Any]]],
-) -> tuple[list[dict[str, Any]], LeaselabError | None, str, str]:
-    """Return the runs, the error that ended them, the lock's owner and the config file."""
+) -> _Measured:
+    began = time.monotonic()
     with ExitStack() as stack:
         hosts: dict[str, Connection] = {}
         for role in ("generator", "server"):
@@ -113,13 +129,15 @@ def _measure(
         server = ContractServer(hosts["server"], bench.server.contract)
         trials = BenchTrials(bench, server, RemoteGenerator(hosts["generator"]), running)
         sweep = Sweep(bench, server, trials, lock, running, listener)
+        setup_s = time.monotonic() - began
+        final = None
         try:
             sweep.measure(read_journal(events))
         except LeaselabError as error:
             if error.outcome is Outcome.LAB:
                 raise
-            return sweep.runs, error, owner.name, config_file
-        return sweep.runs, None, owner.name, config_file
+            final = error
+        return _Measured(sweep.runs, final, owner.name, config_file, setup_s)
 
 
 def _fetch_config(running: RunningSweep, bench: Bench, server: Connection) -> str:
