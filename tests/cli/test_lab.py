@@ -61,17 +61,18 @@ def test_test_addresses_on_two_interfaces_are_wrong():
 
 def test_a_rack_that_does_not_answer_is_not_well_but_the_local_lab_is_down():
     silent = HostStatus("sut", ("dhcp_server",), AT, reachable=False, problem="no answer")
-    assert status_lines(BenchStatus("rack", (silent,))) == [
+    problem = "gen, which keeps it, is not reachable"
+    assert status_lines(BenchStatus("rack", (silent,), None, problem)) == [
         "bench rack: not well",
         "  sut (dhcp_server) root@192.0.2.1:22: NOT REACHABLE: no answer",
-        "lock: free",
+        "lock: not known: gen, which keeps it, is not reachable",
     ]
     assert status_lines(BenchStatus("docker", (silent,))) == [
         "bench docker: down; `leaselab lab up` brings it up"
     ]
 
 
-def test_a_bench_without_the_locks_program_was_never_provisioned():
+def test_a_lock_that_cannot_be_read_is_not_called_free():
     host = read_probe(HOST, AT, answer(*BOTH))
-    lines = status_lines(BenchStatus("rack", (host,), None, "no such file"))
-    assert lines[-1] == "lock: none yet, not provisioned"
+    lines = status_lines(BenchStatus("rack", (host,), None, "gen: provision the bench first"))
+    assert lines[-1] == "lock: not known: gen: provision the bench first"

@@ -34,9 +34,8 @@ def playbook(checkout, tasks):
 
 
 def failed(host, msg, outcome=4, task="Check", role="kea"):
-    return {
-        "event": "failed", "host": host, "role": role, "task": task, "msg": msg, "outcome": outcome,
-    }  # fmt: skip
+    named = {"host": host, "role": role, "task": task}
+    return {"event": "failed", **named, "msg": msg, "outcome": outcome}
 
 
 def test_changes_and_statistics_are_told(checkout, capsys):
@@ -44,7 +43,8 @@ def test_changes_and_statistics_are_told(checkout, capsys):
         checkout,
         """
     - name: Make a file
-      ansible.builtin.copy: {content: "{{ word }}", dest: "{{ playbook_dir }}/{{ item }}", mode: "0600"}
+      ansible.builtin.copy:
+        {content: "{{ word }}", dest: "{{ playbook_dir }}/{{ item }}", mode: "0600"}
       loop: [a, b]
     - ansible.builtin.set_stats: {data: {made: ["{{ word }}"]}}
 """,

@@ -79,7 +79,7 @@ class BenchStatus:
     lock: dict[str, Any] | None = None
     """Who holds the bench: name, purpose, age_s, expires_in_s; None when it is free."""
     lock_problem: str = field(default="")
-    """Why the lock could not be read; a bench that was never provisioned has none."""
+    """Why the lock could not be read, as on a bench that was never provisioned."""
 
     @property
     def up(self) -> bool:
@@ -130,11 +130,9 @@ def _ask(
     except LeaselabError as error:
         # The name is shown beside it.
         problem = str(error).removeprefix(f"{access.name}: ")
-        return (
-            HostStatus(access.name, host.parts, at, reachable=False, problem=problem),
-            None,
-            "",
-        )
+        status = HostStatus(access.name, host.parts, at, reachable=False, problem=problem)
+        silent = f"{access.name}, which keeps it, is not reachable"
+        return status, None, silent if GENERATOR_GROUP in host.parts else ""
 
 
 def read_probe(host: InventoryHost, at: str, answer: dict[str, Any]) -> HostStatus:
