@@ -49,6 +49,11 @@ class Overload(enum.Enum):
         return 2.0 * capacity / (survives * (1.0 + survives))
 
 
+def _stream(name: str) -> random.Random:
+    """Return a stream of chance that is the same in every process and run."""
+    return random.Random(name)  # noqa: S311 - a simulation, nothing secret
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One kind of server, with how much it varies."""
@@ -75,7 +80,7 @@ class Cell:
         Every second sweep draws the mirror image of the one before, so that what
         the draws alone add to a bias cancels exactly.
         """
-        draw = random.Random(f"run {sweep // 2} {run}").gauss(0.0, 1.0)
+        draw = _stream(f"run {sweep // 2} {run}").gauss(0.0, 1.0)
         mirrored = -draw if sweep % 2 else draw
         return self.capacity * max(0.05, 1.0 + self.run_sd * mirrored)
 
@@ -85,7 +90,7 @@ class Cell:
             self.overload,
             self.run_capacity(sweep, run),
             self.trial_sd,
-            random.Random(f"trials {sweep} {run}"),
+            _stream(f"trials {sweep} {run}"),
         )
 
 

@@ -46,23 +46,26 @@ class Outcomes:
         return [trial for trial in self.full if not trial.passes(self.goal)]
 
     @property
-    def sides(self) -> tuple[float, float]:
-        """Log rates of the highest pass and the lowest failure (infinite if none).
+    def leading(self) -> list[Trial]:
+        """Trials whose outcomes lead the search.
 
-        Scouts count only until the first full-length trial: five seconds know
-        better than one.
+        Scouts do only until there is a full trial: five seconds know better than one.
         """
-        trials = self.full or self.valid
-        passing = [trial.rate for trial in trials if trial.passes(self.goal)]
-        failing = [trial.rate for trial in trials if not trial.passes(self.goal)]
+        return self.full or self.valid
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        """Log rates of the highest pass and the lowest failure (infinite if none)."""
+        passing = [trial.rate for trial in self.leading if trial.passes(self.goal)]
+        failing = [trial.rate for trial in self.leading if not trial.passes(self.goal)]
         lower = math.log(max(passing)) if passing else -math.inf
         upper = math.log(min(failing)) if failing else math.inf
         return lower, upper
 
     @property
     def streak(self) -> int:
-        """How many full-length trials at the end had the same outcome."""
-        outcomes = [trial.passes(self.goal) for trial in self.full]
+        """How many trials at the end had the same outcome."""
+        outcomes = [trial.passes(self.goal) for trial in self.leading]
         length = 0
         while length < len(outcomes) and outcomes[-1 - length] is outcomes[-1]:
             length += 1

@@ -83,19 +83,17 @@ def next_request(outcomes: Outcomes, prior: Prior) -> TrialRequest:
         rates = [trial.rate for trial in outcomes.valid]
         rate = max(rates) * FIRST_STEP if rates else float(outcomes.limits.start_rate)
         return _request(outcomes, rate, scout=True)
-    if not outcomes.full and belief.sd > max(SCOUT_SD * width, response.noise_sd):
-        # Above the belief: a trial that loses something can be read, and one that
-        # does not is still a lower limit.
-        rate = math.exp(_off_the_sides(outcomes, belief.log_rate + belief.sd))
-        return _request(outcomes, rate, scout=True)
+    scout = not outcomes.full and belief.sd > max(SCOUT_SD * width, response.noise_sd)
     if outcomes.enclosed_for >= ENCLOSED and _gap(outcomes) > 2.0 * width:
         rate = math.exp(sum(outcomes.sides) / 2.0)
     elif outcomes.streak > PATIENCE:
         rate = _stride(outcomes, width)
+    elif scout:
+        rate = _scout_rate(outcomes, belief)
     else:
         first_side = 1.0 if prior.runs % 2 == 0 else -1.0
         rate = _most_decisive(outcomes, belief, response.noise_sd, first_side * width)
-    return _request(outcomes, rate, scout=False)
+    return _request(outcomes, rate, scout=scout)
 
 
 def _estimate(outcomes: Outcomes, prior: Prior) -> RunEstimate:
@@ -176,7 +174,7 @@ def _stride(outcomes: Outcomes, width: float) -> float:
     lower, upper = outcomes.sides
     step = width * 4.0 ** (outcomes.streak - PATIENCE)
     step = min(step, _gap(outcomes) / 2.0) if lower < upper else step
-    up = outcomes.full[-1].passes(outcomes.goal)
+    up = outcomes.leading[-1].passes(outcomes.goal)
     return math.exp(lower + step if up else upper - step)
 
 
@@ -186,13 +184,18 @@ def _gap(outcomes: Outcomes) -> float:
     return upper - lower
 
 
-def _off_the_sides(outcomes: Outcomes, log_rate: float) -> float:
-    """Keep a scout an eighth of the gap from either side, so that the gap closes."""
+def _scout_rate(outcomes: Outcomes, belief: Belief) -> float:
+    """Rate of a trial that says where to look: a standard error above the belief.
+
+    One that loses something can be read, and one that does not is still a lower
+    limit.  It stays off the sides, so that what is left between them shrinks.
+    """
     lower, upper = outcomes.sides
-    if lower < upper and math.isfinite(upper - lower):
-        margin = (upper - lower) / 8.0
-        return min(max(log_rate, lower + margin), upper - margin)
-    return log_rate
+    margin = min(_gap(outcomes) / 8.0, belief.sd / 4.0)
+    log_rate = belief.log_rate + belief.sd
+    if lower < upper:
+        log_rate = min(max(log_rate, lower + margin), upper - margin)
+    return math.exp(log_rate)
 
 
 def _request(outcomes: Outcomes, rate: float, *, scout: bool) -> TrialRequest:

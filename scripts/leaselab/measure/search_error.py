@@ -32,7 +32,7 @@ class SearchError(LeaselabError):
 
 
 def _failure(
-    reason: SearchReason, outcomes: Outcomes, what: str, found: str, wanted: str, todo: str
+    reason: SearchReason, outcomes: Outcomes, *, what: str, found: str, wanted: str, todo: str
 ) -> SearchError:
     return SearchError(
         Outcome.INVALID,
@@ -51,10 +51,10 @@ def generator_limited(outcomes: Outcomes) -> SearchError:
     return _failure(
         SearchReason.GENERATOR_LIMITED,
         outcomes,
-        "the traffic generator is slower than the server",
-        f"at most {outcomes.ceiling}/s offered, {_highest_pass(outcomes)}",
-        "an offered load at which the server fails",
-        "give the generator more processors or a host of its own",
+        what="the traffic generator is slower than the server",
+        found=f"at most {outcomes.ceiling}/s offered, {_highest_pass(outcomes)}",
+        wanted="an offered load at which the server fails",
+        todo="give the generator more processors or a host of its own",
     )
 
 
@@ -63,10 +63,10 @@ def above_max_rate(outcomes: Outcomes) -> SearchError:
     return _failure(
         SearchReason.ABOVE_MAX_RATE,
         outcomes,
-        "the server passes at the highest rate allowed",
-        _highest_pass(outcomes),
-        f"a failing trial at {outcomes.limits.max_rate}/s or below",
-        "raise the search limit max_rate",
+        what="the server passes at the highest rate allowed",
+        found=_highest_pass(outcomes),
+        wanted=f"a failing trial at {outcomes.limits.max_rate}/s or below",
+        todo="raise the search limit max_rate",
     )
 
 
@@ -76,12 +76,14 @@ def below_min_rate(outcomes: Outcomes) -> SearchError:
     return _failure(
         SearchReason.BELOW_MIN_RATE,
         outcomes,
-        "the server fails at the lowest rate that can be searched",
-        f"loss {worst.loss_ratio:.1%} at {worst.rate}/s",
-        f"at most {outcomes.goal.loss_ratio:.1%} at {outcomes.floor}/s "
-        f"(min_rate {outcomes.limits.min_rate}/s; below it whole rates are further apart "
-        f"than {outcomes.goal.relative_width:.1%})",
-        "check that the server answers at all",
+        what="the server fails at the lowest rate that can be searched",
+        found=f"loss {worst.loss_ratio:.1%} at {worst.rate}/s",
+        wanted=(
+            f"at most {outcomes.goal.loss_ratio:.1%} at {outcomes.floor}/s "
+            f"(min_rate {outcomes.limits.min_rate}/s; below it whole rates are further apart "
+            f"than {outcomes.goal.relative_width:.1%})"
+        ),
+        todo="check that the server answers at all",
     )
 
 
@@ -100,10 +102,10 @@ def noisy(outcomes: Outcomes) -> SearchError:
     return _failure(
         SearchReason.NOISY,
         outcomes,
-        f"no bracket after {len(outcomes.trials)} trials",
-        found,
-        f"a pass and a failure within {outcomes.goal.relative_width:.1%}",
-        "look for other load on the hosts, or lengthen the trials",
+        what=f"no bracket after {len(outcomes.trials)} trials",
+        found=found,
+        wanted=f"a pass and a failure within {outcomes.goal.relative_width:.1%}",
+        todo="look for other load on the hosts, or lengthen the trials",
     )
 
 
@@ -113,10 +115,10 @@ def invalid_trial(outcomes: Outcomes) -> SearchError:
     return _failure(
         SearchReason.INVALID_TRIAL,
         outcomes,
-        f"trials at {last.rate}/s are not valid",
-        last.reason or "no reason given",
-        "a valid trial",
-        "see the trial's own messages",
+        what=f"trials at {last.rate}/s are not valid",
+        found=last.reason or "no reason given",
+        wanted="a valid trial",
+        todo="see the trial's own messages",
     )
 
 

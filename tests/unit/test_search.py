@@ -1,0 +1,287 @@
+"""The search proves a bracket on any server, whatever the earlier runs said."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leaselab.measure.outcomes import Outcomes
+from leaselab.measure.search import search
+from leaselab.measure.search_error import SearchError, SearchReason, noisy
+from leaselab.model.errors import Outcome
+from leaselab.model.trial import Goal, RunEstimate, SearchLimits, Trial, TrialRequest
+
+GOAL = Goal()
+LIMITS = SearchLimits()
+
+
+def keeps(rate, max_rate):
+    """Completes its capacity whatever is offered."""
+    return min(1.0, max_rate * (1 - GOAL.loss_ratio) / rate)
+
+
+def collapses(rate, max_rate):
+    """Completes less, the more is offered."""
+    return keeps(rate, max_rate) ** 1.8 if rate > max_rate else keeps(rate, max_rate)
+
+
+def cliff(rate, max_rate):
+    """Answers all or nothing: there is nothing to read from its losses."""
+    return 1.0 if rate <= max_rate else 0.0
+
+
+def lossy(rate, max_rate):
+    """Loses a constant 2 % at any passing load, so its losses mislead."""
+    return 0.98 if rate <= max_rate else 0.9
+
+
+def optimist(rate, max_rate):
+    """Loses just over the goal at any overload, so its losses mislead upwards."""
+    return 1.0 if rate <= max_rate else 0.974
+
+
+SERVERS = (keeps, collapses, cliff, lossy, optimist)
+
+
+class Bench:
+    """A server with a known max rate and a generator with a known reach."""
+
+    def __init__(self, passed, max_rate, reach=10**9, noise=()):
+        self.passed, self.max_rate, self.reach = passed, max_rate, reach
+        self.noise = list(noise)
+        self.requests = []
+
+    def __call__(self, request: TrialRequest) -> Trial:
+        self.requests.append(request)
+        factor = self.noise[len(self.requests) % len(self.noise)] if self.noise else 1.0
+        started = min(request.rate, self.reach) * request.duration_s
+        valid = started >= 0.99 * request.rate * request.duration_s
+        completed = math.floor(
+            started * self.passed(request.rate, self.max_rate * factor) + 1e-9
+        )
+        return Trial(
+            rate=request.rate,
+            duration_s=request.duration_s,
+            started=started,
+            completed=completed,
+            late=0,
+            lost=started - completed,
+            traffic_s=float(request.duration_s),
+            valid=valid,
+            reason="" if valid else "generator-limited",
+        )
+
+
+def assert_proven(estimate: RunEstimate, limits=LIMITS, goal=GOAL):
+    lower, upper = estimate.lower, estimate.upper
+    assert lower.rate < upper.rate
+    assert (upper.rate - lower.rate) / upper.rate <= goal.relative_width
+    assert lower.passes(goal)
+    assert upper.valid
+    assert not upper.passes(goal)
+    assert lower.duration_s == upper.duration_s == limits.trial_s
+    assert lower in estimate.trials
+    assert upper in estimate.trials
+    assert lower.rate <= estimate.max_rate <= upper.rate
+
+
+def outcome_of(bench, limits):
+    try:
+        return search(bench, GOAL, limits)
+    except SearchError as error:
+        return error
+
+
+max_rates = st.floats(120, 150_000)
+servers = st.sampled_from(SERVERS)
+
+
+@settings(max_examples=400, deadline=None)
+@given(passed=servers, max_rate=max_rates)
+def test_first_run_brackets_any_monotone_server(passed, max_rate):
+    bench = Bench(passed, max_rate)
+    estimate = search(bench, GOAL, LIMITS)
+    assert_proven(estimate)
+    # Whole exchanges: a loss of one in some hundreds moves the goal a little.
+    slack = 1 + 2 / max_rate
+    assert estimate.lower.rate <= max_rate * slack
+    assert estimate.upper.rate * slack >= max_rate
+    assert len(bench.requests) <= LIMITS.max_trials
+    assert all(LIMITS.min_rate <= item.rate <= LIMITS.max_rate for item in bench.requests)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    passed=servers,
+    max_rate=max_rates,
+    before=st.lists(max_rates, min_size=1, max_size=8),
+    passed_before=servers,
+)
+def test_earlier_runs_never_decide_the_result(passed, max_rate, before, passed_before):
+    earlier: list[RunEstimate] = []
+    for rate in before:
+        earlier.append(search(Bench(passed_before, rate), GOAL, LIMITS, earlier))
+        assert_proven(earlier[-1])
+    bench = Bench(passed, max_rate)
+    estimate = search(bench, GOAL, LIMITS, earlier)
+    assert_proven(estimate)
+    slack = 1 + 2 / max_rate
+    assert estimate.lower.rate <= max_rate * slack
+    assert estimate.upper.rate * slack >= max_rate
+    assert len(estimate.trials) == len(bench.requests) <= LIMITS.max_trials
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    passed=servers,
+    max_rate=st.floats(500, 100_000),
+    noise=st.lists(st.floats(0.9, 1.1), min_size=1, max_size=40),
+)
+def test_noise_ends_in_a_bracket_or_in_a_failure_that_says_noisy(passed, max_rate, noise):
+    bench = Bench(passed, max_rate, noise=noise)
+    found = outcome_of(bench, LIMITS)
+    if isinstance(found, SearchError):
+        assert found.reason is SearchReason.NOISY
+        assert len(found.trials) == LIMITS.max_trials
+    else:
+        assert_proven(found)
+        assert 0.89 * max_rate < found.max_rate < 1.11 * max_rate
+    assert len(bench.requests) <= LIMITS.max_trials
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    max_rate=st.floats(500, 100_000),
+    noise=st.lists(st.floats(0.97, 1.03), min_size=1, max_size=20),
+    cut=st.integers(1, 30),
+)
+def test_replayed_trials_lead_to_the_same_result(max_rate, noise, cut):
+    bench = Bench(keeps, max_rate, noise=noise)
+    whole = search(bench, GOAL, LIMITS)
+    journal = list(whole.trials[:cut])
+    again = Bench(keeps, max_rate, noise=noise)
+
+    def resumed(request):
+        trial = again(request)
+        if journal:
+            finished = journal.pop(0)
+            assert (finished.rate, finished.duration_s) == (request.rate, request.duration_s)
+            return finished
+        return trial
+
+    assert search(resumed, GOAL, LIMITS) == whole
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    passed=st.sampled_from((keeps, collapses, cliff)),
+    max_rate=st.floats(500, 100_000),
+    reach=st.integers(300, 120_000),
+)
+def test_a_weak_generator_gives_a_bracket_below_its_reach_or_says_so(passed, max_rate, reach):
+    bench = Bench(passed, max_rate, reach=reach)
+    if reach >= 1.02 * max_rate:
+        estimate = search(bench, GOAL, LIMITS)
+        assert_proven(estimate)
+        assert estimate.upper.rate * 0.99 <= reach
+    elif reach <= 0.98 * max_rate:
+        with pytest.raises(SearchError, match="generator is slower") as caught:
+            search(bench, GOAL, LIMITS)
+        assert caught.value.reason is SearchReason.GENERATOR_LIMITED
+        assert caught.value.outcome is Outcome.INVALID
+
+
+def test_one_hiccup_of_the_generator_costs_one_trial():
+    bench = Bench(keeps, 6000)
+
+    def hiccup(request):
+        trial = bench(request)
+        if len(bench.requests) == 4:
+            return dataclasses.replace(
+                trial, valid=False, reason="generator-limited", started=trial.started // 2
+            )
+        return trial
+
+    estimate = search(hiccup, GOAL, LIMITS)
+    assert_proven(estimate)
+    assert bench.requests[3] == bench.requests[4]
+    assert len(estimate.trials) == len(search(Bench(keeps, 6000), GOAL, LIMITS).trials) + 1
+
+
+def test_a_trial_that_is_never_valid_ends_the_run_with_its_reason():
+    bench = Bench(keeps, 6000)
+
+    def full_pool(request):
+        return dataclasses.replace(bench(request), valid=False, reason="pool-too-full")
+
+    with pytest.raises(SearchError, match="pool-too-full") as caught:
+        search(full_pool, GOAL, LIMITS)
+    assert caught.value.reason is SearchReason.INVALID_TRIAL
+    assert len(bench.requests) == 3
+
+
+@pytest.mark.parametrize("passed", [keeps, collapses, cliff])
+def test_a_server_below_the_lowest_rate_is_named(passed):
+    with pytest.raises(SearchError, match=r"lowest rate .* 99/s") as caught:
+        search(Bench(passed, 60), GOAL, LIMITS)
+    assert caught.value.reason is SearchReason.BELOW_MIN_RATE
+    assert str(caught.value).startswith("search: ")
+
+
+def test_a_dead_server_is_below_the_lowest_rate():
+    with pytest.raises(SearchError) as caught:
+        search(Bench(lambda *_: 0.0, 1), GOAL, LIMITS)
+    assert caught.value.reason is SearchReason.BELOW_MIN_RATE
+
+
+@pytest.mark.parametrize("passed", [keeps, collapses, cliff])
+def test_a_server_above_the_highest_rate_is_named(passed):
+    with pytest.raises(SearchError, match=r"loss 0\.0% at 200000/s") as caught:
+        search(Bench(passed, 10**6), GOAL, LIMITS)
+    assert caught.value.reason is SearchReason.ABOVE_MAX_RATE
+
+
+def test_contradicting_outcomes_are_named_with_their_rates():
+    """A server that was slow once: a failure at a rate below one that passes."""
+    failed = Bench(keeps, 5500)(TrialRequest(6000, 5))
+    passed = Bench(keeps, 7000)(TrialRequest(6200, 5))
+    error = noisy(Outcomes((failed, passed), GOAL, LIMITS))
+    assert error.reason is SearchReason.NOISY
+    assert "no bracket after 2 trials" in str(error)
+    assert "contradict each other between 6000/s and 6200/s" in str(error)
+
+
+def test_a_quiet_sweep_needs_two_full_trials_a_run_and_no_scouts():
+    earlier: list[RunEstimate] = []
+    for _ in range(9):
+        earlier.append(search(Bench(keeps, 6000.4), GOAL, LIMITS, earlier))
+    assert [len(run.trials) for run in earlier[1:]] == [2] * 8
+    assert all(abs(run.max_rate / 6000.4 - 1) < 0.001 for run in earlier)
+
+
+def test_an_aborted_trial_may_be_the_failing_side():
+    """It was asked for the full length and had lost too much for all of it."""
+    inner = Bench(collapses, 6000)
+
+    def aborting(request):
+        trial = inner(request)
+        if trial.loss_ratio <= 1.2 * GOAL.loss_ratio:
+            return trial
+        started = trial.started // 2
+        completed = int(started * (1 - trial.loss_ratio))
+        return dataclasses.replace(
+            trial,
+            started=started,
+            completed=completed,
+            lost=started - completed,
+            traffic_s=request.duration_s / 2,
+            aborted=True,
+        )
+
+    estimate = search(aborting, GOAL, LIMITS)
+    assert_proven(estimate)
+    assert estimate.upper.aborted
