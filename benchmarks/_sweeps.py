@@ -1,0 +1,123 @@
+"""One algorithm on one kind of server: what its sweeps cost, and how well they hit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from benchmarks._bisection import bisection
+from benchmarks._isc_ramp import isc_ramp
+from benchmarks._mlrsearch import mlrsearch
+from benchmarks._servers import Cell, Server
+from leaselab.analysis.statistics import estimate
+from leaselab.measure.search import search
+from leaselab.model.trial import Goal, RunEstimate, SearchLimits
+
+RUNS = 9
+TRIM = 1
+GOAL = Goal(loss_ratio=0.025, relative_width=0.01)
+LIMITS = SearchLimits(
+    min_rate=10, max_rate=200_000, start_rate=2_000, trial_s=5, scout_s=1, max_trials=40
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one algorithm did on one kind of server."""
+
+    seconds: float
+    """Mean time of a sweep, traffic and waits (s)."""
+    trials: float
+    """Mean number of trials of a sweep."""
+    nominal: tuple[float, ...]
+    """Each sweep's trimmed mean against the max rate of the mean capacity (%)."""
+    drawn: tuple[float, ...]
+    """Each sweep's trimmed mean against that of its own servers' max rates (%)."""
+
+    @property
+    def bias(self) -> float:
+        """Mean error against the servers that were drawn (%)."""
+        return sum(self.drawn) / len(self.drawn)
+
+    @property
+    def bias_nominal(self) -> float:
+        """Mean error against the mean capacity (%)."""
+        return sum(self.nominal) / len(self.nominal)
+
+    @property
+    def rmse(self) -> float:
+        """Root of the mean square error against the mean capacity (%)."""
+        return root_mean_square(self.nominal)
+
+
+def _fresh_runs(one_run: Callable[[Server, Goal, SearchLimits], float]) -> Runs:
+    """Make a sweep of runs that know nothing of each other."""
+
+    def runs(servers: Sequence[Server]) -> list[float]:
+        return [one_run(server, GOAL, LIMITS) for server in servers]
+
+    return runs
+
+
+def _our_runs(servers: Sequence[Server]) -> list[float]:
+    """Our search, as the engine calls it: trials that cannot pass are ended early."""
+    earlier: list[RunEstimate] = []
+    for server in servers:
+        server.aborts = GOAL
+        earlier.append(search(server.measure, GOAL, LIMITS, earlier))
+    return [run.max_rate for run in earlier]
+
+
+Runs = Callable[[Sequence[Server]], list[float]]
+ALGORITHMS: dict[str, Runs] = {
+    "isc-ramp": _fresh_runs(isc_ramp),
+    "bisection": _fresh_runs(bisection),
+    "mlrsearch": _fresh_runs(mlrsearch),
+    "leaselab": _our_runs,
+}
+"""The ways to find nine max rates, by the name in the table."""
+
+
+def simulate(cell: Cell, algorithm: str, sweeps: int) -> Row:
+    """Make some sweeps of one kind of server; the same ones for every algorithm."""
+    seconds = trials = 0.0
+    nominal, drawn = [], []
+    true_rate = cell.overload.max_rate(cell.capacity, GOAL.loss_ratio)
+    for sweep in range(sweeps):
+        servers = [cell.server(sweep, run) for run in range(RUNS)]
+        true_rates = [
+            cell.overload.max_rate(server.capacity, GOAL.loss_ratio) for server in servers
+        ]
+        found = _trimmed_mean(ALGORITHMS[algorithm](servers))
+        nominal.append(100.0 * (found / true_rate - 1.0))
+        drawn.append(100.0 * (found / _trimmed_mean(true_rates) - 1.0))
+        seconds += sum(server.seconds for server in servers)
+        trials += sum(server.trials for server in servers)
+    return Row(seconds / sweeps, trials / sweeps, tuple(nominal), tuple(drawn))
+
+
+def root_mean_square(values: Sequence[float]) -> float:
+    """Root of the mean square."""
+    return math.sqrt(sum(value * value for value in values) / len(values))
+
+
+def standard_error(
+    statistic: Callable[..., float], *samples: Sequence[float], unit: int = 2
+) -> float:
+    """Jackknife standard error of a statistic of samples that belong together.
+
+    `unit` neighbouring values are left out at a time: sweeps come in mirrored
+    pairs, which are not independent of each other.
+    """
+    count = len(samples[0]) // unit
+    left_out = [
+        statistic(*[[*some[: unit * i], *some[unit * (i + 1) :]] for some in samples])
+        for i in range(count)
+    ]
+    mean = sum(left_out) / count
+    return math.sqrt((count - 1) / count * sum((value - mean) ** 2 for value in left_out))
+
+
+def _trimmed_mean(values: Sequence[float]) -> float:
+    return estimate(values, TRIM).trimmed_mean

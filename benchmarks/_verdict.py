@@ -1,0 +1,105 @@
+"""Whether our search keeps what it promises against the other two."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks._servers import Cell
+from benchmarks._sweeps import Row, root_mean_square, standard_error
+
+SECONDS_MEDIAN = 0.6
+SECONDS_WORST = 1.0
+RMSE_EXCESS = 0.1
+BIAS = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Our search against bisection and MLRsearch on one kind of server."""
+
+    cell: Cell
+    seconds_ratio: float
+    """Our seconds over MLRsearch's."""
+    rmse_excess: float
+    """Our RMSE minus the better of the two others' (percentage points)."""
+    rmse_excess_se: float
+    bias: float
+    """Against the servers drawn (%)."""
+    bias_se: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One promise, and whether it was kept."""
+
+    promise: str
+    kept: bool
+    found: str
+
+
+def compare(cell: Cell, rows: Mapping[str, Row]) -> Comparison:
+    """Compare the rows of one cell."""
+    ours, others = rows["leaselab"], (rows["bisection"], rows["mlrsearch"])
+
+    def excess(our: Sequence[float], *theirs: Sequence[float]) -> float:
+        return root_mean_square(our) - min(root_mean_square(some) for some in theirs)
+
+    errors = (ours.nominal, *(row.nominal for row in others))
+    return Comparison(
+        cell,
+        seconds_ratio=ours.seconds / rows["mlrsearch"].seconds,
+        rmse_excess=excess(*errors),
+        rmse_excess_se=standard_error(excess, *errors),
+        bias=ours.bias,
+        bias_se=standard_error(statistics.fmean, ours.drawn),
+    )
+
+
+def judge(comparisons: Sequence[Comparison]) -> list[Verdict]:
+    """Hold the cells against the promises.
+
+    A cell's RMSE of some dozens of sweeps is known to a tenth of itself only: a
+    cell breaks the promise when its excess is above the limit by more than twice
+    its own standard error.  The bias is judged as measured, against the servers
+    that were really drawn: what chance alone puts into nine draws of a capacity
+    that spreads by 10 % (a standard error of 0.5 % at 60 sweeps) is no bias.
+    """
+    ratios = [item.seconds_ratio for item in comparisons]
+    median = statistics.median(ratios)
+    slowest = max(comparisons, key=lambda item: item.seconds_ratio)
+    largest = max(comparisons, key=lambda item: item.rmse_excess)
+    above = [item for item in comparisons if item.rmse_excess > RMSE_EXCESS]
+    broken = [
+        item for item in above if item.rmse_excess - 2 * item.rmse_excess_se > RMSE_EXCESS
+    ]
+    biased = max(comparisons, key=lambda item: abs(item.bias))
+    return [
+        Verdict(
+            f"at most {SECONDS_MEDIAN} of MLRsearch's seconds in the median cell",
+            median <= SECONDS_MEDIAN,
+            f"{median:.2f}",
+        ),
+        Verdict(
+            "never more seconds than MLRsearch",
+            slowest.seconds_ratio <= SECONDS_WORST,
+            f"at most {slowest.seconds_ratio:.2f} ({slowest.cell.name})",
+        ),
+        Verdict(
+            f"RMSE at most {RMSE_EXCESS} points above the better of bisection and MLRsearch",
+            not broken,
+            f"at most {largest.rmse_excess:+.2f} ± {largest.rmse_excess_se:.2f} "
+            f"({largest.cell.name}); {len(above)} of {len(comparisons)} cells measured above, "
+            f"{len(broken)} by more than two standard errors{_names(broken)}",
+        ),
+        Verdict(
+            f"bias within ±{BIAS} %",
+            abs(biased.bias) <= BIAS,
+            f"at most {biased.bias:+.2f} ± {biased.bias_se:.2f} % ({biased.cell.name})",
+        ),
+    ]
+
+
+def _names(cells: Sequence[Comparison]) -> str:
+    return f": {', '.join(item.cell.name for item in cells)}" if cells else ""

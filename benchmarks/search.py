@@ -1,0 +1,170 @@
+"""`leaselab bench search`: our search against ISC's ramp, bisection and MLRsearch.
+
+All four search the same simulated servers (same seeds) in one run, nine runs a
+sweep, a trimmed mean of the middle seven.  `docs/search.md` explains the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import itertools
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks._servers import WAIT_S, Cell, Overload
+from benchmarks._sweeps import ALGORITHMS, GOAL, LIMITS, RUNS, TRIM, Row, simulate
+from benchmarks._verdict import Comparison, Verdict, compare, judge
+
+CELLS = [
+    Cell(overload, capacity, run_sd, trial_sd)
+    for overload, capacity, run_sd, trial_sd in itertools.product(
+        Overload, (6_000, 40_000), (0.0, 0.02, 0.03, 0.10), (0.002, 0.005, 0.01, 0.03)
+    )
+]
+OK, MISSED, USAGE = 0, 1, 2
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the benchmark; returns 0 when all promises are kept, 1 when one is not."""
+    options = _options(argv)
+    cells = [cell for cell in CELLS if any(_matches(cell, item) for item in options.cells)]
+    if not cells or options.sweeps < 4:
+        print(
+            f"bench search: no such cells or too few sweeps (found {' '.join(options.cells)}, "
+            f"{options.sweeps}; wanted patterns such as {CELLS[0].name} or 'keeps-*-3', 4 or "
+            "more sweeps)",
+            file=sys.stderr,
+        )
+        return USAGE
+    started = time.monotonic()
+    tables: dict[Cell, dict[str, Row]] = {}
+    tasks = [(cell, options.sweeps) for cell in cells]
+    with multiprocessing.Pool(min(options.processes, len(tasks))) as pool:
+        for cell, rows in pool.imap(_cell, tasks):
+            tables[cell] = rows
+            print(f"{len(tables)}/{len(cells)} {cell.name}", file=sys.stderr, flush=True)
+    comparisons = [compare(cell, rows) for cell, rows in tables.items()]
+    verdicts = judge(comparisons)
+    if options.json:
+        document = _document(options.sweeps, tables, comparisons, verdicts)
+        json.dump(document | {"wall_s": time.monotonic() - started}, sys.stdout, indent=1)
+        print()
+    else:
+        _print(options.sweeps, tables, comparisons, verdicts)
+    return OK if all(verdict.kept for verdict in verdicts) else MISSED
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="leaselab bench search", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--sweeps", type=int, default=60, help="sweeps a cell (default 60)")
+    parser.add_argument("--processes", type=int, default=2, help="default 2")
+    parser.add_argument(
+        "--cells",
+        nargs="+",
+        default=["*"],
+        metavar="PATTERN",
+        help="KIND-CAPACITY-RUNS%%-TRIALS%% with wildcards, such as 'keeps-6000-2-*'",
+    )
+    return parser.parse_args(argv)
+
+
+def _matches(cell: Cell, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(cell.name, pattern)
+
+
+def _cell(task: tuple[Cell, int]) -> tuple[Cell, dict[str, Row]]:
+    """Make all sweeps of one cell (in a process of its own)."""
+    cell, sweeps = task
+    return cell, {name: simulate(cell, name, sweeps) for name in ALGORITHMS}
+
+
+def _document(
+    sweeps: int,
+    tables: dict[Cell, dict[str, Row]],
+    comparisons: Sequence[Comparison],
+    verdicts: Sequence[Verdict],
+) -> dict[str, Any]:
+    """Everything as one JSON value; errors, bias and RMSE in %, times in s."""
+    return {
+        "benchmark": "search",
+        "sweeps": sweeps,
+        "runs": RUNS,
+        "trim": TRIM,
+        "wait_s": WAIT_S,
+        "goal": asdict(GOAL),
+        "limits": asdict(LIMITS),
+        "cells": [
+            {
+                "cell": item.cell.name,
+                "max_rate": item.cell.overload.max_rate(item.cell.capacity, GOAL.loss_ratio),
+                "rows": {name: _row(row) for name, row in tables[item.cell].items()},
+                "seconds_ratio": item.seconds_ratio,
+                "rmse_excess": item.rmse_excess,
+                "rmse_excess_se": item.rmse_excess_se,
+                "bias_se": item.bias_se,
+            }
+            for item in comparisons
+        ],
+        "verdicts": [asdict(verdict) for verdict in verdicts],
+        "kept": all(verdict.kept for verdict in verdicts),
+    }
+
+
+def _row(row: Row) -> dict[str, float]:
+    return {
+        "seconds": row.seconds,
+        "trials": row.trials,
+        "bias": row.bias,
+        "bias_nominal": row.bias_nominal,
+        "rmse": row.rmse,
+    }
+
+
+def _print(
+    sweeps: int,
+    tables: dict[Cell, dict[str, Row]],
+    comparisons: Sequence[Comparison],
+    verdicts: Sequence[Verdict],
+) -> None:
+    """Print the table for people: seconds, trials, bias and RMSE of each algorithm."""
+    table = Table(
+        title=f"{sweeps} sweeps of {RUNS} runs a cell; s and trials a sweep, "
+        "bias and RMSE of the trimmed mean in %",
+        caption="cell: overload, capacity/s, spread between runs % - between trials %",
+    )
+    table.add_column("cell")
+    for name in tables[comparisons[0].cell]:
+        table.add_column(f"{name}\ns trials bias RMSE", justify="right")
+    table.add_column("s/mlr", justify="right")
+    table.add_column("RMSE excess", justify="right")
+    for item in comparisons:
+        rows = tables[item.cell].values()
+        table.add_row(
+            item.cell.name,
+            *(
+                f"{row.seconds:.0f} {row.trials:.0f} {row.bias:+.2f} {row.rmse:.2f}"
+                for row in rows
+            ),
+            f"{item.seconds_ratio:.2f}",
+            f"{item.rmse_excess:+.2f}±{item.rmse_excess_se:.2f}",
+        )
+    # Into a pipe nothing is folded: the table is as wide as it must be.
+    console = Console(width=None if sys.stdout.isatty() else 170)
+    console.print(table)
+    for verdict in verdicts:
+        word = "kept  " if verdict.kept else "MISSED"
+        console.print(f"{word} {verdict.promise}: {verdict.found}", highlight=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
