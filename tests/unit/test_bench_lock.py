@@ -1,0 +1,136 @@
+"""The bench lock's program, run as on the generator's host."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parents[2] / "roles" / "bench_lock" / "files" / "bench-lock"
+DONE, FAILED, HELD_BY_OTHER = 0, 1, 3
+
+
+class Bench:
+    """One host's lock."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def call(self, verb, token="mine", lease_s=60, text=None):  # noqa: S107  # made up
+        request = {"name": f"owner of {token}", "purpose": "a test", "token": token}
+        return subprocess.run(
+            [sys.executable, str(PROGRAM), verb],
+            input=json.dumps({**request, "lease_s": lease_s}) if text is None else text,
+            env={**os.environ, "LEASELAB_LOCK_DIR": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def owner(self):
+        return json.loads(self.call("status").stdout)["owner"]
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path / "run")
+
+
+def test_a_bench_nobody_holds_is_free(bench):
+    assert bench.owner() is None
+
+
+def test_whoever_holds_it_is_named_without_the_token(bench):
+    assert bench.call("acquire", "secret-token").returncode == DONE
+    done = bench.call("status")
+    assert "owner of secret-token" in done.stdout
+    owner = bench.owner()
+    assert owner.keys() == {"name", "purpose", "age_s", "expires_in_s"}
+    assert owner["purpose"] == "a test"
+    assert 0 < owner["expires_in_s"] <= 60
+
+
+def test_it_is_held_by_one_of_many_that_want_it_at_once(bench):
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(lambda number: bench.call("acquire", f"t{number}"), range(8)))
+    codes = sorted(each.returncode for each in done)
+    assert codes == [DONE] + [HELD_BY_OTHER] * 7
+    names = {json.loads(each.stdout)["owner"]["name"] for each in done}
+    assert names == {bench.owner()["name"]}
+
+
+@pytest.mark.parametrize("verb", ["acquire", "renew", "release"])
+def test_somebody_elses_lock_is_left_alone(bench, verb):
+    bench.call("acquire", "theirs")
+    done = bench.call(verb, "mine")
+    assert done.returncode == HELD_BY_OTHER
+    assert json.loads(done.stdout)["owner"]["name"] == "owner of theirs"
+    assert bench.owner()["name"] == "owner of theirs"
+
+
+def test_an_owner_takes_over_its_own_lock_and_keeps_its_age(bench):
+    bench.call("acquire", lease_s=60)
+    time.sleep(0.2)
+    assert bench.call("acquire", lease_s=600).returncode == DONE
+    owner = bench.owner()
+    assert owner["age_s"] >= 0.2
+    assert owner["expires_in_s"] > 60
+
+
+def test_a_dead_owners_lock_expires(bench):
+    bench.call("acquire", "dead", lease_s=0.05)
+    time.sleep(0.1)
+    assert bench.owner() is None
+    assert bench.call("acquire", "alive").returncode == DONE
+
+
+def test_an_expired_lock_cannot_be_renewed(bench):
+    """Somebody may have had the bench meanwhile: its owner must learn that."""
+    bench.call("acquire", lease_s=0.05)
+    time.sleep(0.1)
+    done = bench.call("renew")
+    assert done.returncode == FAILED
+    assert done.stderr == "the lock has expired and is nobody's\n"
+
+
+def test_renewing_prolongs(bench):
+    bench.call("acquire", lease_s=30)
+    assert bench.call("renew", lease_s=300).returncode == DONE
+    assert bench.owner()["expires_in_s"] > 200
+
+
+def test_releasing_frees_and_may_be_done_twice(bench):
+    bench.call("acquire")
+    assert bench.call("release").returncode == DONE
+    assert bench.owner() is None
+    assert bench.call("release").returncode == DONE
+
+
+def test_a_lock_from_before_a_reboot_is_nobodys(bench):
+    bench.call("acquire", "theirs")
+    state = bench.folder / "lock.json"
+    held = json.loads(state.read_text(encoding="utf-8"))
+    state.write_text(json.dumps({**held, "boot_id": "another"}), encoding="utf-8")
+    assert bench.owner() is None
+    assert bench.call("acquire").returncode == DONE
+
+
+def test_the_token_can_be_read_by_its_owner_only(bench):
+    bench.call("acquire")
+    assert (bench.folder / "lock.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("verb", "text"), [("acquire", ""), ("acquire", "{}"), ("acquire", "[]"), ("steal", None)]
+)
+def test_a_bad_call_fails_in_one_line_and_changes_nothing(bench, verb, text):
+    bench.call("acquire", "theirs")
+    before = (bench.folder / "lock.json").read_bytes()
+    done = bench.call(verb, text=text)
+    assert done.returncode == FAILED
+    assert len(done.stderr.splitlines()) == 1
+    assert (bench.folder / "lock.json").read_bytes() == before

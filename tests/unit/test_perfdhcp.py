@@ -1,0 +1,337 @@
+"""perfdhcp's command line, and its recorded output read critically.
+
+The recordings in tests/data/perfdhcp are whole outputs of perfdhcp 2.6 at 300
+exchanges/s for 2 s.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaselab.measure import perfdhcp
+from leaselab.measure.perfdhcp import Output, Stage, Target
+from leaselab.model.bench import GeneratorTool
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.trial import Goal, TrialRequest
+
+DATA = Path(__file__).parents[1] / "data" / "perfdhcp"
+GOAL = Goal()
+REQUEST = TrialRequest(rate=300, duration_s=2)
+TOOL = GeneratorTool("perfdhcp", "/usr/sbin/perfdhcp", "2.6.3")
+TARGET = Target(4, "eth1", "198.18.0.10")
+MICROSECONDS_A_DAY = 24 * 3600 * 10**6
+
+
+def recorded(name):
+    return (DATA / f"{name}.txt").read_bytes()
+
+
+def document(pairs, *, sent=None, second=((0, 1),)):
+    """An output whose first stage has these (sent, received) times (us), or text lines."""
+
+    def stage(name, times, sent_packets):
+        return (
+            f"***Statistics for: {name}***\nsent packets: {sent_packets}\n"
+            f"received packets: {len(times)}\nrejected leases: 0\nnon unique addresses: 0\n\n"
+        )
+
+    def stamps(name, times):
+        lines = "".join(
+            f"sent / received: {clock(before)} / {clock(after)}\n" for before, after in times
+        )
+        return f"***Timestamps for packets: {name}***\n{lines}\n"
+
+    first, other = perfdhcp.STAGES[4]
+    return (
+        stage(first, pairs, len(pairs) if sent is None else sent)
+        + stage(other, second, len(second))
+        + stamps(first, pairs)
+        + stamps(other, second)
+    ).encode()
+
+
+def clock(microseconds):
+    """Write a time as perfdhcp does: HHMMSS, and a fraction only where there is one."""
+    if isinstance(microseconds, str):
+        return microseconds
+    seconds, fraction = divmod(microseconds, 10**6)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    text = f"{hour:02}{minute:02}{second:02}"
+    return f"{text}.{fraction:06}" if fraction else text
+
+
+def stage(sent, latencies):
+    """A stage of which as many exchanges were answered as there are latencies (s)."""
+    sent_at = np.arange(len(latencies), dtype=float) / 300
+    return Stage(sent, len(latencies), 0, 0, sent_at, sent_at + np.array(latencies))
+
+
+# --- the command line ---------------------------------------------------------------
+
+
+def option(argv, flag):
+    return [argv[at + 1] for at, word in enumerate(argv) if word == flag]
+
+
+def test_the_command_asks_for_times_and_waits_for_late_replies():
+    argv = perfdhcp.command(TOOL, TARGET, REQUEST, GOAL, wait_s=2.0, may_abort=False)
+    assert argv[:2] == ["/usr/sbin/perfdhcp", "-4"]
+    assert argv[-1] == "198.18.0.10"
+    assert option(argv, "-x") == ["t"]
+    assert option(argv, "-W") == ["2000000"]
+    assert option(argv, "-d") == ["2"]
+    assert option(argv, "-r") == ["300"]
+    assert option(argv, "-p") == ["2"]
+    assert option(argv, "-D") == []
+
+
+def test_every_exchange_of_a_trial_is_a_new_client():
+    argv = perfdhcp.command(TOOL, TARGET, REQUEST, GOAL, wait_s=2.0, may_abort=False)
+    assert int(option(argv, "-R")[0]) > REQUEST.rate * REQUEST.duration_s
+
+
+def test_both_stages_end_by_the_same_count():
+    argv = perfdhcp.command(TOOL, TARGET, REQUEST, GOAL, wait_s=2.0, may_abort=False)
+    assert option(argv, "-n") == [str(perfdhcp.exchanges(REQUEST))] * 2
+
+
+@given(st.integers(10, 200_000), st.integers(1, 60))
+def test_the_count_is_what_was_asked_to_within_half_a_percent(rate, seconds):
+    asked = rate * seconds
+    assert 0.995 * asked <= perfdhcp.exchanges(TrialRequest(rate, seconds)) <= asked
+
+
+def test_only_a_trial_that_may_abort_has_a_limit_of_drops():
+    argv = perfdhcp.command(TOOL, TARGET, REQUEST, GOAL, wait_s=2.0, may_abort=True)
+    # 2.5 % of 600, and half a second's load that may be in flight
+    assert option(argv, "-D") == ["165"]
+
+
+def test_v6_goes_to_all_servers_of_the_link():
+    argv = perfdhcp.command(
+        TOOL, Target(6, "eth1", "198.18.0.10"), REQUEST, GOAL, wait_s=2.0, may_abort=False
+    )
+    assert argv[1] == "-6"
+    assert argv[-1] == "all"
+
+
+def test_the_probe_is_one_exchange():
+    argv = perfdhcp.probe_command(TOOL, TARGET)
+    assert option(argv, "-n") == ["1", "1"]
+    assert option(argv, "-r") == ["1"]
+
+
+# --- recorded outputs ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "family"), [("v4_clean", 4), ("v6_clean", 6)])
+def test_a_clean_trial(name, family):
+    output = perfdhcp.parse(recorded(name), family)
+    assert (output.first.sent, output.first.received) == (599, 599)
+    assert (output.second.sent, output.second.received) == (599, 599)
+    counts = perfdhcp.judge(output, GOAL)
+    assert (counts.started, counts.completed, counts.late, counts.lost) == (599, 599, 0, 0)
+
+
+def test_times_and_counters_tell_the_same_story():
+    """perfdhcp's own mean delay comes out of the times again."""
+    text = recorded("v4_clean")
+    means = [float(found) for found in re.findall(rb"avg delay: ([\d.]+) ms", text)]
+    output = perfdhcp.parse(text, 4)
+    assert 1000 * output.first.latency_s.mean() == pytest.approx(means[0], abs=0.01)
+    assert 1000 * output.second.latency_s.mean() == pytest.approx(means[1], abs=0.01)
+
+
+def test_the_printed_rate_is_not_the_offered_one():
+    """It divides by the exit wait, too: half of 300 for 2 s of traffic and 2 s of wait."""
+    rate = float(re.search(rb"^Rate: ([\d.]+)", recorded("v4_clean"), re.M)[1])
+    assert rate == pytest.approx(149.7, abs=0.1)
+    output = perfdhcp.parse(recorded("v4_clean"), 4)
+    assert perfdhcp.judge(output, GOAL).completed / REQUEST.duration_s == 299.5
+
+
+def test_a_trial_with_losses_in_both_stages():
+    """599 started, 486 offers, 443 ACKs: the second stage's `sent` hides the first's loss."""
+    output = perfdhcp.parse(recorded("v4_late"), 4)
+    assert (output.first.sent, output.second.sent) == (599, 486)
+    counts = perfdhcp.judge(output, GOAL)
+    assert (counts.started, counts.completed, counts.late, counts.lost) == (599, 443, 0, 156)
+
+
+def test_in_order_late_replies_count_as_late_although_perfdhcp_received_them():
+    """Judged at 0.5 s, offers of the same recording are late; nothing becomes lost by it."""
+    output = perfdhcp.parse(recorded("v4_late"), 4)
+    slow = int((output.first.latency_s > 0.5).sum())
+    assert slow > 0
+    counts = perfdhcp.judge(output, Goal(late_s=0.5))
+    assert (counts.completed, counts.late, counts.lost) == (443 - slow, slow, 156)
+
+
+@pytest.mark.parametrize("name", ["v4_silent", "v4_aborted"])
+def test_a_silent_server_completes_nothing(name):
+    output = perfdhcp.parse(recorded(name), 4)
+    assert output.first.sent > 0
+    assert output.first.latency_s.shape == (0,)
+    counts = perfdhcp.judge(output, GOAL)
+    assert (counts.completed, counts.late, counts.lost) == (0, 0, output.first.sent)
+    assert perfdhcp.latency(output.first) is None
+
+
+def test_an_error_of_perfdhcp_is_no_measurement():
+    with pytest.raises(LeaselabError, match="does not parse") as caught:
+        perfdhcp.parse(recorded("v4_error"), 4)
+    assert caught.value.outcome is Outcome.LAB
+    assert "Invalid argument" in caught.value.found
+
+
+def test_no_output_at_all_is_said_so():
+    with pytest.raises(LeaselabError, match="found nothing"):
+        perfdhcp.parse(b"", 4)
+
+
+def test_output_of_the_other_family_does_not_parse():
+    with pytest.raises(LeaselabError, match="SOLICIT-ADVERTISE"):
+        perfdhcp.parse(recorded("v4_clean"), 6)
+
+
+@pytest.mark.parametrize("name", ["v4_clean", "v4_late"])
+def test_output_cut_short_at_any_line_raises(name):
+    """Never fewer exchanges than there were: a cut is no loss."""
+    lines = recorded(name).splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if line.startswith(b"sent / received"))
+    # every boundary before the times, and a spread of those between them
+    times = min(at for at, line in enumerate(lines) if line.startswith(b"sent / received"))
+    for length in [*range(times + 1), *range(times + 1, last, 37), last]:
+        with pytest.raises(LeaselabError, match="does not parse") as caught:
+            perfdhcp.parse(b"".join(lines[:length]), 4)
+        assert caught.value.outcome is Outcome.LAB
+    perfdhcp.parse(b"".join(lines[: last + 1]), 4)
+
+
+@given(st.integers(0, 10**6))
+def test_a_line_lost_in_the_middle_raises_or_changes_nothing(at):
+    lines = recorded("v4_late").splitlines(keepends=True)
+    at %= len(lines)
+    rest = b"".join(lines[:at] + lines[at + 1 :])
+    try:
+        counts = perfdhcp.judge(perfdhcp.parse(rest, 4), GOAL)
+    except LeaselabError:
+        return
+    assert counts == perfdhcp.judge(perfdhcp.parse(recorded("v4_late"), 4), GOAL)
+
+
+@pytest.mark.parametrize("rubbish", ["x", "1.2.3", "0.1 0.2", "--", ""])
+def test_times_that_are_no_times_raise(rubbish):
+    with pytest.raises(LeaselabError, match="times of DISCOVER-OFFER"):
+        perfdhcp.parse(document([(0, rubbish)]), 4)
+
+
+def test_a_counter_that_is_no_number_raises():
+    text = document([(0, 1)]).replace(b"sent packets: 1", b"sent packets: many")
+    with pytest.raises(LeaselabError, match="no 'sent packets' of DISCOVER-OFFER"):
+        perfdhcp.parse(text, 4)
+
+
+# --- times --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("000000.000001", 1e-6),
+        ("000059.5", 59.5),
+        ("000100.25", 60.25),
+        ("000102", 62.0),
+        ("010203.5", 3723.5),
+        ("000005", 5.0),
+    ],
+)
+def test_a_time_is_hours_minutes_seconds(text, seconds):
+    output = perfdhcp.parse(document([("000000", text)]), 4)
+    assert output.first.received_at.tolist() == [seconds]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, MICROSECONDS_A_DAY - 1), st.integers(0, MICROSECONDS_A_DAY - 1)
+        ),
+        max_size=20,
+    )
+)
+def test_times_survive_the_round_trip(pairs):
+    output = perfdhcp.parse(document(pairs), 4)
+    assert output.first.sent_at == pytest.approx([before / 1e6 for before, _ in pairs])
+    assert output.first.received_at == pytest.approx([after / 1e6 for _, after in pairs])
+
+
+# --- judging ------------------------------------------------------------------------
+
+latencies = st.lists(st.floats(0, 5, allow_nan=False), max_size=30)
+
+
+@given(latencies, latencies, st.integers(0, 30))
+def test_counts_add_up_and_are_never_negative(first, second, unanswered):
+    second = second[: len(first)]
+    output = Output(stage(len(first) + unanswered, first), stage(len(first), second), ())
+    counts = perfdhcp.judge(output, GOAL)
+    assert counts.completed + counts.late + counts.lost == counts.started == output.first.sent
+    assert min(counts.completed, counts.late, counts.lost) >= 0
+
+
+def test_a_reply_exactly_at_the_limit_is_in_time():
+    output = Output(stage(2, [2.0, 2.5]), stage(2, [0.1, 0.1]), ())
+    assert perfdhcp.judge(output, GOAL).late == 1
+
+
+@given(st.integers(10, 100_000), st.integers(1, 60), st.floats(0.001, 0.5))
+def test_what_may_be_in_flight_comes_on_top_of_what_may_be_lost(rate, seconds, loss):
+    request, goal = TrialRequest(rate, seconds), Goal(loss_ratio=loss)
+    assert perfdhcp.abort_after(request, goal) > loss * rate * seconds
+
+
+def test_hopeless_is_what_the_whole_trial_may_not_lose():
+    def counts(late, lost):
+        return perfdhcp.Counts(100, 100 - late - lost, late, lost)
+
+    assert not perfdhcp.is_hopeless(counts(5, 10), REQUEST, GOAL)  # 15 of 600 are 2.5 %
+    assert perfdhcp.is_hopeless(counts(5, 11), REQUEST, GOAL)
+
+
+def test_percentiles_of_a_stage():
+    found = perfdhcp.latency(stage(101, [at / 100 for at in range(101)]))
+    assert (found.p50, found.p90, found.p99, found.max) == pytest.approx((0.5, 0.9, 0.99, 1.0))
+
+
+def test_per_second_splits_starts_and_completions():
+    first = Stage(4, 4, 0, 0, np.array([0.1, 0.6, 1.2, 1.9]), np.array([0.2, 0.9, 1.3, 2.4]))
+    second = Stage(4, 3, 0, 0, np.array([0.2, 0.9, 1.3]), np.array([0.3, 1.0, 1.4]))
+    rows = perfdhcp.per_second(Output(first, second, ((2, 2, 2, 2), (4, 3, 3, 3))), 3)
+    assert [row["started"] for row in rows] == [2, 2, None]
+    assert [row["completed"] for row in rows] == [2, 1, 0]
+    assert rows[0]["p50_s"] == pytest.approx(0.2)
+    assert rows[2]["p50_s"] is None
+
+
+# --- the probe ----------------------------------------------------------------------
+
+
+def probe_output(received):
+    text = recorded("v4_clean").replace(b"599", str(received).encode())
+    return text[: text.index(b"***Timestamps")]
+
+
+@pytest.mark.parametrize(("received", "answered"), [(1, True), (0, False)])
+def test_a_probe_is_answered_when_its_ack_came(received, answered):
+    assert perfdhcp.parse_probe(probe_output(received), 4) is answered
+
+
+def test_a_probe_that_printed_nothing_is_a_broken_lab():
+    with pytest.raises(LeaselabError) as caught:
+        perfdhcp.parse_probe(b"", 4)
+    assert caught.value.outcome is Outcome.LAB
