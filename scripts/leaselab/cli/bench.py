@@ -22,12 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run ``benchmarks/NAME.py`` with this Python."""
-    folder = checkout_root() / "benchmarks"
-    names = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")]
+    root = checkout_root()
+    names = [
+        path.stem
+        for path in (root / "benchmarks").glob("*.py")
+        if not path.stem.startswith("_")
+    ]
     if args.name not in names:
         raise unknown("benchmark", args.name, names, "leaselab bench")
     done = subprocess.run(
-        [sys.executable, str(folder / f"{args.name}.py"), *args.rest], check=False
+        [sys.executable, "-m", f"benchmarks.{args.name}", *args.rest], cwd=root, check=False
     )
     if done.returncode == 0:
         return Outcome.OK
