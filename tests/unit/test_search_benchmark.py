@@ -1,0 +1,124 @@
+"""The benchmark of the search: fair servers, honest errors, a verdict that can fail."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+
+import pytest
+from benchmarks import search as benchmark
+from benchmarks._servers import Cell, Overload, Server
+from benchmarks._sweeps import ALGORITHMS, GOAL, Row, root_mean_square, simulate, standard_error
+from benchmarks._verdict import compare, judge
+
+from leaselab.model.trial import TrialRequest
+
+QUIET = Cell(Overload.COLLAPSES, 6000, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("overload", list(Overload))
+@pytest.mark.parametrize("capacity", [6000, 40_000])
+def test_the_true_max_rate_is_where_the_loss_meets_the_goal(overload, capacity):
+    rate = overload.max_rate(capacity, GOAL.loss_ratio)
+    assert 1 - overload.completed_rate(rate, capacity) / rate == pytest.approx(0.025)
+
+
+def test_goodput_collapses_as_the_excess_grows():
+    goodput = [Overload.COLLAPSES.completed_rate(x * 1000, 1000) for x in (1, 2, 5)]
+    assert goodput == pytest.approx([1000, 764, 468], abs=1)
+    assert Overload.KEEPS.completed_rate(5000, 1000) == 1000
+
+
+def test_every_algorithm_meets_the_same_servers():
+    cell = Cell(Overload.KEEPS, 6000, 0.03, 0.01)
+    first, second = cell.server(3, 2), cell.server(3, 2)
+    request = TrialRequest(7000, 5)
+    assert first.measure(request) == second.measure(request)
+    assert first.capacity != cell.server(3, 1).capacity
+
+
+def test_mirrored_draws_cancel_over_a_pair_of_sweeps():
+    cell = Cell(Overload.KEEPS, 6000, 0.1, 0.01)
+    for run in range(9):
+        assert cell.run_capacity(4, run) + cell.run_capacity(5, run) == pytest.approx(12_000)
+
+
+def test_an_aborted_trial_costs_what_it_took_and_fails():
+    server = QUIET.server(0, 0)
+    server.aborts = GOAL
+    trial = server.measure(TrialRequest(12_000, 5))
+    assert trial.aborted
+    assert not trial.passes(GOAL)
+    assert trial.traffic_s == pytest.approx(server.seconds - 2.0)
+    assert trial.traffic_s < 2.0
+    unanswered = trial.started - trial.completed
+    assert unanswered == pytest.approx(0.025 * 12_000 * 5 + 6_000, rel=0.001)
+
+
+def test_a_trial_that_is_not_lost_yet_is_not_aborted():
+    server = Server(Overload.KEEPS, 6000.0, 0.0, QUIET.server(0, 0).noise, aborts=GOAL)
+    trial = server.measure(TrialRequest(6500, 5))
+    assert not trial.passes(GOAL)
+    assert not trial.aborted
+
+
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "isc-ramp"])
+def test_all_find_the_same_quiet_server(algorithm):
+    row = simulate(QUIET, algorithm, 2)
+    assert abs(row.bias) < 1.0
+    assert row.bias == pytest.approx(row.bias_nominal)
+    assert row.rmse == pytest.approx(root_mean_square(row.nominal))
+
+
+def test_the_jackknife_gives_the_textbook_error_of_a_mean():
+    values = [float(value) for value in range(10)]
+    expected = statistics.stdev(values) / 10**0.5
+    assert standard_error(statistics.fmean, values, unit=1) == pytest.approx(expected)
+
+
+def _rows(ours_seconds=100.0, ours_error=0.1):
+    def row(seconds, error):
+        errors = (error, -error, error, -error)
+        return Row(seconds, 20.0, errors, errors)
+
+    return {
+        "bisection": row(600.0, 0.1),
+        "mlrsearch": row(200.0, 0.5),
+        "leaselab": row(ours_seconds, ours_error),
+    }
+
+
+def test_each_promise_can_be_broken():
+    kept = judge([compare(QUIET, _rows())])
+    assert [item.kept for item in kept] == [True] * 4
+    slow = judge([compare(QUIET, _rows(ours_seconds=130.0))])
+    assert [item.kept for item in slow] == [False, True, True, True]
+    slower = judge([compare(QUIET, _rows(ours_seconds=201.0))])
+    assert [item.kept for item in slower] == [False, False, True, True]
+    vague = judge([compare(QUIET, _rows(ours_error=0.4))])
+    assert [item.kept for item in vague] == [True, True, False, True]
+    assert QUIET.name in vague[2].found
+    rows = _rows()
+    rows["leaselab"] = dataclasses.replace(rows["leaselab"], drawn=(0.4, 0.4, 0.3, 0.3))
+    assert [item.kept for item in judge([compare(QUIET, rows)])] == [True, True, True, False]
+
+
+def test_json_is_one_document_with_every_cell_and_verdict(capsys):
+    status = benchmark.main(["--json", "--sweeps", "4", "--cells", "*-6000-0-0.2"])
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert [cell["cell"] for cell in document["cells"]] == [
+        "keeps-6000-0-0.2",
+        "collapses-6000-0-0.2",
+    ]
+    assert set(document["cells"][0]["rows"]) == set(ALGORITHMS)
+    assert status == (0 if document["kept"] else 1)
+    assert "2/2" in captured.err
+
+
+def test_an_unknown_cell_is_a_usage_error(capsys):
+    assert benchmark.main(["--cells", "nosuch"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "keeps-6000-0-0.2" in captured.err

@@ -1,0 +1,169 @@
+"""What trials and earlier runs say about the max rate, before anything is proven."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaselab.measure.belief import Belief, Observation, combine
+from leaselab.measure.outcomes import Outcomes
+from leaselab.measure.prior import learn
+from leaselab.measure.response import Response
+from leaselab.model.trial import Goal, RunEstimate, SearchLimits, Trial
+
+GOAL = Goal()
+
+
+def trial(rate, loss_ratio, duration_s=5, valid=True, reason=""):
+    started = rate * duration_s
+    completed = round(started * (1 - loss_ratio))
+    return Trial(
+        rate,
+        duration_s,
+        started,
+        completed,
+        0,
+        started - completed,
+        float(duration_s),
+        valid=valid,
+        reason=reason,
+    )
+
+
+def run_at(rate, *more):
+    lower, upper = trial(int(rate * 0.995), 0.02), trial(int(rate * 1.004), 0.03)
+    return RunEstimate(rate, lower.completed_rate, lower, upper, (*more, lower, upper))
+
+
+def test_a_trial_at_the_goal_reads_as_its_own_rate():
+    reading = Response().read(trial(40_000, 0.025), GOAL)
+    assert math.exp(reading.log_rate) == pytest.approx(40_000)
+    assert reading.sd == pytest.approx(Response().noise_sd)
+
+
+def test_overload_is_read_worse_the_further_it_is():
+    near, far = (Response().read(trial(9000, loss), GOAL) for loss in (0.05, 0.5))
+    assert near.sd < 0.01 < far.sd
+    assert math.exp(near.log_rate) == pytest.approx(9000 * 0.95 / 0.975, rel=0.01)
+
+
+@pytest.mark.parametrize("loss_ratio", [0.0, 0.002])
+def test_background_loss_is_only_a_lower_limit(loss_ratio):
+    assert Response().read(trial(6000, loss_ratio), GOAL).at_least
+
+
+def test_the_slope_of_a_collapse_is_learned_from_overloaded_trials():
+    """Goodput falls so that the max rate is passed**0.6 away: the next reading hits."""
+    scouts = [trial(rate, 1 - 0.975 * (6000 / rate) ** (1 / 0.6), 1) for rate in (6600, 6400)]
+    known = Response()
+    for _ in range(3):
+        known = known.overloaded(scouts, GOAL, 6000.0)
+    assert known.slope == pytest.approx(0.6, abs=0.01)
+    naive, read = Response().read(scouts[0], GOAL), known.read(scouts[0], GOAL)
+    assert (
+        abs(math.exp(read.log_rate) / 6000 - 1)
+        < 0.003
+        < abs(math.exp(naive.log_rate) / 6000 - 1)
+    )
+    assert read.sd < naive.sd
+
+
+def test_of_trials_far_above_only_the_lowest_is_read():
+    far = [trial(rate, 0.6) for rate in (30_000, 20_000, 25_000)]
+    readings = Response().read_all([*far, trial(8000, 0.03)], GOAL)
+    assert len(readings) == 2
+    assert readings[0] == Response().read(far[1], GOAL)
+
+
+def test_noise_is_learned_from_the_differences_within_a_run():
+    quiet = [trial(6000, 0.025)] * 20
+    noisy = [trial(6000, loss) for loss in (0.005, 0.045)] * 10
+    assert Response().scattered(quiet, GOAL).noise_sd < 0.003
+    assert Response().scattered(noisy, GOAL).noise_sd > 0.015
+    assert Response().scattered([trial(6000, 0.02)], GOAL) == Response()
+
+
+def test_readings_are_weighted_by_their_precision():
+    belief = combine([Observation(9.0, 0.01), Observation(9.1, 0.02)])
+    assert belief is not None
+    assert belief.log_rate == pytest.approx(9.02)
+    assert belief.sd == pytest.approx(0.01 / math.sqrt(1.25))
+
+
+def test_limits_alone_are_no_belief():
+    assert combine([Observation(9.0, 0.01, at_least=True)]) is None
+    assert combine([]) is None
+
+
+def test_lower_limits_take_the_bias_out_of_noisy_readings():
+    """Trials that lose nothing are the high ones: dropping them would pull down."""
+    chance = random.Random(5)  # noqa: S311 - a simulation
+    estimates, without = [], []
+    for _ in range(400):
+        drawn = [chance.gauss(9.0, 0.03) for _ in range(6)]
+        observations = [Observation(min(x, 9.02), 0.03, at_least=x >= 9.02) for x in drawn]
+        found = combine(observations)
+        kept = combine([item for item in observations if not item.at_least])
+        if found and kept:
+            estimates.append(found.log_rate)
+            without.append(kept.log_rate)
+    assert abs(statistics.fmean(estimates) - 9.0) < 0.002
+    assert statistics.fmean(without) < 8.995
+
+
+@given(
+    st.lists(st.tuples(st.floats(5, 12), st.floats(0.001, 0.5)), min_size=1, max_size=6),
+    st.lists(st.tuples(st.floats(5, 12), st.floats(0.001, 0.5)), max_size=6),
+)
+def test_the_belief_is_finite_and_no_limit_lowers_it(readings, limits):
+    plain = combine([Observation(*item) for item in readings])
+    both = combine(
+        [Observation(*item) for item in readings]
+        + [Observation(*item, at_least=True) for item in limits]
+    )
+    assert math.isfinite(both.log_rate)
+    assert both.sd > 0
+    assert both.log_rate >= plain.log_rate - 1e-5
+
+
+def test_a_belief_says_which_side_a_trial_will_fall_on():
+    belief = Belief(9.0, 0.01)
+    assert belief.fails_at(9.0, 0.01) == pytest.approx(0.5)
+    assert belief.fails_at(9.05, 0.01) > 0.99
+    assert belief.contradicts(Belief(9.1, 0.01))
+    assert not belief.contradicts(Belief(9.1, 0.05))
+
+
+def test_the_first_run_expects_nothing():
+    assert learn([], GOAL).belief is None
+
+
+def test_one_odd_run_widens_the_expectation_and_does_not_move_it():
+    rates = [6000.0, 6010.0, 5990.0, 6005.0]
+    calm = learn([run_at(rate) for rate in rates], GOAL)
+    odd = learn([run_at(rate) for rate in (*rates, 9000.0)], GOAL)
+    assert math.exp(odd.belief.log_rate) == pytest.approx(6000, rel=0.005)
+    assert odd.belief.sd > 10 * calm.belief.sd
+
+
+def test_steady_runs_narrow_the_expectation():
+    spreads = [learn([run_at(6000.0)] * n, GOAL).belief.sd for n in (1, 3, 8)]
+    assert spreads == sorted(spreads, reverse=True)
+    assert spreads[-1] < 0.003
+
+
+def test_the_ceiling_comes_down_when_a_rate_is_out_of_reach_twice():
+    short = Trial(9000, 1, 7000, 7000, 0, 0, 1.0, valid=False, reason="generator-limited")
+    limits = SearchLimits()
+    assert Outcomes((short,), GOAL, limits).ceiling == limits.max_rate
+    assert Outcomes((short, short), GOAL, limits).ceiling == 7000
+
+
+def test_whole_rates_set_a_floor_of_their_own():
+    assert Outcomes((), GOAL, SearchLimits(min_rate=10)).floor == 99
+    assert Outcomes((), GOAL, SearchLimits(min_rate=500)).floor == 500
