@@ -1,0 +1,269 @@
+"""Judges the networks of a bench: test interfaces, links, relay and pool addresses.  Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from leaselab.lab.contact import Contact
+from leaselab.lab.findings import CONTROLLER, Finding, Level, Probe, error_unless, judged
+from leaselab.lab.inventory import InventoryHost
+from leaselab.model.scenario import Scenario
+
+_MTU_MIN = 1500
+_UP = ("up", "unknown")  # a virtual link often does not say
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def interfaces_of(host: InventoryHost, probe: Probe) -> list[str]:
+    """Interfaces that have one of the host's test addresses, without repeats."""
+    wanted = {_address(address) for address in (host.test_address, host.test_address6)}
+    return list(
+        dict.fromkeys(
+            entry["interface"]
+            for entry in probe["addresses"]
+            if _address(entry["address"]) in wanted
+        )
+    )
+
+
+def check_interface(
+    host: InventoryHost, probe: Probe, contact: Contact, link_mbps: int
+) -> Iterator[Finding]:
+    """Judge the interface that carries a host's test traffic."""
+    name = host.access.name
+    if not probe["tools"]["ip"]:
+        yield Finding(
+            name,
+            "test interface",
+            Level.ERROR,
+            "no program ip: addresses and routes cannot be read",
+            "package iproute2",
+            "apt-get install iproute2",
+        )
+        return
+    problem = _placing(host, probe)
+    if problem is not None:
+        yield problem
+        return
+    (interface,) = interfaces_of(host, probe)
+    yield _not_management(host, probe, contact, interface)
+    yield from _shadows(name, probe, interface)
+    if interface in probe["links"]:
+        yield _link(name, interface, probe["links"][interface], link_mbps)
+
+
+def _placing(host: InventoryHost, probe: Probe) -> Finding | None:
+    """Return what is wrong with where the test addresses are, None when nothing is."""
+    name, wanted = host.access.name, [host.test_address, host.test_address6]
+    unset = [
+        variable
+        for variable, value in (
+            ("leaselab_test_address", host.test_address),
+            ("leaselab_test_address6", host.test_address6),
+        )
+        if _address(value) is None
+    ]
+    if unset:
+        return Finding(
+            name,
+            "test interface",
+            Level.ERROR,
+            f"{' and '.join(unset)} not set to an address",
+            "an IPv4 and an IPv6 address of the test network",
+            "set them in the inventory, as inventory/README.md shows",
+        )
+    places = {_address(entry["address"]): entry["interface"] for entry in probe["addresses"]}
+    missing = [address for address in wanted if _address(address) not in places]
+    interfaces = interfaces_of(host, probe)
+    if not missing and len(interfaces) == 1:
+        return None
+    have = [
+        f"{entry['address']} on {entry['interface']}"
+        for entry in probe["addresses"]
+        if entry["interface"] != "lo"
+        and not ipaddress.ip_address(entry["address"]).is_link_local
+    ]
+    return Finding(
+        name,
+        "test interface",
+        Level.ERROR,
+        ", ".join(have) or "no addresses",
+        f"{' and '.join(wanted)} on one interface",
+        "give the interface both addresses, or correct leaselab_test_address and"
+        " leaselab_test_address6 in the inventory",
+    )
+
+
+def _not_management(
+    host: InventoryHost, probe: Probe, contact: Contact, interface: str
+) -> Finding:
+    own = [entry["address"] for entry in probe["addresses"] if entry["interface"] == interface]
+    management = {_address(contact.management_address), _address(host.access.address)} - {None}
+    carried = [
+        f"the management address {address}"
+        for address in own
+        if _address(address) in management
+    ]
+    if any(
+        route["destination"] == "default" and route["interface"] == interface
+        for route in probe["routes"]
+    ):
+        carried.append("the default route")
+    return error_unless(
+        not carried,
+        host.access.name,
+        "test interface",
+        f"{interface} carries {' and '.join(carried)}"
+        if carried
+        else f"{interface} with {host.test_address} and {host.test_address6}",
+        wanted="an interface for test traffic alone",
+        todo="give the test network an interface of its own: a server under test must answer"
+        " nobody else",
+    )
+
+
+def _shadows(name: str, probe: Probe, interface: str) -> Iterator[Finding]:
+    """Judge whether another interface leads to the test network too; yields only faults."""
+    for entry in probe["addresses"]:
+        if entry["interface"] != interface:
+            continue
+        network = ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network
+        if network.is_link_local:
+            continue
+        rivals = [use for use, other in _uses(probe, but=interface) if _overlap(network, other)]
+        if rivals:
+            yield Finding(
+                name,
+                "test interface",
+                Level.ERROR,
+                f"test network {network} overlaps {', '.join(rivals)}",
+                "no other way to the test network",
+                "choose another test network, or remove the route",
+            )
+
+
+def _link(name: str, interface: str, link: Mapping[str, Any], link_mbps: int) -> Finding:
+    speed = link["speed_mbps"]
+    kind = "virtual, " if link["virtual"] else ""
+    rate = f"{speed} Mbit/s" if speed else "speed not told"
+    found = f"{interface} {link['state']}, {kind}{rate}, MTU {link['mtu']}"
+    level: Level | None = None
+    todo = "a figure near the link's limit is the link's, not the server's"
+    if link["state"] not in _UP:
+        level, todo = Level.ERROR, f"ip link set {interface} up, or look at the cable"
+    elif speed and speed < link_mbps:
+        level, todo = (
+            Level.ERROR,
+            "look at cable, switch and ethtool, or set lab_check_link_mbps",
+        )
+    elif link["mtu"] < _MTU_MIN:
+        level, todo = Level.WARNING, f"ip link set {interface} mtu {_MTU_MIN}"
+    elif not speed:
+        level = Level.WARNING
+    return judged(
+        name,
+        "link",
+        found,
+        wanted=f"up, {link_mbps} Mbit/s or more, MTU {_MTU_MIN}",
+        todo=todo,
+        level=level,
+    )
+
+
+def check_relay(
+    generator: InventoryHost, server: InventoryHost, probes: Mapping[str, Probe]
+) -> Iterator[Finding]:
+    """Judge the relay address of v4 clients: the generator's, within the server's reach.
+
+    Nothing is said of hosts that were not read or have no test interface:
+    that has its own finding.
+    """
+    relay = _address(generator.test_address)
+    if relay is None or generator.access.name not in probes:
+        return
+    here = {_address(entry["address"]) for entry in probes[generator.access.name]["addresses"]}
+    networks = [
+        ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network
+        for entry in probes.get(server.access.name, {"addresses": ()})["addresses"]
+        if _address(entry["address"]) == _address(server.test_address)
+    ]
+    if relay not in here or not networks:
+        return
+    yield error_unless(
+        relay in networks[0],
+        generator.access.name,
+        "relay address",
+        f"{relay}, {'in' if relay in networks[0] else 'not in'} {networks[0]}"
+        f" of {server.access.name}",
+        wanted="an address of the generator on the server's test network",
+        todo="give both hosts addresses of one test network",
+    )
+
+
+def check_pools(
+    scenarios: Mapping[str, Scenario], probes: Mapping[str, Probe]
+) -> Iterator[Finding]:
+    """Judge every pool's subnet against the addresses and routes of every machine.
+
+    `probes` may hold the controller's.  One finding per subnet that is free of
+    all, else one per machine that it overlaps.
+    """
+    subnets: dict[str, list[str]] = {}
+    for scenario in scenarios.values():
+        subnets.setdefault(scenario.pool.subnet, []).append(scenario.name)
+    for subnet, names in subnets.items():
+        network = ipaddress.ip_network(subnet)
+        told = f"{subnet} of {', '.join(names)}"
+        clashes = {
+            host: [use for use, other in _uses(probe) if _overlap(network, other)]
+            for host, probe in probes.items()
+        }
+        if not any(clashes.values()):
+            machines = len(probes)
+            yield Finding(
+                CONTROLLER,
+                "pool",
+                Level.OK,
+                f"{told}: free on {machines} machine{'s' if machines != 1 else ''}",
+            )
+        for host, uses in clashes.items():
+            if uses:
+                yield Finding(
+                    host,
+                    "pool",
+                    Level.ERROR,
+                    f"{told} overlaps {', '.join(uses)}",
+                    "no address and no route of a machine in it",
+                    "give the scenario another pool, or the network other addresses",
+                )
+
+
+def _uses(probe: Probe, but: str = "") -> Iterator[tuple[str, Network]]:
+    """Yield each network a machine has a use for, and which; not over interface `but`."""
+    seen: set[Network] = set()
+    for route in probe["routes"]:
+        if route["destination"] == "default" or route["interface"] in ("lo", but):
+            continue
+        network = ipaddress.ip_network(route["destination"], strict=False)
+        seen.add(network)
+        if not network.is_link_local and not network.is_multicast:
+            yield f"route {route['destination']} over {route['interface']}", network
+    for entry in probe["addresses"]:
+        place = ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}")
+        if entry["interface"] in ("lo", but) or place.is_link_local or place.network in seen:
+            continue
+        yield f"address {place} on {entry['interface']}", place.network
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    return one.version == other.version and one.overlaps(other)
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
