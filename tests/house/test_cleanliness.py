@@ -1,0 +1,86 @@
+"""What must not be in any file of the repository."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OWN = "tests/house/test_cleanliness.py"
+FORBIDDEN = {
+    "a note of unfinished work": r"\b(TODO|FIXME|HACK)\b",
+    "a path of one machine": r"(?<![\w.{}$/~-])/(home|root|Users|work)/\w",
+    "a private key": r"BEGIN [A-Z ]*PRIVATE KEY",
+    "a password or token": r"(?i)\b(password|passwd|secret|api_key)\s*[:=]\s*[\"'][^\"'{$]{6,}",
+    "the address of a package registry": (
+        r"pypi\.org|pythonhosted\.org|deb\.debian\.org|ghcr\.io|quay\.io|registry\.npmjs|"
+        r"(?<!\w)docker\.io/|hub\.docker"
+    ),
+}
+
+
+def tracked_texts():
+    """{name: text} of every tracked file that is text."""
+    done = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    texts = {}
+    for name in done.stdout.split("\0"):
+        if not name or name in (OWN, "LICENSE") or not (ROOT / name).is_file():
+            continue
+        try:
+            texts[name] = (ROOT / name).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+    return texts
+
+
+TEXTS = tracked_texts()
+
+
+def test_there_is_something_to_look_at():
+    assert {"leaselab", "ansible.cfg", "scripts/leaselab/cli/main.py"} <= set(TEXTS)
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_holds(what):
+    pattern = re.compile(FORBIDDEN[what])
+    found = [
+        f"{name}:{number}: {line.strip()[:80]}"
+        for name, text in TEXTS.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("a note of unfinished work", "x = 1  # TODO later"),
+        ("a path of one machine", "path = '/home/ana/lab'"),
+        ("a private key", "-----BEGIN OPENSSH PRIVATE KEY-----"),
+        ("a password or token", "password: 'hunter22'"),
+        ("the address of a package registry", "image: ghcr.io/example"),
+    ],
+)
+def test_the_patterns_find_what_they_are_for(what, line):
+    assert re.search(FORBIDDEN[what], line)
+
+
+def test_results_are_not_in_the_repository():
+    kept = {name for name in TEXTS if name.startswith("results/")}
+    assert kept == {"results/README.md", "results/schema.json"}
+
+
+def test_files_end_in_one_newline():
+    recorded = "tests/data/"  # outputs of other programs, as they were
+    found = [
+        name
+        for name, text in TEXTS.items()
+        if text
+        and not name.startswith(recorded)
+        and (text[-1] != "\n" or text.endswith("\n\n"))
+    ]
+    assert found == []

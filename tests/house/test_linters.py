@@ -1,0 +1,127 @@
+"""Every linter is content: each has a test, so that a failure names it.
+
+Which there are, `./leaselab lint` says; the same list is run here, and pre-commit's
+hooks are held to it.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+LAUNCHER = (ROOT / "leaselab").read_text(encoding="utf-8")
+LINTERS = [line.split() for line in re.findall(r"^  lint (.+)$", LAUNCHER, re.M)]
+PROGRAMS = [words for words in LINTERS if words != ["shell_scripts"]]
+TOOLS = Path(sys.executable).parent
+
+
+def tracked():
+    """Every file of the repository, as paths below its root."""
+    done = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    return [name for name in done.stdout.split("\0") if name and (ROOT / name).exists()]
+
+
+def shell_scripts():
+    shebang = re.compile(rb"#!.*[/ ](ba)?sh\n")
+    return [name for name in tracked() if shebang.match((ROOT / name).read_bytes())]
+
+
+def run(*argv):
+    return subprocess.run(
+        argv,
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PATH": f"{TOOLS}:{os.environ['PATH']}",
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "LC_ALL": "C.UTF-8",
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_linters_are_those_this_house_means_to_have():
+    assert LINTERS == [
+        ["ruff", "check"],
+        ["ruff", "format", "--check"],
+        ["mypy"],
+        ["lint-imports"],
+        ["yamllint", "--strict", "."],
+        ["ansible-lint", "--offline"],
+        ["shell_scripts"],
+    ]
+
+
+@pytest.mark.parametrize("words", PROGRAMS, ids=" ".join)
+def test_linter_is_content(words):
+    done = run(str(TOOLS / words[0]), *words[1:])
+    assert done.returncode == 0, done.stdout
+
+
+def test_there_are_shell_scripts_to_check():
+    assert {"leaselab", "scripts/ci/lock.sh", ".ci/run"} <= set(shell_scripts())
+
+
+@pytest.mark.parametrize("name", shell_scripts())
+def test_shellcheck_is_content(name):
+    assert shutil.which("shellcheck"), "install shellcheck; `./leaselab test` does"
+    done = run("shellcheck", name)
+    assert done.returncode == 0, done.stdout
+
+
+def test_ansible_is_held_to_its_strictest_profile():
+    settings = yaml.safe_load((ROOT / ".ansible-lint").read_text(encoding="utf-8"))
+    assert settings["profile"] == "production"
+    assert not settings.keys() & {"skip_list", "warn_list"}
+
+
+def test_the_package_is_typed_strictly():
+    mypy = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
+    assert mypy["strict"] is True
+    assert "overrides" not in mypy
+
+
+def test_every_ignored_rule_of_ruff_has_its_reason():
+    """Each line that ignores a rule ends in a comment of some words."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = text.partition("[tool.ruff.lint]")[2].partition("[tool.ruff.lint.pydocstyle]")[0]
+    lines = [line for line in section.splitlines() if re.search(r'"[A-Z]+\d*"', line)]
+    ignoring = [line for line in lines if not line.startswith("select =")]
+    assert len(ignoring) > 5
+    assert [line for line in ignoring if len(line.partition("#")[2].split()) < 3] == []
+
+
+def test_every_exception_in_the_code_has_its_reason():
+    """`# noqa` and `# type: ignore` name their rule; `# noqa` says why in brackets or after."""
+    bare = re.compile(r"#\s*(noqa|type:\s*ignore)(?!\s*[:\[])")
+    found = []
+    for name in tracked():
+        if name.endswith(".py") and name != "tests/house/test_linters.py":
+            for number, line in enumerate((ROOT / name).read_text("utf-8").splitlines(), 1):
+                if bare.search(line):
+                    found.append(f"{name}:{number}: {line.strip()}")
+    assert found == []
+
+
+def test_pre_commit_runs_the_same_linters_from_this_checkout():
+    """No hook comes from another repository: there is one version of each tool."""
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    repositories = yaml.safe_load(text)["repos"]
+    assert [repository["repo"] for repository in repositories] == ["local"]
+    hooks = repositories[0]["hooks"]
+    assert {hook["language"] for hook in hooks} == {"system"}
+    entries = [hook["entry"] for hook in hooks]
+    assert entries == [f".venv/bin/{' '.join(words)}" for words in PROGRAMS] + ["shellcheck"]

@@ -1,0 +1,141 @@
+"""README and docs: what they name exists, and what they tell to type is understood."""
+
+import argparse
+import importlib
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from leaselab.cli.main import COMMANDS
+from leaselab.model.errors import Outcome
+
+ROOT = Path(__file__).parents[2]
+PAPERS = sorted(
+    str(path.relative_to(ROOT))
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]
+)
+LAUNCHERS_OWN = {"test", "lint", "--version", "--help"}
+"""What the launcher does itself, or the frame of the command line does."""
+
+
+def text(paper):
+    return (ROOT / paper).read_text(encoding="utf-8")
+
+
+def prose(paper):
+    """The text without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", text(paper), flags=re.M | re.S)
+
+
+def shell_lines(paper):
+    """Lines of the blocks marked as shell, continued ones joined, comments left out."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text(paper), re.M | re.S)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def anchors(paper):
+    """The addresses that headings get."""
+    headings = re.findall(r"^#+ (.+)$", prose(paper), re.M)
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
+        for heading in headings
+    }
+
+
+def commands():
+    """(paper, words) for each call of the launcher in a shell block."""
+    found = []
+    for paper in PAPERS:
+        for line in shell_lines(paper):
+            for part in re.split(r"&&|\||;", line):
+                words = shlex.split(part, comments=True)
+                words = words[1:] if words[:1] == ["sudo"] else words
+                if words[:1] == ["./leaselab"]:
+                    found.append((paper, words[1:]))
+    return found
+
+
+def test_the_papers_a_newcomer_looks_for_are_there():
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} <= set(PAPERS)
+    assert {"docs/README.md", "docs/architecture.md", "docs/method.md"} <= set(PAPERS)
+    assert (ROOT / "LICENSE").read_text(encoding="utf-8").lstrip().startswith("Apache License")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_link_leads_somewhere(paper):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(paper)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        place = ((ROOT / paper).parent / path).resolve() if path else ROOT / paper
+        assert place.exists(), target
+        if anchor:
+            assert anchor in anchors(str(place.relative_to(ROOT))), target
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_file_named_exists(paper):
+    """Paths in backticks that begin with a folder of the repository, placeholders aside."""
+    done = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    folders = {line.partition("/")[0] for line in done.stdout.splitlines() if "/" in line}
+    folders.discard("results")  # what is in it is not the repository's
+    for name in re.findall(r"`([\w.\-]+/[\w./\-]*)`", prose(paper)):
+        if name.partition("/")[0] in folders:
+            assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize(
+    ("paper", "words"),
+    commands(),
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_every_command_shown_is_understood(paper, words):
+    assert words, paper
+    if words[0] in LAUNCHERS_OWN:
+        return
+    row = next((row for row in COMMANDS if row.name == words[0]), None)
+    assert row is not None, words[0]
+    module = importlib.import_module(f"leaselab.cli.{row.module}")
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    module.add_arguments(parser)
+    parser.parse_args(words[1:])
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_playbook_call_shown_names_what_exists(paper):
+    for line in shell_lines(paper):
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["ansible-playbook"]:
+            assert (ROOT / words[words.index("-i") + 1]).exists(), line
+            playbooks = [word for word in words if word.endswith(".yml")]
+            assert playbooks
+            assert all((ROOT / playbook).is_file() for playbook in playbooks), line
+
+
+def test_the_readme_names_every_command():
+    listed = set(re.findall(r"^\| `([a-z]+)[^`]*` \|", text("README.md"), re.M))
+    assert {row.name for row in COMMANDS} <= listed
+
+
+def test_the_readme_names_every_exit_code():
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", text("README.md"), re.M)
+    assert {int(code) for code, _ in rows} == {outcome.value for outcome in Outcome} | {130}
+
+
+def test_the_readme_maps_every_folder():
+    done = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    folders = {line.partition("/")[0] for line in done.stdout.splitlines() if "/" in line}
+    shown = set(re.findall(r"^([\w.]+)/ ", text("README.md"), re.M))
+    assert {folder for folder in folders if not folder.startswith(".")} <= shown
+
+
+def test_no_figure_is_left_to_be_filled_in():
+    assert [paper for paper in PAPERS if "FIGURE-" in text(paper)] == []
