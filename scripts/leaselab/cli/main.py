@@ -56,7 +56,8 @@ COMMANDS = (
     Command("list", "list_", "list the results"),
     Command("archive", "archive_", "verify results against their checksums, rebuild the index"),
     Command("bench", "bench", "run one of the project's own benchmarks"),
-    Command("test", "test", "run the project's tests, the real lab included"),
+    Command("test", "developer", "run the project's tests, the real lab included"),
+    Command("lint", "developer", "run every linter"),
 )
 
 
