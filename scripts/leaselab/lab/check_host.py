@@ -66,8 +66,7 @@ def check_host(
     """Judge what was read on a host; `held` says that a sweep has the bench."""
     yield from _system(host.access.name, probe)
     yield from _packages(host, probe, wanted)
-    if contact.error is None:
-        yield _clock(host.access.name, contact, wanted.clock_offset_s)
+    yield _clock(host.access.name, contact, wanted.clock_offset_s)
     yield from _machine(host.access.name, probe, wanted)
     yield from _space(host, probe, wanted)
     yield _leftovers(host, probe, held=held)
@@ -236,9 +235,10 @@ def _leftovers(host: InventoryHost, probe: Probe, *, held: bool) -> Finding:
         return Finding(
             host.access.name, "leftovers", Level.OK, f"{'; '.join(told)}: the sweep's own"
         )
-    stop = "stop it: systemctl stop, or kill and the pid"
+    pids = " ".join(str(pid) for pid in programs if pid)
+    stop = f"stop its service, or kill {pids or 'it'}"
     if probe["deployed"] and SERVER_GROUP in host.parts:
-        stop = "stop it: /opt/leaselab/server stop; if it is not the lab's, kill and the pid"
+        stop = f"/opt/leaselab/server stop; if it is not the lab's, {stop}"
     return Finding(
         host.access.name,
         "leftovers",

@@ -1,0 +1,211 @@
+"""The command ``check`` on whole output; what the hosts tell is recorded."""
+
+import functools
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from leaselab.cli import check
+from leaselab.cli.main import main
+from leaselab.cli.playbook import PlaybookStats
+from leaselab.lab.contact import Contact
+from leaselab.lab.inventory import read_inventory
+from leaselab.model.errors import lab_broken
+from leaselab.report.findings import print_findings
+
+ROOT = Path(__file__).parents[2]
+RECORDED = (ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8")
+HOSTS = ("leaselab-server", "leaselab-partner", "leaselab-generator")
+
+ROWS = [
+    {
+        "host": "sut",
+        "check": "clock",
+        "level": "ok",
+        "found": "+0.001 s from this machine's",
+        "wanted": "",
+        "todo": "",
+        "text": "sut: clock: ok: +0.001 s from this machine's",
+    },
+    {
+        "host": "gen",
+        "check": "test interface",
+        "level": "error",
+        "found": "eth1 carries the default route",
+        "wanted": "an interface for test traffic alone",
+        "todo": "give the test network an interface of its own: a server under test must"
+        " answer nobody else",
+        "text": "gen: test interface: error: eth1 carries the default route; wanted an"
+        " interface for test traffic alone; give the test network an interface of its own",
+    },
+]
+FAULTY = {"bench": "rack1", "ok": False, "errors": 1, "warnings": 0, "findings": ROWS}
+FINE = {"bench": "rack1", "ok": True, "errors": 0, "warnings": 2, "findings": ROWS[:1]}
+TABLE = """\
+sut
+ ok       clock           +0.001 s from this machine's
+gen
+ error    test interface  eth1 carries the default route
+                          wanted: an interface for test traffic alone
+                          to do: give the test network an interface of its own:
+                          a server under test must answer nobody else
+bench rack1: NOT ready (1 error, 0 warnings)
+"""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def call(capsys, *arguments):
+    code = main(["check", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@functools.cache
+def read_once(path):
+    """The real reading takes Ansible a second."""
+    return read_inventory(path)
+
+
+@pytest.fixture(autouse=True)
+def _checkout(monkeypatch):
+    monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
+    monkeypatch.setattr(check, "read_inventory", read_once)
+
+
+@pytest.fixture
+def playbook(monkeypatch):
+    """Stand in for the playbook: set `result`, read what it was `called` with."""
+
+    class Stand:
+        result = FINE
+        called = None
+
+        def __call__(self, name, inventory, variables):
+            self.called = (name, inventory, variables)
+            return PlaybookStats(0, Path("log"), {"check": self.result})
+
+    stand = Stand()
+    monkeypatch.setattr(check, "run_playbook", stand)
+    return stand
+
+
+def test_a_pipe_gets_a_line_a_finding_and_the_verdict(capsys, playbook):
+    assert call(capsys) == (
+        0,
+        "sut: clock: ok: +0.001 s from this machine's\n"
+        "bench rack1: ready (0 errors, 2 warnings)\n",
+        "asking the hosts\n",
+    )
+    assert playbook.called == (
+        "check",
+        ROOT / "inventory" / "docker",
+        {"lab_check_fail": False, "lab_check_scenario": ""},
+    )
+
+
+def test_an_error_ends_it_with_a_broken_lab(capsys, playbook):
+    playbook.result = FAULTY
+    code, out, _ = call(capsys)
+    assert code == 4
+    assert out.splitlines()[-2:] == [
+        ROWS[1]["text"],
+        "bench rack1: NOT ready (1 error, 0 warnings)",
+    ]
+
+
+@pytest.mark.parametrize(("result", "code"), [(FINE, 0), (FAULTY, 4)])
+def test_json_is_one_document_and_nothing_else(capsys, playbook, result, code):
+    playbook.result = result
+    got, out, _ = call(capsys, "--json")
+    assert got == code
+    assert json.loads(out) == result
+
+
+def test_a_terminal_gets_a_table_that_fits_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    stream = Terminal()
+    print_findings(FAULTY, stream)
+    lines = stream.getvalue().splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "".join(f"{line.rstrip()}\n" for line in lines) == TABLE
+
+
+def test_one_scenario_is_handed_on_and_an_unknown_one_refused_before_any_host(capsys, playbook):
+    assert call(capsys, "--scenario", "v4-memfile")[0] == 0
+    assert playbook.called[2]["lab_check_scenario"] == "v4-memfile"
+    playbook.called = None
+    code, out, err = call(capsys, "--scenario", "v4-memfil")
+    assert (code, out, playbook.called) == (2, "", None)
+    assert err == (
+        "leaselab: scenarios: unknown scenario 'v4-memfil'; did you mean 'v4-memfile'?\n"
+    )
+
+
+def test_an_inventory_without_a_generator_is_refused_before_any_host(
+    capsys, playbook, tmp_path
+):
+    rack = tmp_path / "rack.yml"
+    rack.write_text("dhcp_server: {hosts: {sut: {}}}\n", encoding="utf-8")
+    code, out, err = call(capsys, "-i", str(rack))
+    assert (code, out, playbook.called) == (2, "", None)
+    assert "no host in group dhcp_generator" in err
+
+
+def test_two_servers_are_refused_before_any_host(capsys, playbook, tmp_path):
+    rack = tmp_path / "rack.yml"
+    rack.write_text(
+        "dhcp_server: {hosts: {a: {}, b: {}}}\ndhcp_generator: {hosts: {gen: {}}}\n",
+        encoding="utf-8",
+    )
+    code, _, err = call(capsys, "-i", str(rack))
+    assert (code, playbook.called) == (2, None)
+    assert "group dhcp_server needs exactly one host" in err
+
+
+class TestJudge:
+    """What ansible/check.yml calls."""
+
+    @pytest.fixture
+    def contacts(self, monkeypatch):
+        told = {name: Contact() for name in HOSTS}
+        monkeypatch.setattr(check, "contact_all", lambda _: told)
+        return told
+
+    def judge(self, capsys, monkeypatch, text):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        return call(capsys, "--judge", "-", "--json")
+
+    def test_what_was_recorded_is_ready(self, capsys, monkeypatch, contacts):
+        assert set(contacts) == set(HOSTS)
+        code, out, err = self.judge(capsys, monkeypatch, RECORDED)
+        assert (code, err) == (0, "")
+        result = json.loads(out)
+        assert (result["bench"], result["ok"], result["warnings"]) == ("docker", True, 6)
+
+    def test_a_host_that_does_not_answer_makes_it_not_ready(
+        self, capsys, monkeypatch, contacts
+    ):
+        error = lab_broken("cannot be reached", where=HOSTS[1], todo="look")
+        contacts[HOSTS[1]] = Contact(error=error)
+        code, out, _ = self.judge(capsys, monkeypatch, RECORDED)
+        assert code == 4
+        (row,) = [row for row in json.loads(out)["findings"] if row["level"] == "error"]
+        assert row["text"] == (
+            "leaselab-partner: ssh: error: cannot be reached (root@127.0.0.1:22042);"
+            " wanted a connection; look"
+        )
+
+    @pytest.mark.parametrize("text", ["", "{}", "[]", "7", '{"hosts": {}}'])
+    def test_anything_else_is_a_usage_error(self, capsys, monkeypatch, contacts, text):
+        assert contacts
+        code, out, err = self.judge(capsys, monkeypatch, text)
+        assert (code, out) == (2, "")
+        assert "not what role lab_check writes" in err

@@ -1,0 +1,103 @@
+"""The engine's own way to a host: what one connection tells, and what a failed one does."""
+
+import json
+import time
+
+import pytest
+
+from leaselab.lab.contact import contact, contact_all
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, InventoryHost
+from leaselab.lab.lock import PROGRAM
+from leaselab.lab.transport import Completed
+from leaselab.model.bench import HostAccess
+from leaselab.model.errors import lab_broken
+
+OWNER = {"name": "ana@laptop", "purpose": "a sweep", "age_s": 1.0, "expires_in_s": 9.0}
+
+
+class FakeConnection:
+    """Answers as a host would whose clock is `ahead_s` ahead."""
+
+    def __init__(self, access, ahead_s=0.0, answer=None, lock=None):
+        self.access = access
+        self.ahead_s = ahead_s
+        self.answer = answer
+        self.lock = lock
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def run(self, argv, *, timeout_s):
+        assert timeout_s > 0
+        if argv == ["true"]:
+            return Completed(0, b"", "")
+        if argv == [PROGRAM, "status"]:
+            if self.lock is None:
+                return Completed(127, b"", "not found")
+            return Completed(0, json.dumps(self.lock).encode(), "")
+        assert argv[:2] == ["sh", "-c"]
+        if self.answer is not None:
+            return Completed(0, self.answer, "")
+        now = time.time() + self.ahead_s
+        ssh = "192.0.2.2 50000 192.0.2.11 22"
+        return Completed(0, f"{now:.9f}\n1000\n{ssh}\n".encode(), "")
+
+
+def host(name="sut", part=SERVER_GROUP):
+    access = HostAccess(name, "192.0.2.11", "root", "/key", "/known_hosts")
+    return InventoryHost(access=access, parts=(part,))
+
+
+def test_it_tells_clock_login_and_management_address():
+    told = contact(host(), lambda access: FakeConnection(access, ahead_s=7.0))
+    assert told.error is None
+    assert abs(told.clock_offset_s - 7.0) <= told.clock_uncertainty_s + 1e-6
+    assert 0 < told.clock_uncertainty_s < 1
+    assert (told.uid, told.management_address, told.holder) == (1000, "192.0.2.11", None)
+
+
+@pytest.mark.parametrize(
+    ("ssh", "address"),
+    [
+        ("fe80::1%eth0 50000 fe80::2%eth0 22", "fe80::2"),
+        ("2001:db8::1 50000 2001:db8::2 22", "2001:db8::2"),
+        ("", ""),
+    ],
+)
+def test_the_management_address_is_the_hosts_end_of_the_connection(ssh, address):
+    answer = f"1.0\n0\n{ssh}\n".encode()
+    told = contact(host(), lambda access: FakeConnection(access, answer=answer))
+    assert told.management_address == address
+
+
+def test_the_generator_tells_who_holds_the_bench():
+    def connector(access):
+        return FakeConnection(access, lock={"owner": OWNER})
+
+    assert contact(host(part=GENERATOR_GROUP), connector).holder == OWNER
+    assert contact(host(part=SERVER_GROUP), connector).holder is None
+
+
+def test_a_generator_that_was_never_provisioned_is_free():
+    told = contact(host(part=GENERATOR_GROUP), FakeConnection)
+    assert (told.error, told.holder) == (None, None)
+
+
+def test_a_login_that_prints_a_greeting_is_refused():
+    answer = b"Welcome to sut!\n1.0\n0\n\n"
+    told = contact(host(), lambda access: FakeConnection(access, answer=answer))
+    assert "login gives no usable shell" in str(told.error)
+
+
+def test_one_host_that_does_not_answer_leaves_the_others():
+    def connector(access):
+        if access.name == "sut":
+            raise lab_broken("cannot be reached", where="sut")
+        return FakeConnection(access)
+
+    told = contact_all([host("sut"), host("gen", GENERATOR_GROUP)], connector)
+    assert str(told["sut"].error) == "sut: cannot be reached"
+    assert told["gen"].error is None

@@ -1,0 +1,151 @@
+"""Module lab_probe of role lab_check: reading what programs and /proc print."""
+
+import importlib.util
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+_SPEC = importlib.util.spec_from_file_location(
+    "lab_probe", ROOT / "roles/lab_check/library/lab_probe.py"
+)
+lab_probe = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(lab_probe)
+
+
+def test_addresses_are_those_that_links_have():
+    listing = [
+        {"ifname": "eth1", "addr_info": [{"local": "198.18.0.10", "prefixlen": 24}, {}]},
+        {"ifname": "eth2"},
+    ]
+    assert lab_probe.parse_addresses(json.dumps(listing)) == [
+        {"interface": "eth1", "address": "198.18.0.10", "prefix": 24}
+    ]
+
+
+def test_routes_to_oneself_are_left_out():
+    listing = [
+        {"dst": "default", "gateway": "192.0.2.1", "dev": "eth0"},
+        {"type": "local", "dst": "192.0.2.2", "dev": "eth0", "table": "local"},
+        {"type": "broadcast", "dst": "192.0.2.255", "dev": "eth0"},
+        {"type": "multicast", "dst": "ff00::/8", "dev": "eth0"},
+        {"dst": "127.0.0.0/8", "dev": "lo"},
+        {"type": "blackhole", "dst": "10.0.0.0/8"},
+    ]
+    assert lab_probe.parse_routes(json.dumps(listing)) == [
+        {"destination": "default", "interface": "eth0"},
+        {"destination": "10.0.0.0/8", "interface": ""},
+    ]
+
+
+def test_without_the_program_ip_there_is_nothing():
+    assert lab_probe.parse_addresses("") == []
+    assert lab_probe.parse_routes("") == []
+
+
+def test_package_versions_installed_and_offered():
+    policy = """\
+kea-admin:
+  Installed: 2.6.3-1
+  Candidate: 2.6.3-1
+  Version table:
+ *** 2.6.3-1 500
+        100 /var/lib/dpkg/status
+kea-dhcp4-server:
+  Installed: (none)
+  Candidate: 2.6.3-1
+  Version table:
+     2.6.3-1 500
+kea-dhcp6-server:
+  Installed: (none)
+  Candidate: (none)
+"""
+    assert lab_probe.parse_policy(policy) == {
+        "kea-admin": {"installed": "2.6.3-1", "candidate": "2.6.3-1"},
+        "kea-dhcp4-server": {"installed": "", "candidate": "2.6.3-1"},
+        "kea-dhcp6-server": {"installed": "", "candidate": ""},
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "address"),
+    [
+        ("0: 0A0012C6:0043 00000000:0000 07 0:0 00:0 0 0 0 4711 2 0 0", "198.18.0.10"),
+        (
+            "0: 02000120010000000000000010000000:0043 0:0 07 0:0 00:0 0 0 0 4711 2 0 0",
+            "2001:2:0:1::10",
+        ),
+    ],
+)
+def test_sockets_have_their_address_port_and_inode(line, address):
+    # The kernel writes an address as words of the processor: 2001:0002:0000:0001 is
+    # 20010002 00000001 in the packet, 02000120 01000000 on a little-endian machine.
+    table = f"  sl  local_address ...\n   {line}\n   1: 00000000:0044 0:0 07 0:0 0:0 0 0 0 1 2"
+    assert lab_probe.parse_sockets(table, [67, 547]) == [(67, address, "4711")]
+
+
+def test_a_listener_is_named_with_its_process():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        (found,) = lab_probe.listeners([port])
+    assert (found["port"], found["address"], found["pid"]) == (port, "127.0.0.1", os.getpid())
+    assert found["name"] == lab_probe.program(os.getpid())
+    assert lab_probe.listeners([port]) == []
+
+
+def test_a_running_program_is_found_by_its_name():
+    name = lab_probe.program(os.getpid())
+    assert {"pid": os.getpid(), "name": name} in lab_probe.processes([name])
+    assert lab_probe.processes(["no-such-program"]) == []
+
+
+def test_a_folder_that_is_not_there_has_the_space_of_its_parent(tmp_path):
+    assert lab_probe.free_mib(str(tmp_path / "not" / "there")) > 0
+
+
+def test_a_program_that_is_missing_or_fails_prints_nothing():
+    assert lab_probe.output("no-such-program") == ""
+    assert lab_probe.output("sh", "-c", "echo words; exit 1") == ""
+
+
+def test_the_documented_options_are_the_real_ones(monkeypatch):
+    """The module takes what its DOCUMENTATION names, and works in check mode."""
+    given = {}
+
+    class Module:
+        params = {key: [] for key in ("packages", "folders", "programs", "ports")}
+
+        def __init__(self, **arguments):
+            given.update(arguments)
+
+        def exit_json(self, **result):
+            given["result"] = result
+
+    monkeypatch.setattr(lab_probe, "AnsibleModule", Module)
+    lab_probe.main()
+    documented = yaml.safe_load(lab_probe.DOCUMENTATION)["options"]
+    assert set(given["argument_spec"]) == set(documented)
+    for name, option in given["argument_spec"].items():
+        assert {key: documented[name][key] for key in option if key != "required"} == option
+    assert given["supports_check_mode"] is True
+    assert given["result"]["changed"] is False
+    recorded = json.loads(
+        (ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8")
+    )
+    assert set(given["result"]["probe"]) == set(recorded["controller"]["probe"])
+
+
+@pytest.mark.parametrize("role", ["kea", "perfdhcp"])
+def test_the_versions_wanted_are_those_the_roles_install(role):
+    def defaults(name):
+        path = ROOT / "roles" / name / "defaults" / "main.yml"
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+    version = defaults(role)[f"{role}_version"]
+    wanted = defaults("lab_check")[f"lab_check_{role}_version"]
+    assert wanted == f"{{{{ {role}_version | default('{version}') }}}}"
