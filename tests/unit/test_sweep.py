@@ -1,0 +1,213 @@
+"""A sweep: what ends it, what it leaves behind, and how it goes on."""
+
+import gzip
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
+
+from leaselab.measure.sweep import RUN_DONE, TRIAL, read_journal
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.observation import Generated
+
+
+def without_times(runs):
+    """Runs as they are but for when they were made."""
+    return [
+        {
+            **{key: value for key, value in run.items() if key != "started_at"},
+            "trials": [
+                {key: value for key, value in trial.items() if key != "started_at"}
+                for trial in run["trials"]
+            ],
+        }
+        for run in runs
+    ]
+
+
+def ended(world, of=None):
+    """The error that ends the sweep, and the sweep."""
+    sweep = world.sweep(of)
+    with pytest.raises(LeaselabError) as caught:
+        sweep.measure(read_journal(world.events))
+    return caught.value, sweep
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A sweep that nothing interrupted."""
+    world = World()
+    return world, world.measure()
+
+
+def test_every_run_has_its_bracket_and_the_files_of_its_trials(whole):
+    world, sweep = whole
+    assert [run["index"] for run in sweep.runs] == [1, 2, 3]
+    for run in sweep.runs:
+        lower, upper = run["trials"][run["lower_trial"]], run["trials"][run["upper_trial"]]
+        assert lower["loss_ratio"] <= 0.025 < upper["loss_ratio"]
+        assert (lower["rate"], upper["rate"]) == (run["lower_bound"], run["upper_bound"])
+        assert run["lower_bound"] <= run["max_rate"] <= run["upper_bound"]
+        assert abs(run["max_rate"] - CAPACITY) < 0.1 * CAPACITY
+        assert {trial["raw_file"] for trial in run["trials"]} <= set(world.files)
+    assert len(world.files) == sum(len(run["trials"]) for run in sweep.runs)
+    assert not world.running
+
+
+def test_a_server_is_started_and_stopped_once_a_run(whole):
+    world, sweep = whole
+    assert world.stops == len(sweep.runs)
+
+
+WHOLE = World()
+WHOLE_RUNS = without_times(WHOLE.measure().runs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kills=st.lists(
+        st.tuples(st.integers(1, len(WHOLE.events)), st.booleans()), min_size=1, max_size=4
+    )
+)
+def test_a_sweep_killed_anywhere_goes_on_to_the_same_result(kills):
+    """Whatever was killed, no trial that lasted is made again."""
+    world = World()
+    lost = 0
+    for at, before in kills:
+        world.kill_at, world.kill_before = at, before
+        count = len(world.events)
+        try:
+            sweep = world.measure()
+        except Killed:
+            assert len(world.events) >= count
+            lost += before
+        else:
+            break
+    else:
+        world.kill_at = 10**9
+        sweep = world.measure()
+    assert without_times(sweep.runs) == WHOLE_RUNS
+    assert [name for name, _ in world.events] == [name for name, _ in WHOLE.events]
+    assert world.files == WHOLE.files
+    assert WHOLE.trials <= world.trials <= WHOLE.trials + lost
+
+
+def test_a_journal_that_another_search_wrote_is_refused():
+    world = World()
+    world.kill_at = 3
+    with pytest.raises(Killed):
+        world.measure()
+    world.kill_at = 10**9
+    world.events[-1][1]["trial"]["rate"] += 1
+    error, sweep = ended(world)
+    assert error.outcome is Outcome.LAB
+    assert "the journal does not follow from this version's search" in str(error)
+    assert sweep.runs == []
+    assert not world.running
+
+
+def test_a_server_that_dies_ends_the_sweep_as_invalid_with_its_trials_kept():
+    world = World(die_in=WHOLE.trials)
+    error, sweep = ended(world)
+    assert error.outcome is Outcome.INVALID
+    assert "the server died" in str(error)
+    *finished, last = sweep.runs
+    assert without_times(finished) == WHOLE_RUNS[: len(finished)]
+    assert last["max_rate"] is None
+    assert len(last["trials"]) >= 1
+    assert [name for name, _ in world.events].count(RUN_DONE) == len(finished)
+    assert not world.running
+
+
+def test_a_server_that_dies_in_the_first_trial_leaves_no_run():
+    error, sweep = ended(World(die_in=1))
+    assert error.outcome is Outcome.INVALID
+    assert sweep.runs == []
+
+
+def test_a_lost_lock_stops_the_sweep_and_keeps_its_journal():
+    world = World(lock_lost_at=4)
+    error, sweep = ended(world)
+    assert error.outcome is Outcome.LAB
+    assert "ben@desk" in str(error)
+    assert sweep.runs == []
+    assert [name for name, _ in world.events].count(TRIAL) == 2
+    assert not world.running
+    world.lock_lost_at = 10**9
+    assert without_times(world.measure().runs) == WHOLE_RUNS
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"running_config_sha256": "f" * 64}, "another configuration"),
+        ({"version": "2.7.0"}, "another version"),
+    ],
+)
+def test_another_server_than_was_deployed_is_not_measured(change, what):
+    world = World(**change)
+    error, _ = ended(world)
+    assert error.outcome is Outcome.LAB
+    assert what in str(error)
+    assert next(iter(change.values())) in str(error)
+    assert world.trials == 0
+    assert not world.running
+
+
+def test_a_server_that_answers_nobody_is_a_broken_server():
+    world = World(answering=False)
+    error, _ = ended(world)
+    assert error.outcome is Outcome.BUILD
+    assert "completes no exchange" in str(error)
+    assert world.trials == 0
+    assert not world.running
+
+
+GOOD = perfdhcp_output(100, 100).encode()
+
+
+@pytest.mark.parametrize(
+    ("left", "what"),
+    [
+        (Generated(0, gzip.compress(b"rubbish\n"), ""), "does not parse"),
+        (Generated(0, gzip.compress(b""), ""), "does not parse"),
+        (Generated(0, gzip.compress(GOOD[: len(GOOD) // 2]), ""), "does not parse"),
+        (Generated(3, gzip.compress(GOOD)[:-20], ""), "cut short"),
+        (Generated(137, gzip.compress(GOOD), ""), "was killed"),
+        (Generated(139, gzip.compress(b""), "Segmentation fault"), "signal 11"),
+        (Generated(-1, b"", ""), "signal"),
+        (Generated(127, b"", "env: 'perfdhcp': No such file"), "not found on the host"),
+        (Generated(1, gzip.compress(b"Failed to bind\n"), ""), "Failed to bind"),
+    ],
+)
+def test_what_is_no_measurement_is_never_a_loss_and_the_sweep_goes_on(left, what):
+    world = World(broken_output=left)
+    error, sweep = ended(world)
+    assert error.outcome is Outcome.LAB
+    assert what in str(error)
+    assert sweep.runs == []
+    assert [name for name, _ in world.events].count(TRIAL) == 1
+    assert not world.running
+    world.broken_output = None
+    assert without_times(world.measure().runs) == WHOLE_RUNS
+
+
+def test_a_generator_that_is_slower_than_the_server_says_nothing_about_it():
+    world = World(reach=200)
+    error, sweep = ended(world)
+    assert error.outcome is Outcome.INVALID
+    assert "the traffic generator is slower than the server" in str(error)
+    assert sweep.runs[-1]["max_rate"] is None
+    assert any(trial["reason"] == "generator-limited" for trial in sweep.runs[-1]["trials"])
+
+
+def test_the_first_error_is_told_when_the_server_cannot_be_stopped_either():
+    world = World(lock_lost_at=4, stop_error=lab_broken("no way to the host"))
+    error, _ = ended(world)
+    assert "the bench is in use" in str(error)
+
+
+def test_a_sweep_of_one_run_needs_no_trimming():
+    world = World()
+    assert len(world.measure(bench(runs=1, trim=0)).runs) == 1
