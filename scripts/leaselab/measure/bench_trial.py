@@ -1,10 +1,12 @@
-"""One trial on a real bench: wipe, traffic, what came of it."""
+"""One trial on a real bench: traffic, what came of it, and a clean store for the next."""
 
 from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -53,10 +55,11 @@ class BenchTrials:
         return False
 
     def measure(self, request: TrialRequest, name: str) -> tuple[Trial, dict[str, Any]]:
-        """Make one trial; return it with its document for the archive.
+        """Make one trial on an empty lease store; return it with its document.
 
-        `name` is the trial's own within the sweep and names its raw output.
-        An abort that turns out to have been too early is repeated to the end.
+        The store is empty again afterwards.  `name` is the trial's own within
+        the sweep and names its raw output.  An abort that turns out to have been
+        too early is repeated to the end.
         """
         trial, document = self._attempt(request, name, may_abort=True)
         if trial is None:
@@ -70,7 +73,6 @@ class BenchTrials:
     ) -> tuple[Trial | None, dict[str, Any]]:
         goal, plan = self.bench.plan.goal, self.bench.plan
         began = self.clock()
-        self.server.wipe()
         self.server.samples()  # those of the time between trials are nobody's
         argv = perfdhcp.command(
             self.bench.generator,
@@ -88,9 +90,11 @@ class BenchTrials:
             request.duration_s + plan.wait_s + TIMEOUT_SLACK_S,
         )
         after = self.server.sample_now()
-        raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", generated.output_gz)
-        output = perfdhcp.parse(self._text(generated), self.bench.scenario.family)
-        counts = perfdhcp.judge(output, goal)
+        samples = self.server.samples()
+        with self._wiping():
+            raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", generated.output_gz)
+            output = perfdhcp.parse(self._text(generated), self.bench.scenario.family)
+            counts = perfdhcp.judge(output, goal)
         limit = perfdhcp.abort_after(request, goal) if may_abort else None
         aborted = validity.was_aborted(output, request, limit)
         if aborted and not perfdhcp.is_hopeless(counts, request, goal):
@@ -111,7 +115,6 @@ class BenchTrials:
             aborted=aborted,
             **asdict(counts),
         )
-        samples = list(self.server.samples())
         document = {
             **trial_document(trial),
             "started_at": started_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -127,6 +130,17 @@ class BenchTrials:
             "wall_s": self.clock() - began,
         }
         return trial, document
+
+    @contextmanager
+    def _wiping(self) -> Iterator[None]:
+        """Empty the lease store for the next trial while this one's output is read.
+
+        The two keep different hosts busy, and both stand between two trials.
+        """
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            wiped = pool.submit(self.server.wipe)
+            yield
+            wiped.result()
 
     def _text(self, generated: Generated) -> bytes:
         """Decompress the generator's output, once its exit status allows it."""

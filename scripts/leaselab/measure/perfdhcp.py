@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,8 +140,8 @@ def command(
 
     Every exchange is a new client (``-R`` is more than the trial can start).
     The trial ends by count (``-n``, both stages); ``-p`` bounds it where the
-    generator cannot keep up.  ``-d`` is the goal's lateness, so that an overtaken reply is not dropped
-    before it is late.
+    generator cannot keep up.  ``-d`` is the goal's lateness, so that an
+    overtaken reply is not dropped before it is late.
     """
     count = exchanges(request)
     clients = 2 * count + 1000
@@ -285,10 +286,7 @@ def _timestamps(text: bytes, name: str, expected: int) -> Times:
         )
     if expected == 0:
         return np.empty((0, 2))
-    try:
-        clock = np.array(numbers.split(), dtype=np.float64)
-    except ValueError as error:
-        raise _malformed(f"times of {name} are not numbers", text) from error
+    clock = _numbers(numbers, name)
     if clock.size != 2 * expected:
         raise _malformed(f"{clock.size} times of {name} where {2 * expected} belong", text)
     # HHMMSS.ffffff, since the generator started
@@ -296,6 +294,17 @@ def _timestamps(text: bytes, name: str, expected: int) -> Times:
     minutes, seconds = np.divmod(rest, 100)
     since_start: Times = hours * 3600 + minutes * 60 + seconds
     return since_start.reshape(-1, 2)
+
+
+def _numbers(text: bytes, name: str) -> Times:
+    """Read white-space separated numbers, shape (count,)."""
+    try:
+        with warnings.catch_warnings():
+            # numpy only warns where a word is no number, and leaves out the rest
+            warnings.simplefilter("error", DeprecationWarning)
+            return np.fromstring(text, dtype=np.float64, sep=" ")
+    except (ValueError, DeprecationWarning) as error:
+        raise _malformed(f"times of {name} are not numbers", text) from error
 
 
 def _malformed(what: str, text: bytes) -> LeaselabError:

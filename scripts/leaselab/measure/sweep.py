@@ -156,6 +156,7 @@ class Sweep:
                 where=where,
                 todo="look at its log, and at the test network: leaselab check",
             )
+        self.server.wipe()  # the exchange that proved it has left a lease
 
 
 def _replayed(document: Mapping[str, Any], request: TrialRequest) -> Trial:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from leaselab.measure.perfdhcp import Counts, Output
 from leaselab.measure.outcomes import GENERATOR_LIMITED
+from leaselab.measure.perfdhcp import Counts, Output
 from leaselab.model.plan import POOL_USE_LIMIT
 from leaselab.model.trial import TrialRequest
 
