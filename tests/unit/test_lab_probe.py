@@ -118,10 +118,9 @@ def test_the_documented_options_are_the_real_ones(monkeypatch):
     given = {}
 
     class Module:
-        params = {key: [] for key in ("packages", "folders", "programs", "ports")}
-
         def __init__(self, **arguments):
             given.update(arguments)
+            self.params = {name: [] for name in arguments["argument_spec"]}
 
         def exit_json(self, **result):
             given["result"] = result

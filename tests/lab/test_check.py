@@ -1,0 +1,220 @@
+"""`leaselab check` on the local lab: what is fine, and faults that are really there."""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
+from leaselab.lab.lock import PROGRAM, BenchLock, Owner
+from leaselab.lab.transport import connect
+
+pytestmark = pytest.mark.lab
+
+ROOT = Path(__file__).parents[2]
+LOCAL = ROOT / "inventory" / "docker"
+KEYS = ROOT / ".leaselab" / "docker" / "keys"
+TOOLS = Path(sys.executable).parent
+ENVIRONMENT = {
+    **os.environ,
+    "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+    "LC_ALL": "C.UTF-8",
+    "LEASELAB_ROOT": str(ROOT),
+    "PATH": f"{TOOLS}:{os.environ['PATH']}",
+    "PYTHONPATH": str(ROOT / "scripts"),
+}
+FOLDER = "/run/leaselab-test-check"
+START_S = 20.0
+
+
+def program(*argv):
+    return subprocess.run(
+        argv,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def leaselab(*arguments):
+    return program(sys.executable, "-m", "leaselab", *arguments)
+
+
+def check(*arguments):
+    """Exit code and findings of `leaselab check`."""
+    done = leaselab("check", "--json", *arguments)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)["findings"]
+
+
+def errors(findings):
+    return {(row["host"], row["check"]): row for row in findings if row["level"] == "error"}
+
+
+@pytest.fixture(scope="module")
+def inventory():
+    """The lab is up, with the server's and the generator's packages."""
+    done = leaselab("lab", "up")
+    assert done.returncode == 0, done.stderr
+    found = read_inventory(LOCAL)
+    with connect(found.only(SERVER_GROUP).access) as server:
+        deployed = server.run(["test", "-x", "/usr/sbin/kea-dhcp4"], timeout_s=10).status == 0
+    with connect(found.only(GENERATOR_GROUP).access) as generator:
+        prepared = generator.run(["test", "-x", PROGRAM], timeout_s=10).status == 0
+    if not (deployed and prepared):
+        for verb in ("provision", "deploy"):
+            playbook = f"ansible/{verb}.yml"
+            done = program(
+                "ansible-playbook", "-i", str(LOCAL), playbook, "-e", "scenario=v4-memfile"
+            )
+            assert done.returncode == 0, done.stdout
+    return found
+
+
+def same(findings):
+    """Texts without those that differ from one reading to the next."""
+    return [row["text"] for row in findings if row["check"] not in ("clock", "disk", "memory")]
+
+
+def test_the_lab_is_ready_and_the_playbook_by_hand_says_the_same(inventory):
+    assert inventory.bench == "docker"
+    code, findings = check()
+    assert (code, errors(findings)) == (0, {})
+    done = program("ansible-playbook", "-i", str(LOCAL), "ansible/check.yml", "--check")
+    assert done.returncode == 0, done.stdout
+    told = " ".join(done.stdout.replace("''", "'").split())
+    assert [text for text in same(findings) if text not in told] == []
+    assert set(re.findall(r"changed=(\d+)", told)) == {"0"}
+
+
+def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_path):
+    """Changed key of the server, wrong address of the partner, closed port of the generator."""
+    assert inventory.bench == "docker"
+    pinned = {
+        line.split()[0].rpartition(":")[2]: line.split()[2]
+        for line in (KEYS / "known_hosts").read_text(encoding="utf-8").splitlines()
+    }
+    known_hosts = tmp_path / "known_hosts.txt"
+    known_hosts.write_text(
+        f"[127.0.0.1]:22041 ssh-ed25519 {pinned['22043']}\n"
+        f"[127.0.0.1]:22042 ssh-ed25519 {pinned['22042']}\n",
+        encoding="utf-8",
+    )
+    text = (LOCAL / "hosts.yml").read_text(encoding="utf-8")
+    keys = "{{ inventory_dir }}/../../.leaselab/docker/keys"
+    for old, new in (
+        (f"{keys}/client", f"{KEYS}/client"),
+        (f"{keys}/known_hosts", str(known_hosts)),
+        ("198.18.0.20", "198.18.0.21"),
+        ("ansible_port: 22043", "ansible_port: 22049"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "hosts.yml").write_text(text, encoding="utf-8")
+    code, findings = check("-i", str(tmp_path / "hosts.yml"))
+    assert code == 4
+    found = errors(findings)
+    assert set(found) == {
+        ("leaselab-server", "host key"),
+        ("leaselab-partner", "test interface"),
+        ("leaselab-generator", "ssh"),
+    }
+    changed = found["leaselab-server", "host key"]
+    assert changed["found"].startswith("host key has changed (root@127.0.0.1:22041): SHA256:")
+    assert changed["todo"].endswith("if not, stay away")
+    moved = found["leaselab-partner", "test interface"]
+    assert "198.18.0.20 on eth" in moved["found"]
+    assert moved["wanted"] == "198.18.0.21 and 2001:2:0:1::20 on one interface"
+    assert "127.0.0.1:22049" in found["leaselab-generator", "ssh"]["found"]
+
+
+def test_a_host_without_a_pinned_key_is_refused(inventory, tmp_path):
+    assert inventory.bench == "docker"
+    (tmp_path / "known_hosts.txt").touch()
+    text = (LOCAL / "hosts.yml").read_text(encoding="utf-8")
+    keys = "{{ inventory_dir }}/../../.leaselab/docker/keys"
+    text = text.replace(f"{keys}/known_hosts", str(tmp_path / "known_hosts.txt"))
+    text = text.replace(f"{keys}/client", f"{KEYS}/client")
+    (tmp_path / "hosts.yml").write_text(text, encoding="utf-8")
+    code, findings = check("-i", str(tmp_path / "hosts.yml"))
+    assert code == 4
+    assert {(row["check"], row["found"][:24]) for row in errors(findings).values()} == {
+        ("host key", "host key is not known (r")
+    }
+    assert len(errors(findings)) == 3
+
+
+@contextlib.contextmanager
+def packaged_kea(access, interface, address):
+    """The packaged server, serving nobody but listening; yields its pid."""
+    configuration = {
+        "Dhcp4": {
+            "interfaces-config": {
+                "interfaces": [f"{interface}/{address}"],
+                "dhcp-socket-type": "udp",
+                "service-sockets-require-all": True,
+            },
+            "lease-database": {"type": "memfile", "persist": False},
+        }
+    }
+    start = (
+        f"mkdir -p {FOLDER} && cat > {FOLDER}/kea.json && cd {FOLDER} &&"
+        f" export KEA_PIDFILE_DIR={FOLDER} KEA_LOCKFILE_DIR=none &&"
+        " { setsid kea-dhcp4 -c kea.json > log 2>&1 < /dev/null & } && echo $!"
+    )
+    with connect(access) as host:
+        done = host.run(
+            ["sh", "-c", start], timeout_s=10, stdin=json.dumps(configuration).encode()
+        )
+        assert done.status == 0, done.stderr
+        try:
+            deadline = time.monotonic() + START_S
+            # UDP port 67, as the kernel shows it.
+            listening = ["grep", "-q", ":0043 ", "/proc/net/udp"]
+            while host.run(listening, timeout_s=10).status != 0:
+                log = host.run(["cat", f"{FOLDER}/log"], timeout_s=10).stdout.decode()
+                assert time.monotonic() < deadline, log
+                time.sleep(0.2)
+            pids = host.run(["cat", f"{FOLDER}/kea.kea-dhcp4.pid"], timeout_s=10).stdout
+            yield int(pids)
+        finally:
+            stop = f"kill $(cat {FOLDER}/kea.kea-dhcp4.pid); rm -r {FOLDER}"
+            host.run(["sh", "-c", stop], timeout_s=10)
+
+
+def test_a_leftover_server_is_refused_unless_a_sweep_holds_the_bench(inventory):
+    server = inventory.only(SERVER_GROUP)
+    code, findings = check()
+    assert code == 0
+    (row,) = [
+        row
+        for row in findings
+        if (row["host"], row["check"]) == ("leaselab-server", "test interface")
+    ]
+    interface = row["found"].split()[0]
+    with (
+        packaged_kea(server.access, interface, server.test_address) as pid,
+        connect(inventory.only(GENERATOR_GROUP).access) as generator,
+    ):
+        code, findings = check()
+        assert code == 4
+        ((place, fault),) = errors(findings).items()
+        assert place == ("leaselab-server", "leftovers")
+        assert fault["found"] == f"kea-dhcp4 (pid {pid}) on UDP {server.test_address} port 67"
+        assert f"kill {pid}" in fault["todo"]
+        with BenchLock(generator, Owner("ana@laptop", "a test", "token"), 120):
+            code, findings = check()
+        assert (code, errors(findings)) == (0, {})
+        assert "leaselab-generator: lock: warning: held by ana@laptop for a test" in [
+            row["text"].partition(";")[0] for row in findings
+        ]
+    assert check()[0] == 0
