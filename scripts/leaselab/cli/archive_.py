@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
 NAME = "archive"
-HELP = "Verify results against their checksums, or rebuild the index from them."
+HELP = "Verify results against their checksums, find them, rebuild the index from them."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,14 +21,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify = verbs.add_parser("verify", help="check every file of results against its checksum")
     verify.add_argument("refs", metavar="REF", nargs="*", help="results (default: all)")
     reindex = verbs.add_parser("reindex", help="make the index anew from the results")
-    for verb in (verify, reindex):
+    where = verbs.add_parser("where", help="print the folder of a result")
+    where.add_argument("ref", metavar="REF", nargs="?", default="last")
+    for verb in (verify, reindex, where):
         add_results(verb)
         add_json(verb)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Do the verb."""
-    return _verify(args) if args.verb == "verify" else _reindex(args)
+    return {"verify": _verify, "reindex": _reindex, "where": _where}[args.verb](args)
 
 
 def _verify(args: argparse.Namespace) -> Outcome:
@@ -60,4 +62,13 @@ def _reindex(args: argparse.Namespace) -> Outcome:
         print_json({"results": count})
     else:
         print(f"{count} results in the index")
+    return Outcome.OK
+
+
+def _where(args: argparse.Namespace) -> Outcome:
+    place = str(open_store(args).find(args.ref).absolute())
+    if args.json:
+        print_json({"path": place})
+    else:
+        print(place)
     return Outcome.OK

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leaselab.cli.playbook import Event
+    from leaselab.lab.inventory import Inventory
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
-    """Add ``-i``; `inventory_path` reads it."""
+    """Add ``-i``; `inventory_of` reads it."""
     parser.add_argument(
         "-i",
         "--inventory",
@@ -33,29 +34,30 @@ def add_inventory(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def inventory_path(args: argparse.Namespace) -> Path:
-    """Return the inventory named, the local lab's by default."""
-    return Path(args.inventory or checkout_root() / "inventory" / "docker")
+def inventory_of(args: argparse.Namespace) -> Inventory:
+    """Read the inventory named, the local lab's by default."""
+    return read_inventory(Path(args.inventory or checkout_root() / "inventory" / "docker"))
 
 
-def set_up(scenario: str, inventory: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Bring the bench up, provision and deploy it; return its bench document.
-
-    What can be refused without touching anything is refused first.
-    """
-    root = checkout_root()
+def check(scenario: str, overrides: Mapping[str, Any]) -> None:
+    """Refuse what can be refused without touching anything (usage errors)."""
     plan = build(Plan, overrides, "sweep parameters")
-    plan.check_fits(find_scenario(root / "scenarios", scenario))
-    if read_inventory(inventory).bench == LOCAL_BENCH:
-        _playbook("lab_up", inventory, {})
-    bench_file = root / ".leaselab" / "bench.json"
+    plan.check_fits(find_scenario(checkout_root() / "scenarios", scenario))
+
+
+def set_up(scenario: str, inventory: Inventory, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Bring the bench up, provision and deploy it; return its bench document."""
+    check(scenario, overrides)
+    if inventory.bench == LOCAL_BENCH:
+        _playbook("lab_up", inventory.path, {})
+    bench_file = checkout_root() / ".leaselab" / "bench.json"
     variables = {
         "scenario": scenario,
         "leaselab_plan": dict(overrides),
         "bench_file_path": str(bench_file),
     }
-    _playbook("provision", inventory, variables)
-    _playbook("deploy", inventory, variables)
+    _playbook("provision", inventory.path, variables)
+    _playbook("deploy", inventory.path, variables)
     document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
     return document
 

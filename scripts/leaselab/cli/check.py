@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.bench_setup import add_inventory, inventory_path
+from leaselab.cli.bench_setup import add_inventory, inventory_of
 from leaselab.cli.options import add_json, checkout_root, print_json
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.catalog import find_scenario, load_scenarios
 from leaselab.lab.contact import contact_all
 from leaselab.lab.inspection import document, judge
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory, read_inventory
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.findings import print_findings
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
     What is wrong with the inventory itself is refused before any host is asked.
     """
-    inventory = read_inventory(inventory_path(args))
+    inventory = inventory_of(args)
     for part in (SERVER_GROUP, GENERATOR_GROUP):
         inventory.only(part)
     if args.judge is not None:

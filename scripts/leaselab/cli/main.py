@@ -81,8 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LeaselabError as error:
         _say(str(error))
         return error.outcome.value
-    except KeyboardInterrupt:
-        _say("interrupted")
+    except KeyboardInterrupt as stop:
+        _say("; ".join(["interrupted", *map(str, stop.args)]))
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has left; what is buffered has nowhere to go.

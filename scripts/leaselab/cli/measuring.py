@@ -79,8 +79,11 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
             measured = _measure(running, bench, listener, events)
         except BaseException as fault:
             running.record(FAULT, {"text": str(fault) or type(fault).__name__})
+            go_on = f"go on with: leaselab resume {running.id}"
             if isinstance(fault, LeaselabError):
-                fault.todo = _and(fault.todo, f"go on with: leaselab resume {running.id}")
+                fault.todo = _and(fault.todo, go_on)
+            elif isinstance(fault, KeyboardInterrupt):
+                fault.args = (go_on,)
             raise
         document = result_document(
             sweep_id=running.id,

@@ -14,7 +14,12 @@ _OPTIONS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
     ("--loss-ratio", float, ("goal", "loss_ratio"), "loss goal, 0 to 1 (0.025)"),
     ("--late-s", float, ("goal", "late_s"), "a later reply counts as lost, s (2)"),
     ("--width", float, ("goal", "relative_width"), "width of a bracket, 0 to 1 (0.01)"),
-    ("--start-rate", int, ("limits", "start_rate"), "first offered load, 1/s (2000)"),
+    (
+        "--start-rate",
+        int,
+        ("limits", "start_rate"),
+        "first offered load, 1/s (what this bench measured last, or 2000)",
+    ),
     ("--min-rate", int, ("limits", "min_rate"), "lowest offered load tried, 1/s (10)"),
     ("--max-rate", int, ("limits", "max_rate"), "highest offered load tried, 1/s (200000)"),
     ("--max-trials", int, ("limits", "max_trials"), "trials of one run at most (40)"),

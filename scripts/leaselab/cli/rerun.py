@@ -13,6 +13,7 @@ from leaselab.cli.options import add_json, add_results, checkout_root, open_stor
 from leaselab.cli.outcome import tell
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_scenario
+from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> Outcome:
     path = store.find(args.ref) / BENCH_FILE
     before = parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path))
     _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
-    inventory = Path(args.inventory or before.inventory)
+    inventory = read_inventory(Path(args.inventory or before.inventory))
     document = set_up(before.scenario.name, inventory, asdict(before.plan))
     error, place = finish(store, begin(store, document, BENCH_FILE))
     return tell(store, error, place, as_json=args.json)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, inventory_path, set_up
+from leaselab.cli.bench_setup import add_inventory, check, inventory_of, set_up
 from leaselab.cli.measuring import begin, finish
 from leaselab.cli.options import add_json, add_results, open_store
 from leaselab.cli.outcome import tell
 from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.model.errors import Outcome
 
 if TYPE_CHECKING:
     import argparse
 
-    from leaselab.model.errors import Outcome
+    from leaselab.archive.store import Store
 
 NAME = "run"
 HELP = "Set up the lab, measure a scenario, archive and show the result."
@@ -37,6 +38,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Provision, deploy, measure, archive, show."""
     store = open_store(args)
-    document = set_up(args.scenario, inventory_path(args), plan_overrides(args))
+    overrides = plan_overrides(args)
+    check(args.scenario, overrides)
+    inventory = inventory_of(args)
+    expected = _expected_rate(store, args.scenario, inventory.bench)
+    if expected is not None and args.start_rate is None:
+        overrides.setdefault("limits", {})["start_rate"] = expected
+    document = set_up(args.scenario, inventory, overrides)
     error, place = finish(store, begin(store, document, "bench.json"))
     return tell(store, error, place, as_json=args.json)
+
+
+def _expected_rate(store: Store, scenario: str, bench: str) -> int | None:
+    """Return where the first run may begin to look: this bench's last result.
+
+    It saves the first run's scouts; what the run finds, it still proves itself.
+    None where there is no such result.
+    """
+    rows = store.index.rows(scenario=scenario, outcome=Outcome.OK.label, limit=20)
+    rates = [row["trimmed_mean"] for row in rows if row["bench"] == bench]
+    return round(rates[0]) if rates and rates[0] else None
