@@ -225,7 +225,7 @@ def test_a_line_lost_in_the_middle_raises_or_changes_nothing(at):
     assert counts == perfdhcp.judge(perfdhcp.parse(recorded("v4_late"), 4), GOAL)
 
 
-@pytest.mark.parametrize("rubbish", ["x", "1.2.3", "0.1 0.2", "--", ""])
+@pytest.mark.parametrize("rubbish", ["x", "1.2.3", "0.1 0.2", "--", "", "nan", "inf"])
 def test_times_that_are_no_times_raise(rubbish):
     with pytest.raises(LeaselabError, match="times of DISCOVER-OFFER"):
         perfdhcp.parse(document([(0, rubbish)]), 4)

@@ -287,6 +287,8 @@ def _timestamps(text: bytes, name: str, expected: int) -> Times:
     if expected == 0:
         return np.empty((0, 2))
     clock = _numbers(numbers, name)
+    if not np.isfinite(clock).all():
+        raise _malformed(f"times of {name} are not numbers", text)
     if clock.size != 2 * expected:
         raise _malformed(f"{clock.size} times of {name} where {2 * expected} belong", text)
     # HHMMSS.ffffff, since the generator started
