@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.cli import check
+from leaselab.cli import bench_setup, check
 from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
 from leaselab.lab.contact import Contact
@@ -75,7 +75,7 @@ def read_once(path):
 @pytest.fixture(autouse=True)
 def _checkout(monkeypatch):
     monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
-    monkeypatch.setattr(check, "read_inventory", read_once)
+    monkeypatch.setattr(bench_setup, "read_inventory", read_once)
 
 
 @pytest.fixture

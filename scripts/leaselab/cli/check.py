@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from leaselab.lab.inventory import Inventory
     from leaselab.model.scenario import Scenario
 
 NAME = "check"

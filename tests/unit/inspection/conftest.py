@@ -1,0 +1,51 @@
+"""One recorded reading of the local lab per test, to be altered by it."""
+
+import copy
+
+import pytest
+from tests.lab_reading import GENERATOR, MANAGEMENT, RECORDED, ROOT, SERVER
+
+from leaselab.lab.catalog import load_scenarios
+from leaselab.lab.contact import Contact
+from leaselab.lab.inspection import judge
+from leaselab.lab.inventory import read_inventory
+
+
+@pytest.fixture(scope="session")
+def inventory():
+    return read_inventory(ROOT / "inventory" / "docker")
+
+
+@pytest.fixture(scope="session")
+def scenarios():
+    return load_scenarios(ROOT / "scenarios")
+
+
+@pytest.fixture
+def reading():
+    return copy.deepcopy(RECORDED)
+
+
+@pytest.fixture
+def server(reading):
+    """The server's recorded facts, to be altered."""
+    return reading["hosts"][SERVER]["probe"]
+
+
+@pytest.fixture
+def generator(reading):
+    return reading["hosts"][GENERATOR]["probe"]
+
+
+@pytest.fixture
+def contacts():
+    return {
+        name: Contact(clock_offset_s=0.02, clock_uncertainty_s=0.03, management_address=address)
+        for name, address in MANAGEMENT.items()
+    }
+
+
+@pytest.fixture
+def inspect(inventory, reading, contacts, scenarios):
+    """Judges the reading as the test has left it."""
+    return lambda: judge(inventory, reading, contacts, scenarios)

@@ -1,0 +1,145 @@
+"""Findings on the networks: recorded facts, and copies with one fault each."""
+
+from pathlib import Path
+
+import pytest
+from tests.lab_reading import GENERATOR, PARTNER, SERVER, faults, interface, only_fault
+
+from leaselab.lab.contact import Contact
+from leaselab.lab.findings import CONTROLLER, Level
+from leaselab.lab.inspection import judge
+from leaselab.lab.inventory import BUILDER_GROUP, parse_inventory
+
+
+class TestInterface:
+    def test_a_missing_test_address_is_refused_with_what_is_there(self, inspect, server):
+        server["addresses"] = [e for e in server["addresses"] if e["address"] != "198.18.0.10"]
+        fault = only_fault(inspect())
+        assert fault.check == "test interface"
+        assert fault.found == "172.31.87.4 on eth0, 2001:2:0:1::10 on eth1"
+        assert fault.wanted == "198.18.0.10 and 2001:2:0:1::10 on one interface"
+
+    def test_test_addresses_on_two_interfaces_are_refused(self, inspect, server):
+        interface(server, "eth1")[1]["interface"] = "eth2"
+        assert "2001:2:0:1::10 on eth2" in only_fault(inspect()).found
+
+    def test_an_inventory_without_test_addresses_is_told_which(
+        self, reading, contacts, scenarios
+    ):
+        listing = {
+            "_meta": {"hostvars": {GENERATOR: {"leaselab_test_address": "none"}}},
+            "dhcp_server": {"hosts": [SERVER]},
+            "dhcp_generator": {"hosts": [GENERATOR]},
+        }
+        inventory = parse_inventory(Path("/site/rack.yml"), listing)
+        assert {f.found for f in faults(judge(inventory, reading, contacts, scenarios))} == {
+            "leaselab_test_address and leaselab_test_address6 not set to an address"
+        }
+
+    def test_a_host_without_iproute2_is_refused(self, inspect, server):
+        server["tools"]["ip"] = False
+        server["addresses"] = server["routes"] = []
+        assert only_fault(inspect()).todo == "apt-get install iproute2"
+
+    def test_the_default_route_on_it_is_refused(self, inspect, server):
+        server["routes"].append({"destination": "default", "interface": "eth1"})
+        assert only_fault(inspect()).found == "eth1 carries the default route"
+
+    def test_the_management_address_on_it_is_refused(self, inspect, contacts):
+        contacts[SERVER] = Contact(management_address="198.18.0.10")
+        assert only_fault(inspect()).found == "eth1 carries the management address 198.18.0.10"
+
+    def test_another_interface_into_the_test_network_is_refused(self, inspect, server):
+        server["routes"].append({"destination": "198.18.0.0/15", "interface": "tun0"})
+        assert only_fault(inspect()).found == (
+            "test network 198.18.0.0/24 overlaps route 198.18.0.0/15 over tun0"
+        )
+
+    @pytest.mark.parametrize(
+        ("change", "level"),
+        [
+            ({"state": "down"}, Level.ERROR),
+            ({"state": "lowerlayerdown"}, Level.ERROR),
+            ({"speed_mbps": 100}, Level.ERROR),
+            ({"speed_mbps": 1000}, Level.OK),
+            ({"speed_mbps": None}, Level.WARNING),
+            ({"mtu": 1400}, Level.WARNING),
+            ({"state": "unknown"}, Level.OK),
+        ],
+    )
+    def test_its_link(self, inspect, server, change, level):
+        server["links"]["eth1"] |= change
+        finding = next(f for f in inspect() if (f.host, f.check) == (SERVER, "link"))
+        assert finding.level is level
+        assert bool(finding.todo) == (level is not Level.OK)
+
+    def test_a_builder_needs_none(self, reading, contacts, scenarios):
+        variables = {
+            SERVER: {
+                "leaselab_test_address": "198.18.0.10",
+                "leaselab_test_address6": "2001:2:0:1::10",
+            },
+            GENERATOR: {
+                "leaselab_test_address": "198.18.0.30",
+                "leaselab_test_address6": "2001:2:0:1::30",
+            },
+        }
+        listing = {
+            "_meta": {"hostvars": variables},
+            "dhcp_server": {"hosts": [SERVER]},
+            "dhcp_generator": {"hosts": [GENERATOR]},
+            BUILDER_GROUP: {"hosts": [PARTNER]},
+        }
+        findings = judge(
+            parse_inventory(Path("/site/rack.yml"), listing), reading, contacts, scenarios
+        )
+        assert faults(findings) == []
+        assert "link" not in {f.check for f in findings if f.host == PARTNER}
+
+
+class TestAddresses:
+    def test_the_relay_address_is_the_generators_on_the_servers_network(self, inspect):
+        (relay,) = [f for f in inspect() if f.check == "relay address"]
+        assert relay.found == "198.18.0.30, in 198.18.0.0/24 of leaselab-server"
+
+    def test_a_relay_address_outside_of_it_is_refused(self, inspect, server):
+        interface(server, "eth1")[0]["prefix"] = 28
+        server["routes"] = [r for r in server["routes"] if r["interface"] != "eth1"]
+        fault = only_fault(inspect())
+        assert (fault.host, fault.check) == (GENERATOR, "relay address")
+        assert fault.found == "198.18.0.30, not in 198.18.0.0/28 of leaselab-server"
+
+    def test_a_pool_is_named_once_for_all_its_scenarios(self, inspect):
+        pools = [f.found for f in inspect() if f.check == "pool"]
+        assert pools == [
+            "10.0.0.0/8 of v4-memfile, v4-memfile-mt: free on 4 machines",
+            "2001:2:0:100::/64 of v6-memfile, v6-memfile-mt: free on 4 machines",
+        ]
+
+    def test_a_pool_that_holds_a_route_of_a_host_is_refused(self, inspect, server):
+        server["routes"].append({"destination": "10.9.8.7", "interface": "wg0"})
+        fault = only_fault(inspect())
+        assert (fault.host, fault.check) == (SERVER, "pool")
+        assert fault.found == (
+            "10.0.0.0/8 of v4-memfile, v4-memfile-mt overlaps route 10.9.8.7 over wg0"
+        )
+
+    def test_a_pool_inside_a_network_of_this_machine_is_refused(self, inspect, reading):
+        here = reading["controller"]["probe"]
+        here["addresses"].append(
+            {"interface": "eth0", "address": "2001:2:0:100::2", "prefix": 48}
+        )
+        fault = only_fault(inspect())
+        assert fault.host == CONTROLLER
+        assert "overlaps address 2001:2:0:100::2/48 on eth0" in fault.found
+
+    def test_a_route_to_everything_is_no_overlap_but_half_of_it_is(self, inspect, server):
+        server["routes"].append({"destination": "0.0.0.0/1", "interface": "tun0"})
+        assert "route 0.0.0.0/1 over tun0" in only_fault(inspect()).found
+
+    def test_routes_of_this_machine_that_cannot_be_read_are_a_warning(self, inspect, reading):
+        reading["controller"] = {"failed": True, "msg": "no"}
+        findings = inspect()
+        assert faults(findings) == []
+        (warning,) = [f for f in faults(findings, Level.WARNING) if f.host == CONTROLLER]
+        assert warning.todo == "apt-get install iproute2 on this machine"
