@@ -13,13 +13,18 @@ from leaselab.cli.main import COMMANDS
 from leaselab.model.errors import Outcome
 
 ROOT = Path(__file__).parents[2]
-PAPERS = sorted(
-    {
-        str(path.relative_to(ROOT))
-        for pattern in ("*.md", "docs/**/*.md", "*/README.md")
-        for path in ROOT.glob(pattern)
-    }
-)
+
+
+def tracked():
+    """Every file of the repository, as paths below its root."""
+    done = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
+    return [name for name in done.stdout.split("\0") if name and (ROOT / name).exists()]
+
+
+PAPERS = [name for name in tracked() if name.endswith(".md")]
+FOLDERS = {name.partition("/")[0] for name in tracked() if "/" in name}
 LAUNCHERS_OWN = {"test", "lint", "--version", "--help"}
 """What the launcher does itself, or the frame of the command line does."""
 
@@ -83,11 +88,7 @@ def test_every_link_leads_somewhere(paper):
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_file_named_exists(paper):
     """Paths in backticks that begin with a folder of the repository, placeholders aside."""
-    done = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, check=True, text=True
-    )
-    folders = {line.partition("/")[0] for line in done.stdout.splitlines() if "/" in line}
-    folders.discard("results")  # what is in it is not the repository's
+    folders = FOLDERS - {"results"}  # what is in that one is not the repository's
     for name in re.findall(r"`([\w.\-]+/[\w./\-]*)`", prose(paper)):
         if name.partition("/")[0] in folders:
             assert (ROOT / name).exists(), name
@@ -108,6 +109,33 @@ def test_every_command_shown_is_understood(paper, words):
     parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
     module.add_arguments(parser)
     parser.parse_args(words[1:])
+
+
+def every_option():
+    """Every option of every command and its verbs."""
+    found, parsers = {"--help", "--version"}, []
+    for row in COMMANDS:
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        importlib.import_module(f"leaselab.cli.{row.module}").add_arguments(parser)
+        parsers.append(parser)
+    while parsers:
+        for action in parsers.pop()._actions:
+            found |= set(action.option_strings)
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+    return found
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_command_and_option_named_in_passing_exists(paper):
+    names = {row.name for row in COMMANDS} | LAUNCHERS_OWN
+    words = [
+        quoted.removeprefix("./").split()[1]
+        for quoted in re.findall(r"`((?:\./)?leaselab \S[^`]*)`", prose(paper))
+    ]
+    assert {word for word in words if not word.isupper()} <= names
+    options = set(re.findall(r"`(--[a-z][a-z-]+)", prose(paper)))
+    assert options <= every_option()
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -132,12 +160,8 @@ def test_the_readme_names_every_exit_code():
 
 
 def test_the_readme_maps_every_folder():
-    done = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, check=True, text=True
-    )
-    folders = {line.partition("/")[0] for line in done.stdout.splitlines() if "/" in line}
     shown = set(re.findall(r"^([\w.]+)/ ", text("README.md"), re.M))
-    assert {folder for folder in folders if not folder.startswith(".")} <= shown
+    assert {folder for folder in FOLDERS if not folder.startswith(".")} <= shown
 
 
 def test_no_figure_is_left_to_be_filled_in():
