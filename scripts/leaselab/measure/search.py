@@ -33,6 +33,8 @@ DECISIVE = 0.25
 that exists; below it two new trials around the belief are the better bet."""
 PATIENCE = 3
 """Equal outcomes in a row after which the belief is doubted and the steps grow."""
+HELD_BACK = 1.0 / 16.0
+"""Share of a downward step that leads below the rate a failing trial completed."""
 ENCLOSED = 2
 """Trials inside a gap that the belief may lead before the gap is halved instead: the
 losses of some servers do not tell where they end."""
@@ -169,13 +171,21 @@ def _most_decisive(
 def _stride(outcomes: Outcomes, width: float) -> float:
     """Rate further from the side that keeps repeating, four times as far each time.
 
-    Never beyond the middle of what is left between the sides.
+    Never beyond the middle of what is left between the sides.  Downwards the
+    lowest failure's completed rate holds the steps back, as a server that
+    completed so much serves so much; less each time, since one that loses a
+    share at any load would hold them for ever.
     """
     lower, upper = outcomes.sides
     step = width * 4.0 ** (outcomes.streak - PATIENCE)
     step = min(step, _gap(outcomes) / 2.0) if lower < upper else step
-    up = outcomes.leading[-1].passes(outcomes.goal)
-    return math.exp(lower + step if up else upper - step)
+    if outcomes.leading[-1].passes(outcomes.goal):
+        return math.exp(lower + step)
+    failing = [trial for trial in outcomes.leading if not trial.passes(outcomes.goal)]
+    served = min(failing, key=lambda trial: trial.rate).completed_rate
+    if served <= 0.0:
+        return math.exp(upper - step)
+    return math.exp(max(upper - step, math.log(served) - step * HELD_BACK))
 
 
 def _gap(outcomes: Outcomes) -> float:
