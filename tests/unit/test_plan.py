@@ -46,6 +46,8 @@ def test_a_plan_leaves_something_after_trimming_or_is_refused(runs, trim):
         ({"goal": Goal(loss_ratio=0.0)}, "goal out of range"),
         ({"goal": Goal(loss_ratio=1.0)}, "goal out of range"),
         ({"goal": Goal(relative_width=0.0)}, "goal out of range"),
+        ({"goal": Goal(late_s=0.0)}, "late_s 0, max_trials 40"),
+        ({"limits": SearchLimits(max_trials=1)}, "late_s 2, max_trials 1"),
         ({"wait_s": 1.0}, r"wait_s 1 below late_s 2"),
         ({"limits": SearchLimits(min_rate=0)}, "no room to search"),
         ({"limits": SearchLimits(min_rate=500, max_rate=500)}, "no room to search"),

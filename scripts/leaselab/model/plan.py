@@ -55,6 +55,13 @@ class Plan:
                 f"relative_width {self.goal.relative_width}",
                 wanted="both between 0 and 1",
             )
+        if self.goal.late_s <= 0 or self.limits.max_trials < 2:
+            raise usage_error(
+                "no run could prove a bracket",
+                where="sweep parameters",
+                found=f"late_s {self.goal.late_s:g}, max_trials {self.limits.max_trials}",
+                wanted="late_s above 0, max_trials 2 or more",
+            )
         if self.wait_s < self.goal.late_s:
             raise usage_error(
                 "exchanges still in flight would count as lost",
