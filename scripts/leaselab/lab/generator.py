@@ -13,8 +13,12 @@ GRACE_S = 15.0
 
 # perfdhcp flushes after each line: into a pipe that is a switch to the reader and back for
 # every packet, into a file in memory it costs next to nothing. The file is gone whatever
-# happens.
+# happens. What an engine that was killed has left running ends by itself and is waited
+# for: two generators at once would spoil each other's trials.
 _SCRIPT = """
+exec 9> /dev/shm/leaselab.lock || exit 125
+if ! flock --wait "$1" 9; then echo "another generator does not end" >&2; exit 125; fi
+shift
 output=$(mktemp --tmpdir=/dev/shm leaselab.XXXXXXXX) || exit 125
 trap 'rm -f "$output"' EXIT
 "$@" > "$output"
@@ -42,6 +46,7 @@ class RemoteGenerator:
         settings = [f"{name}={value}" for name, value in environment.items()]
         bounded = ["timeout", "--kill-after=2", f"{timeout_s:.0f}", "env", *settings, *argv]
         done = self._connection.run(
-            ["bash", "-c", _SCRIPT, "generate", *bounded], timeout_s=timeout_s + GRACE_S
+            ["bash", "-c", _SCRIPT, "generate", f"{timeout_s:.0f}", *bounded],
+            timeout_s=2 * timeout_s + GRACE_S,
         )
         return Generated(done.status, done.stdout, done.stderr.strip())
