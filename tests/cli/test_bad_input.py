@@ -1,0 +1,121 @@
+"""Bad input to the commands that measure: one line, exit code 2, nothing touched."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.bench_document import DOCUMENT
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout with its scenarios, and no playbook that could touch anything."""
+    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
+    shutil.copytree(ROOT / "inventory" / "docker", tmp_path / "inventory" / "docker")
+    return tmp_path
+
+
+def refused(checkout, *arguments):
+    """The one line that a command of this checkout says, which ends with 2."""
+    done = subprocess.run(
+        [sys.executable, "-m", "leaselab", *map(str, arguments)],
+        env={
+            **os.environ,
+            "LEASELAB_ROOT": str(checkout),
+            "PYTHONPATH": str(ROOT / "scripts"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    (line,) = done.stderr.splitlines()
+    assert not (checkout / ".leaselab").exists()
+    assert not (checkout / "results").exists()
+    return line.removeprefix("leaselab: ")
+
+
+def family(checkout, old, new):
+    path = checkout / "scenarios" / "memfile.yml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_an_unknown_scenario_names_the_nearest(checkout):
+    assert refused(checkout, "run", "v4-memfil") == (
+        "scenarios: unknown scenario 'v4-memfil'; did you mean 'v4-memfile'?"
+    )
+
+
+def test_an_unknown_key_of_a_scenario_names_file_and_nearest(checkout):
+    family(checkout, "memfile_persist: true", "memfile_persists: true")
+    assert refused(checkout, "run") == (
+        "memfile.yml: v4-memfile: unknown key 'memfile_persists';"
+        " did you mean 'memfile_persist'?"
+    )
+
+
+def test_an_unknown_parameter_of_the_sweep_names_the_nearest(checkout):
+    plan = '{"limits": {"trials_s": 3}}'
+    assert refused(checkout, "scenarios", "v4-memfile", "--plan", plan) == (
+        "sweep parameters: limits: unknown key 'trials_s'; did you mean 'trial_s'?"
+    )
+
+
+def test_a_lease_that_would_expire_in_the_sweep_is_refused(checkout):
+    family(checkout, "lease_lifetime_s: 86400", "lease_lifetime_s: 600")
+    line = refused(checkout, "run", "--runs", "9")
+    assert line.startswith("scenario v4-memfile: leases could expire while the sweep runs")
+    assert "(found lease_lifetime_s 600, wanted more than 4" in line
+    assert line.endswith("raise lease_lifetime_s, or lower --runs or --trial-s")
+
+
+def test_a_pool_that_one_trial_could_fill_is_refused(checkout):
+    family(checkout, "range: 10.0.0.1 - 10.255.255.254", "range: 10.0.0.1 - 10.0.255.254")
+    line = refused(checkout, "run")
+    assert line.startswith("scenario v4-memfile: one trial could fill the pool beyond half")
+    assert "found 65534 addresses, wanted at least 2000000" in line
+
+
+@pytest.mark.parametrize("options", [("--runs", "2"), ("--runs", "8", "--trim", "4")])
+def test_nothing_left_after_trimming_is_refused(checkout, options):
+    line = refused(checkout, "run", *options)
+    assert line.startswith("sweep parameters: nothing would be left after trimming (found runs")
+    assert line.endswith("wanted runs > 2 x trim); raise --runs or lower --trim")
+
+
+def test_an_inventory_without_a_generator_is_refused(checkout):
+    path = checkout / "hosts.yml"
+    path.write_text("bench: {children: {dhcp_server: {hosts: {sut: }}}}", encoding="utf-8")
+    line = refused(checkout, "run", "-i", path)
+    assert line.startswith(f"{path}: no host in group dhcp_generator (found groups ")
+    assert "wanted dhcp_server and dhcp_generator" in line
+
+
+def test_a_bench_file_that_is_missing_or_another_s_is_refused(checkout):
+    path = checkout / "bench.json"
+    assert refused(checkout, "sweep", path) == (
+        f"{path}: no such file; deploy first: leaselab run, or ansible/deploy.yml"
+    )
+    path.write_text("{", encoding="utf-8")
+    assert refused(checkout, "sweep", path).startswith(f"{path}: not readable: ")
+    path.write_text(json.dumps({**DOCUMENT, "schema_version": 2}), encoding="utf-8")
+    assert refused(checkout, "sweep", path) == (
+        f"{path}: schema version is not this leaselab's (found 2, wanted 1); deploy again"
+    )
+    path.write_text(json.dumps({**DOCUMENT, "plan": {"runs": 2}}), encoding="utf-8")
+    assert "nothing would be left after trimming" in refused(checkout, "sweep", path)
+
+
+def test_resuming_what_was_never_begun_is_refused(checkout):
+    assert refused(checkout, "resume", "20260101") == (
+        "no such unfinished sweep (found '20260101'); there is none"
+    )
