@@ -2,14 +2,11 @@
 
 import contextlib
 import json
-import os
 import re
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
+from tests.lab.commands import KEYS, LOCAL, leaselab, playbook
 
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.lock import PROGRAM, BenchLock, Owner
@@ -17,36 +14,8 @@ from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
 
-ROOT = Path(__file__).parents[2]
-LOCAL = ROOT / "inventory" / "docker"
-KEYS = ROOT / ".leaselab" / "docker" / "keys"
-TOOLS = Path(sys.executable).parent
-ENVIRONMENT = {
-    **os.environ,
-    "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-    "LC_ALL": "C.UTF-8",
-    "LEASELAB_ROOT": str(ROOT),
-    "PATH": f"{TOOLS}:{os.environ['PATH']}",
-    "PYTHONPATH": str(ROOT / "scripts"),
-}
 FOLDER = "/run/leaselab-test-check"
 START_S = 20.0
-
-
-def program(*argv):
-    return subprocess.run(
-        argv,
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def leaselab(*arguments):
-    return program(sys.executable, "-m", "leaselab", *arguments)
 
 
 def check(*arguments):
@@ -72,10 +41,7 @@ def inventory():
         prepared = generator.run(["test", "-x", PROGRAM], timeout_s=10).status == 0
     if not (deployed and prepared):
         for verb in ("provision", "deploy"):
-            playbook = f"ansible/{verb}.yml"
-            done = program(
-                "ansible-playbook", "-i", str(LOCAL), playbook, "-e", "scenario=v4-memfile"
-            )
+            done = playbook(verb, "-e", "scenario=v4-memfile")
             assert done.returncode == 0, done.stdout
     return found
 
@@ -89,7 +55,7 @@ def test_the_lab_is_ready_and_the_playbook_by_hand_says_the_same(inventory):
     assert inventory.bench == "docker"
     code, findings = check()
     assert (code, errors(findings)) == (0, {})
-    done = program("ansible-playbook", "-i", str(LOCAL), "ansible/check.yml", "--check")
+    done = playbook("check", "--check")
     assert done.returncode == 0, done.stdout
     told = " ".join(done.stdout.replace("''", "'").split())
     assert [text for text in same(findings) if text not in told] == []
@@ -97,7 +63,7 @@ def test_the_lab_is_ready_and_the_playbook_by_hand_says_the_same(inventory):
 
 
 def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_path):
-    """Changed key of the server, wrong address of the partner, closed port of the generator."""
+    """Changed key (server), wrong address and version (partner), closed port (generator)."""
     assert inventory.bench == "docker"
     pinned = {
         line.split()[0].rpartition(":")[2]: line.split()[2]
@@ -116,6 +82,7 @@ def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_pa
         (f"{keys}/known_hosts", str(known_hosts)),
         ("198.18.0.20", "198.18.0.21"),
         ("ansible_port: 22043", "ansible_port: 22049"),
+        ("ansible_port: 22042", "ansible_port: 22042\n          kea_version: 2.9.1"),
     ):
         assert old in text
         text = text.replace(old, new)
@@ -126,6 +93,7 @@ def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_pa
     assert set(found) == {
         ("leaselab-server", "host key"),
         ("leaselab-partner", "test interface"),
+        ("leaselab-partner", "kea"),
         ("leaselab-generator", "ssh"),
     }
     changed = found["leaselab-server", "host key"]
@@ -134,6 +102,7 @@ def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_pa
     moved = found["leaselab-partner", "test interface"]
     assert "198.18.0.20 on eth" in moved["found"]
     assert moved["wanted"] == "198.18.0.21 and 2001:2:0:1::20 on one interface"
+    assert found["leaselab-partner", "kea"]["wanted"] == "version 2.9.1"
     assert "127.0.0.1:22049" in found["leaselab-generator", "ssh"]["found"]
 
 

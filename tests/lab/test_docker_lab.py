@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import docker
 import pytest
+from tests.lab.commands import KEYS, LOCAL, ROOT, leaselab
 
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.lock import PROGRAM, BenchLock, Owner
@@ -16,22 +15,12 @@ from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
 
-ROOT = Path(__file__).parents[2]
-LOCAL = ROOT / "inventory" / "docker"
-KEYS = ROOT / ".leaselab" / "docker" / "keys"
 NAMES = {"leaselab-server", "leaselab-partner", "leaselab-generator"}
 
 
 def lab(*arguments, root=ROOT):
     """Run `leaselab lab`; the environment names the checkout."""
-    return subprocess.run(
-        [sys.executable, "-m", "leaselab", "lab", *arguments],
-        env={**os.environ, "LEASELAB_ROOT": str(root), "PYTHONPATH": str(ROOT / "scripts")},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    return leaselab("lab", *arguments, LEASELAB_ROOT=str(root))
 
 
 def ours(engine):

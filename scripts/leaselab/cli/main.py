@@ -6,6 +6,7 @@ import argparse
 import importlib
 import logging
 import os
+import signal
 import sys
 import traceback
 from dataclasses import dataclass
@@ -76,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        _hear_signals()
         code = _dispatch(arguments)
         sys.stdout.flush()
     except LeaselabError as error:
@@ -96,6 +98,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"internal error: {error!r}; this is a fault of leaselab, not of your input")
         return Outcome.LAB.value
     return code
+
+
+def _hear_signals() -> None:
+    """Let whoever ends us (a CI server, a closed terminal) interrupt us as Ctrl-C does.
+
+    The bench is then freed and the server stopped; a signal that the caller
+    has us ignore (nohup) stays ignored.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
 def _dispatch(arguments: list[str]) -> int:

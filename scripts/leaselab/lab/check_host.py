@@ -68,7 +68,7 @@ def check_host(
     yield from _packages(host, probe, wanted)
     yield _clock(host.access.name, contact, wanted.clock_offset_s)
     yield from _machine(host.access.name, probe, wanted)
-    yield from _space(host, probe, wanted)
+    yield from _space(host.access.name, probe, wanted)
     yield _leftovers(host, probe, held=held)
 
 
@@ -202,15 +202,12 @@ def _machine(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
     )
 
 
-def _space(host: InventoryHost, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
-    limits = dict(wanted.free_mib)
-    if GENERATOR_GROUP in host.parts:
-        limits |= wanted.generator_free_mib
-    for folder, limit in limits.items():
+def _space(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
+    for folder, limit in wanted.free_mib.items():
         free = probe["free_mib"][folder]
         yield error_unless(
             free >= limit,
-            host.access.name,
+            name,
             "disk",
             f"{free} MiB free below {folder}",
             wanted=f"{limit} MiB or more",

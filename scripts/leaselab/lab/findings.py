@@ -64,7 +64,7 @@ Probe = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The limits that role lab_check was given; its defaults file says why."""
+    """The limits that role lab_check was given for a host; its defaults file says why."""
 
     kea_version: str
     """Prefix of the version of Kea's packages on servers."""
@@ -74,9 +74,7 @@ class Wanted:
     link_mbps: int
     memory_mib: int
     free_mib: Mapping[str, int]
-    """By folder, on every host."""
-    generator_free_mib: Mapping[str, int]
-    """By folder, on the generator besides."""
+    """By folder."""
 
 
 def judged(

@@ -22,13 +22,13 @@ def judge(
 ) -> list[Finding]:
     """Return every finding, hosts in the inventory's order and the controller last.
 
-    `reading` is what role lab_check hands over: `wanted` (the fields of
-    `Wanted`), `hosts` (by name what the module returned, with `probe` or with
-    the `msg` of its failure) and `controller` (the same of this machine).
+    `reading` is what role lab_check hands over: `hosts` (by name what the
+    module returned, with `probe` or with the `msg` of its failure), `wanted`
+    (by name the fields of `Wanted`) and `controller` (the same of this machine
+    as of a host).
     Raises a usage error for limits of another shape, and for a group with too
     many hosts.
     """
-    wanted = build(Wanted, reading["wanted"], "role lab_check")
     generator, server = inventory.only(GENERATOR_GROUP), inventory.only(SERVER_GROUP)
     holder = contacts[generator.access.name].holder
     # What came from a host whose key is not the pinned one says nothing: Ansible may have
@@ -44,6 +44,7 @@ def judge(
         contact = contacts[name]
         findings += check_access(host, contact, reading["hosts"].get(name, {}))
         if name in probes:
+            wanted = build(Wanted, reading["wanted"][name], f"role lab_check, host {name}")
             findings += check_host(host, probes[name], contact, wanted, held=holder is not None)
             if host.parts != (BUILDER_GROUP,):  # a builder is not on the test network
                 findings += check_interface(host, probes[name], contact, wanted.link_mbps)

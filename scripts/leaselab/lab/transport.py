@@ -11,7 +11,7 @@ import shlex
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,7 @@ from leaselab.model.errors import LeaselabError, lab_broken
 CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 5
 _CHUNK = 1 << 16
+_LAST_BREATH_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,10 @@ class Connection(AbstractContextManager["Connection"]):
         trace: TracebackType | None,
     ) -> None:
         """Close the connection."""
-        self._client.close()
+        # An interrupt that came while paramiko was opening a channel has left it one
+        # that knows no transport, and paramiko's close() trips over that.
+        with suppress(AttributeError):
+            self._client.close()
 
     def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> Completed:
         """Run a command to its end.
@@ -77,6 +81,8 @@ class Connection(AbstractContextManager["Connection"]):
                 raise TimeoutError
             status = channel.recv_exit_status()
             channel.close()
+            if status == -1 and self._is_lost():
+                raise EOFError
         return Completed(status, b"".join(output), b"".join(errors).decode(errors="replace"))
 
     @contextmanager
@@ -97,6 +103,13 @@ class Connection(AbstractContextManager["Connection"]):
         channel = transport.open_session(timeout=CONNECT_TIMEOUT_S)
         channel.exec_command(shlex.join(argv))
         return channel
+
+    def _is_lost(self) -> bool:
+        """Whether the host has gone, which kills its commands a moment before the connection."""
+        transport = self._client.get_transport()
+        if transport is not None:
+            transport.join(_LAST_BREATH_S)
+        return transport is None or not transport.is_active()
 
     @contextmanager
     def _faults(self, what: str) -> Iterator[None]:
@@ -244,7 +257,9 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
             wanted=f"a line for {access.address} in {Path(access.known_hosts_file)}",
             todo="get the key from the host's console and add it",
         )
-    kind = "name not found" if isinstance(error, socket.gaierror) else str(error)
+    # paramiko's own OSErrors have words and no number, which str() shows as "[Errno None]".
+    words = getattr(error, "strerror", None) or str(error)
+    kind = "name not found" if isinstance(error, socket.gaierror) else words
     return lab_broken(
         f"cannot be reached at {at}: {kind or type(error).__name__}",
         where=access.name,

@@ -221,8 +221,13 @@ class TestLeftovers:
         assert fault.todo == "stop its service, or kill it"
 
 
+def test_a_host_may_have_limits_of_its_own(inspect, reading):
+    reading["wanted"][PARTNER]["kea_version"] = "2.9"
+    assert {(f.host, f.wanted) for f in faults(inspect())} == {(PARTNER, "version 2.9")}
+
+
 def test_limits_of_another_shape_are_a_usage_error(inspect, reading):
-    reading["wanted"]["memory_mib"] = "much"
+    reading["wanted"][SERVER]["memory_mib"] = "much"
     with pytest.raises(LeaselabError) as caught:
         inspect()
     assert caught.value.outcome is Outcome.USAGE

@@ -1,0 +1,143 @@
+"""Commands as a user gives them, run against the local lab, and what they leave behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LOCAL = ROOT / "inventory" / "docker"
+KEYS = ROOT / ".leaselab" / "docker" / "keys"
+SMALL = {
+    "runs": 1,
+    "trim": 0,
+    "wait_s": 0.5,
+    "goal": {"late_s": 0.5, "relative_width": 0.5},
+    "limits": {"trial_s": 1, "start_rate": 4000},
+}
+"""A sweep of some ten seconds: one run to a wide bracket."""
+ENVIRONMENT = {
+    **os.environ,
+    "LEASELAB_ROOT": str(ROOT),
+    "PYTHONPATH": str(ROOT / "scripts"),
+    "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+    "ANSIBLE_NOCOLOR": "1",
+    "LC_ALL": "C.UTF-8",
+}
+
+
+def leaselab(*arguments, timeout_s=240, **environment):
+    """Run one command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "leaselab", *map(str, arguments)],
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=timeout_s,
+    )
+
+
+def playbook(name, *arguments, inventory=LOCAL, **environment):
+    """Run a playbook by hand."""
+    program = Path(sys.executable).with_name("ansible-playbook")
+    book = ROOT / "ansible" / f"{name}.yml"
+    return subprocess.run(
+        [str(program), "-i", str(inventory), str(book), *map(str, arguments)],
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=240,
+    )
+
+
+def complaint(done):
+    """The one line that says what went wrong: the last, and not a traceback's."""
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("leaselab: ")
+    return last
+
+
+def changed(done):
+    """Number of changes a playbook that ended well reports, over all hosts."""
+    assert done.returncode == 0, done.stdout[-2000:]
+    return sum(int(number) for number in re.findall(r"\bchanged=(\d+)", done.stdout))
+
+
+class Engine:
+    """A command that runs in the background; its standard error is read line by line."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "leaselab", *map(str, arguments)],
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A test runner in the background ignores it, and so would what it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        )
+        self.lines = []
+        self._news = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stderr:
+            with self._news:
+                self.lines.append(line.rstrip("\n"))
+                self._news.notify_all()
+        with self._news:
+            self.lines.append("")
+            self._news.notify_all()
+
+    def saw(self, pattern, timeout_s=60):
+        """Wait until a line matches."""
+
+        def found():
+            return any(re.search(pattern, line) for line in self.lines)
+
+        with self._news:
+            self._news.wait_for(lambda: found() or self.lines[-1:] == [""], timeout_s)
+        assert found(), self.lines
+
+    def end(self, timeout_s=120):
+        """Wait for its end; return its exit code and its last words."""
+        code = self.process.wait(timeout_s)
+        self._reader.join(10)
+        return code, next((line for line in reversed(self.lines) if line), "")
+
+
+def journaled_trials(results):
+    """The trials in the journal of the one unfinished sweep, oldest first."""
+    (journal,) = results.glob(".running/*/journal.jsonl")
+    events = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    return [event["data"]["trial"] for event in events if event["event"] == "trial"]
+
+
+def resumed(results):
+    """Go on with the unfinished sweep; return its result, which has all journaled trials."""
+    before = journaled_trials(results)
+    (running,) = results.glob(".running/*")
+    raw = {path.name: path.read_bytes() for path in running.glob("raw/*")}
+    done = leaselab("resume", "--results", results, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["id"] == running.name
+    trials = [trial for run in document["runs"] for trial in run["trials"]]
+    assert trials[: len(before)] == before
+    (sealed,) = results.glob(f"*/*/{running.name}")
+    for trial in before:
+        name = Path(trial["raw_file"]).name
+        assert (sealed / "raw" / name).read_bytes() == raw[name]
+    assert not running.exists()
+    return document

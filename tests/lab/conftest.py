@@ -1,0 +1,72 @@
+"""What the tests of the real lab share: a deployed bench, its hosts, engines to be killed."""
+
+import contextlib
+import json
+
+import pytest
+from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, playbook
+
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
+from leaselab.lab.transport import connect
+
+
+@pytest.fixture(scope="session")
+def deployed():
+    """The local lab, up and deployed for v4-memfile; its bench document."""
+    for name in ("lab_up", "provision", "deploy"):
+        settings = json.dumps({"scenario": "v4-memfile", "leaselab_plan": SMALL})
+        done = playbook(name, "-e", settings)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    return json.loads((ROOT / ".leaselab" / "bench.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def bench_file(deployed, tmp_path):
+    """Write the bench document, with other parameters of the sweep where they are named."""
+
+    def write(change=lambda document: document, **plan):
+        document = json.loads(json.dumps(deployed))
+        document["plan"].update(plan)
+        change(document)
+        path = tmp_path / "bench.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder for results of its own."""
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def engine():
+    """Start commands in the background; what still runs at the end is killed."""
+    started = []
+
+    def start(*arguments):
+        started.append(Engine(*arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        with contextlib.suppress(ProcessLookupError):
+            one.process.kill()
+        one.process.wait(10)
+
+
+@pytest.fixture
+def on_host(deployed):
+    """Run a shell command on the host of a role; return what it prints."""
+    assert deployed["hosts"]
+    groups = {"server": SERVER_GROUP, "generator": GENERATOR_GROUP}
+
+    def run(role, command):
+        with connect(read_inventory(LOCAL).only(groups[role]).access) as host:
+            done = host.run(["sh", "-c", command], timeout_s=30)
+        assert done.status == 0, done.stderr
+        return done.stdout.decode()
+
+    return run

@@ -1,0 +1,93 @@
+"""perfdhcp or its host fails: never counted as a loss, and the sweep goes on."""
+
+import docker
+import pytest
+from tests.lab.commands import complaint, journaled_trials, leaselab, resumed
+
+pytestmark = pytest.mark.lab
+
+PERFDHCP = "/usr/sbin/perfdhcp"
+# Single exchanges and the first trial are real; the trials after it are not.
+STAND_IN = f"""#!/bin/sh
+case "$*" in *" -x t "*) ;; *) exec {PERFDHCP}.real "$@" ;; esac
+[ -e /run/leaselab/measured ] || {{ touch /run/leaselab/measured; exec {PERFDHCP}.real "$@"; }}
+"""
+
+
+@pytest.fixture
+def instead(on_host):
+    """Put a script in the place of perfdhcp, and perfdhcp back afterwards."""
+
+    def put(script):
+        on_host(
+            "generator",
+            f"mv {PERFDHCP} {PERFDHCP}.real && rm -f /run/leaselab/measured\n"
+            f"cat > {PERFDHCP} <<'END'\n{STAND_IN}{script}\nEND\nchmod 755 {PERFDHCP}",
+        )
+
+    def back():
+        on_host("generator", f"! [ -e {PERFDHCP}.real ] || mv {PERFDHCP}.real {PERFDHCP}")
+
+    put.back = back
+    yield put
+    back()
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("echo 'All is well.'", "perfdhcp's output does not parse: no section "),
+        (
+            f'{PERFDHCP}.real "$@" | head -c 20000',
+            " replies were received (found 20000 bytes ending in ",
+        ),
+        ("kill -9 $$", "/usr/sbin/perfdhcp: was killed, or did not end in time"),
+        (
+            "echo no such device >&2; exit 1",
+            "/usr/sbin/perfdhcp: failed with exit status 1: no such device",
+        ),
+    ],
+    ids=["rubbish", "truncated", "killed", "failing"],
+)
+def test_a_trial_without_a_measurement_is_not_counted(
+    instead, bench_file, results, script, what
+):
+    instead(script)
+    done = leaselab("sweep", bench_file(), "--results", results)
+    assert done.returncode == 4
+    assert what in complaint(done)
+    (running,) = results.glob(".running/*")
+    assert complaint(done).endswith(f"; go on with: leaselab resume {running.name}")
+    assert len(journaled_trials(results)) == 1
+    instead.back()
+    resumed(results)
+
+
+def test_a_missing_perfdhcp_is_named(on_host, bench_file, results):
+    on_host("generator", f"mv {PERFDHCP} {PERFDHCP}.real")
+    try:
+        done = leaselab("sweep", bench_file(), "--results", results)
+    finally:
+        on_host("generator", f"mv {PERFDHCP}.real {PERFDHCP}")
+    assert done.returncode == 4
+    assert "leaselab-generator: /usr/sbin/perfdhcp: not found on the host" in complaint(done)
+    resumed(results)
+
+
+def test_a_generator_host_that_goes_away_ends_the_sweep_and_it_goes_on(
+    engine, bench_file, results
+):
+    host = docker.from_env().containers.get("leaselab-generator")
+    sweep = engine("sweep", bench_file(runs=2), "--results", results)
+    sweep.saw(r"run 1/2: \d+/s for")
+    host.kill()
+    try:
+        code, last = sweep.end(timeout_s=60)
+    finally:
+        host.start()
+    assert code == 4
+    assert "leaselab-generator: connection lost while running " in last
+    assert journaled_trials(results)
+    up = leaselab("lab", "up")
+    assert up.returncode == 0, up.stderr
+    resumed(results)

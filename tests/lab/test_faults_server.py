@@ -1,0 +1,82 @@
+"""The server does not start, or dies: its own reason is told."""
+
+import json
+
+import pytest
+from tests.lab.commands import ENVIRONMENT, complaint, leaselab, playbook
+
+pytestmark = pytest.mark.lab
+
+CONFIG = "/etc/kea/leaselab-dhcp4.json"
+
+
+@pytest.fixture
+def without_address(on_host, deployed):
+    """The server's host has lost its address on the test network."""
+    host = deployed["hosts"]["server"]
+    address = f"{host['test_address']}/24 dev {host['test_interface']}"
+    on_host("server", f"ip address del {address}")
+    yield
+    on_host("server", f"ip address add {address}")
+
+
+def test_a_server_killed_in_a_trial_is_an_invalid_measurement_with_its_trials(
+    engine, bench_file, results, on_host
+):
+    sweep = engine("sweep", bench_file(runs=3), "--results", results)
+    sweep.saw(r"run 2/3: starting")
+    sweep.saw(r"run 2/3: \d+/s for")
+    on_host("server", "pkill -KILL -x kea-dhcp4")
+    code, last = sweep.end()
+    assert code == 3
+    assert last.startswith("leaselab: leaselab-server: the server died while it was measured: ")
+    shown = leaselab("show", "last", "--results", results, "--json")
+    assert shown.returncode == 0
+    document = json.loads(shown.stdout)
+    assert document["outcome"] == "invalid"
+    assert last.endswith(document["reasons"][0]["text"])
+    first, second = document["runs"]
+    assert first["max_rate"]
+    assert second["max_rate"] is None
+    assert second["trials"]
+    assert leaselab("archive", "verify", "--results", results).returncode == 0
+    again = leaselab("sweep", bench_file(), "--results", results)
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_server_without_its_address_is_told_by_its_own_log(
+    without_address, bench_file, results
+):
+    assert without_address is None
+    done = leaselab("sweep", bench_file(), "--results", results)
+    assert done.returncode == 5
+    assert "the server does not start: " in complaint(done)
+    assert "DHCP" in complaint(done)
+
+
+def test_a_configuration_that_was_changed_after_the_deployment_is_not_measured(
+    on_host, bench_file, results
+):
+    on_host("server", f"cp {CONFIG} /tmp/kept && echo '{{' > {CONFIG}")
+    try:
+        done = leaselab("sweep", bench_file(), "--results", results)
+        assert done.returncode == 4
+        assert f"{CONFIG} is not the configuration that was deployed" in complaint(done)
+        assert "deploy again" in complaint(done)
+        started = on_host("server", "/opt/leaselab/server start 2>&1 || true")
+        assert "syntax error" in started
+        assert len(started.splitlines()) == 1
+    finally:
+        on_host("server", f"cp /tmp/kept {CONFIG}")
+
+
+def test_a_deployment_that_kea_refuses_is_told_in_kea_s_words():
+    settings = {
+        "scenario": "v4-memfile",
+        "kea_relay_address": "not an address",
+        "bench_file_path": "/nowhere/bench.json",
+    }
+    done = playbook("deploy", "-e", json.dumps(settings))
+    assert done.returncode != 0
+    assert ENVIRONMENT["LEASELAB_ROOT"]
+    assert "not an address" in done.stdout
