@@ -58,10 +58,11 @@ class Bench:
     def __call__(self, request: TrialRequest) -> Trial:
         self.requests.append(request)
         factor = self.noise[len(self.requests) % len(self.noise)] if self.noise else 1.0
-        started = min(request.rate, self.reach) * request.duration_s
+        offered = min(request.rate, self.reach)
+        started = offered * request.duration_s
         valid = started >= 0.99 * request.rate * request.duration_s
         completed = math.floor(
-            started * self.passed(request.rate, self.max_rate * factor) + 1e-9
+            started * self.passed(offered, self.max_rate * factor) + 1e-9
         )
         return Trial(
             rate=request.rate,
@@ -195,6 +196,16 @@ def test_a_weak_generator_gives_a_bracket_below_its_reach_or_says_so(passed, max
             search(bench, GOAL, LIMITS)
         assert caught.value.reason is SearchReason.GENERATOR_LIMITED
         assert caught.value.outcome is Outcome.INVALID
+
+
+@given(max_rate=st.floats(8_000, 12_500))
+def test_an_overloaded_server_that_keeps_up_with_its_generator_says_where_to_look(max_rate):
+    """The generator reaches 13 000/s, the server nearly: one trial beyond is enough."""
+    bench = Bench(keeps, max_rate, reach=13_000)
+    estimate = search(bench, GOAL, dataclasses.replace(LIMITS, start_rate=15_240))
+    assert_proven(estimate)
+    assert [trial.rate for trial in estimate.trials if not trial.valid] == [15_240]
+    assert len(estimate.trials) <= 5
 
 
 def test_one_hiccup_of_the_generator_costs_one_trial():

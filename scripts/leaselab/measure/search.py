@@ -77,7 +77,7 @@ def next_request(outcomes: Outcomes, prior: Prior) -> TrialRequest:
     _check(outcomes)
     last = outcomes.trials[-1] if outcomes.trials else None
     if last is not None and not last.valid and last.rate <= outcomes.ceiling:
-        return TrialRequest(last.rate, last.duration_s)
+        return TrialRequest(_instead_of(last, outcomes), last.duration_s)
     response = prior.response.scattered(outcomes.trials, outcomes.goal)
     belief = _belief(outcomes, prior, response)
     width = -math.log1p(-outcomes.goal.relative_width)
@@ -166,6 +166,23 @@ def _most_decisive(
     for rate in {math.ceil(rate * relative) for rate in failed} - failed:
         best = max(best, (1.0 - belief.fails_at(math.log(rate), noise_sd), float(rate)))
     return best[1]
+
+
+def _instead_of(invalid: Trial, outcomes: Outcomes) -> int:
+    """Rate of the trial that follows one that does not count.
+
+    It is made again, but where the generator fell behind and the server still
+    lost too much, that server is full at less than the generator can offer:
+    then it is what the server completed that says where to look, once.
+    """
+    if invalid.reason != GENERATOR_LIMITED or invalid.loss_ratio <= outcomes.goal.loss_ratio:
+        return invalid.rate
+    full_at = round(invalid.completed_rate / (1.0 - outcomes.goal.loss_ratio))
+    lower, upper = outcomes.sides
+    tried = any(trial.rate == full_at for trial in outcomes.trials)
+    if tried or full_at < outcomes.floor or not lower < math.log(full_at) < upper:
+        return invalid.rate
+    return full_at
 
 
 def _stride(outcomes: Outcomes, width: float) -> float:
