@@ -82,7 +82,7 @@ def test_of_trials_far_above_only_the_lowest_is_read():
 
 def test_noise_is_learned_from_the_differences_within_a_run():
     quiet = [trial(6000, 0.025)] * 20
-    noisy = [trial(6000, loss) for loss in (0.005, 0.045)] * 10
+    noisy = [trial(6000, loss) for loss in (0.011, 0.051)] * 10
     assert Response().scattered(quiet, GOAL).noise_sd < 0.003
     assert Response().scattered(noisy, GOAL).noise_sd > 0.015
     assert Response().scattered([trial(6000, 0.02)], GOAL) == Response()

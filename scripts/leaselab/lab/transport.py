@@ -105,7 +105,7 @@ class Connection(AbstractContextManager["Connection"]):
         return channel
 
     def _is_lost(self) -> bool:
-        """Whether the host has gone, which kills its commands a moment before the connection."""
+        """Whether the host has gone: its commands end a moment before its connection."""
         transport = self._client.get_transport()
         if transport is not None:
             transport.join(_LAST_BREATH_S)

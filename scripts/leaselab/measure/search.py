@@ -33,6 +33,8 @@ DECISIVE = 0.25
 that exists; below it two new trials around the belief are the better bet."""
 PATIENCE = 3
 """Equal outcomes in a row after which the belief is doubted and the steps grow."""
+GROWTH = 3.0
+"""Factor between such steps."""
 HELD_BACK = 1.0 / 16.0
 """Share of a downward step that leads below the rate a failing trial completed."""
 ENCLOSED = 2
@@ -186,7 +188,7 @@ def _instead_of(invalid: Trial, outcomes: Outcomes) -> int:
 
 
 def _stride(outcomes: Outcomes, width: float) -> float:
-    """Rate further from the side that keeps repeating, four times as far each time.
+    """Rate further from the side that keeps repeating, three times as far each time.
 
     Never beyond the middle of what is left between the sides.  Downwards the
     lowest failure's completed rate holds the steps back, as a server that
@@ -194,7 +196,7 @@ def _stride(outcomes: Outcomes, width: float) -> float:
     share at any load would hold them for ever.
     """
     lower, upper = outcomes.sides
-    step = width * 4.0 ** (outcomes.streak - PATIENCE)
+    step = width * GROWTH ** (outcomes.streak - PATIENCE)
     step = min(step, _gap(outcomes) / 2.0) if lower < upper else step
     if outcomes.leading[-1].passes(outcomes.goal):
         return math.exp(lower + step)
