@@ -61,9 +61,7 @@ class Bench:
         offered = min(request.rate, self.reach)
         started = offered * request.duration_s
         valid = started >= 0.99 * request.rate * request.duration_s
-        completed = math.floor(
-            started * self.passed(offered, self.max_rate * factor) + 1e-9
-        )
+        completed = math.floor(started * self.passed(offered, self.max_rate * factor) + 1e-9)
         return Trial(
             rate=request.rate,
             duration_s=request.duration_s,

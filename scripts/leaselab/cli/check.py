@@ -13,7 +13,7 @@ from leaselab.cli.playbook import run_playbook
 from leaselab.lab.catalog import find_scenario, load_scenarios
 from leaselab.lab.contact import contact_all
 from leaselab.lab.inspection import document, judge
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.findings import print_findings
 

@@ -18,7 +18,7 @@ _OPTIONS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
         "--start-rate",
         int,
         ("limits", "start_rate"),
-        "first offered load, 1/s (what this bench measured last, or 2000)",
+        "first offered load, 1/s (a little above what this bench measured last, or 2000)",
     ),
     ("--min-rate", int, ("limits", "min_rate"), "lowest offered load tried, 1/s (10)"),
     ("--max-rate", int, ("limits", "max_rate"), "highest offered load tried, 1/s (200000)"),
