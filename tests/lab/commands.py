@@ -58,6 +58,33 @@ def playbook(name, *arguments, inventory=LOCAL, **environment):
     )
 
 
+def pinned_keys():
+    """The lab's host keys as they are pinned: type and key by port."""
+    lines = (KEYS / "known_hosts").read_text(encoding="utf-8").splitlines()
+    places = (line.partition(" ") for line in lines)
+    return {place.rpartition(":")[2]: key for place, _, key in places}
+
+
+def copy_inventory(folder, keys, *changes):
+    """Write the lab's inventory into a folder, with other pinned keys and changed texts."""
+    known_hosts = folder / "known_hosts.txt"
+    known_hosts.write_text(
+        "".join(f"[127.0.0.1]:{port} {key}\n" for port, key in keys.items()), encoding="utf-8"
+    )
+    text = (LOCAL / "hosts.yml").read_text(encoding="utf-8")
+    place = "{{ inventory_dir }}/../../.leaselab/docker/keys"
+    for old, new in (
+        (f"{place}/client", f"{KEYS}/client"),
+        (f"{place}/known_hosts", str(known_hosts)),
+        *changes,
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "hosts.yml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def complaint(done):
     """The one line that says what went wrong: the last, and not a traceback's."""
     assert "Traceback" not in done.stderr

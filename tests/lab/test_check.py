@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from tests.lab.commands import KEYS, LOCAL, leaselab, playbook
+from tests.lab.commands import LOCAL, copy_inventory, leaselab, pinned_keys, playbook
 
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.lock import PROGRAM, BenchLock, Owner
@@ -65,29 +65,15 @@ def test_the_lab_is_ready_and_the_playbook_by_hand_says_the_same(inventory):
 def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_path):
     """Changed key (server), wrong address and version (partner), closed port (generator)."""
     assert inventory.bench == "docker"
-    pinned = {
-        line.split()[0].rpartition(":")[2]: line.split()[2]
-        for line in (KEYS / "known_hosts").read_text(encoding="utf-8").splitlines()
-    }
-    known_hosts = tmp_path / "known_hosts.txt"
-    known_hosts.write_text(
-        f"[127.0.0.1]:22041 ssh-ed25519 {pinned['22043']}\n"
-        f"[127.0.0.1]:22042 ssh-ed25519 {pinned['22042']}\n",
-        encoding="utf-8",
-    )
-    text = (LOCAL / "hosts.yml").read_text(encoding="utf-8")
-    keys = "{{ inventory_dir }}/../../.leaselab/docker/keys"
-    for old, new in (
-        (f"{keys}/client", f"{KEYS}/client"),
-        (f"{keys}/known_hosts", str(known_hosts)),
+    keys = pinned_keys()
+    path = copy_inventory(
+        tmp_path,
+        {"22041": keys["22043"], "22042": keys["22042"]},
         ("198.18.0.20", "198.18.0.21"),
         ("ansible_port: 22043", "ansible_port: 22049"),
         ("ansible_port: 22042", "ansible_port: 22042\n          kea_version: 2.9.1"),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    (tmp_path / "hosts.yml").write_text(text, encoding="utf-8")
-    code, findings = check("-i", str(tmp_path / "hosts.yml"))
+    )
+    code, findings = check("-i", path)
     assert code == 4
     found = errors(findings)
     assert set(found) == {
@@ -108,13 +94,7 @@ def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_pa
 
 def test_a_host_without_a_pinned_key_is_refused(inventory, tmp_path):
     assert inventory.bench == "docker"
-    (tmp_path / "known_hosts.txt").touch()
-    text = (LOCAL / "hosts.yml").read_text(encoding="utf-8")
-    keys = "{{ inventory_dir }}/../../.leaselab/docker/keys"
-    text = text.replace(f"{keys}/known_hosts", str(tmp_path / "known_hosts.txt"))
-    text = text.replace(f"{keys}/client", f"{KEYS}/client")
-    (tmp_path / "hosts.yml").write_text(text, encoding="utf-8")
-    code, findings = check("-i", str(tmp_path / "hosts.yml"))
+    code, findings = check("-i", copy_inventory(tmp_path, {}))
     assert code == 4
     assert {(row["check"], row["found"][:24]) for row in errors(findings).values()} == {
         ("host key", "host key is not known (r")

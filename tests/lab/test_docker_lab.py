@@ -7,7 +7,7 @@ from pathlib import Path
 
 import docker
 import pytest
-from tests.lab.commands import KEYS, LOCAL, ROOT, leaselab
+from tests.lab.commands import KEYS, LOCAL, ROOT, copy_inventory, leaselab, pinned_keys
 
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.lock import PROGRAM, BenchLock, Owner
@@ -75,23 +75,9 @@ def test_only_this_users_key_opens_a_host_and_only_its_owner_reads_it(engine):
 def test_a_changed_host_key_is_told_from_an_unreachable_host(engine, tmp_path):
     """The generator's key is pinned for the server; nothing is sent to such a host."""
     assert engine.ping()
-    pinned = (KEYS / "known_hosts").read_text(encoding="utf-8").splitlines()
-    by_port = {line.split()[0].rpartition(":")[2]: line.split()[1:] for line in pinned}
-    by_port["22041"] = by_port["22043"]
-    known_hosts = tmp_path / "known_hosts"
-    known_hosts.write_text(
-        "".join(f"[127.0.0.1]:{port} {' '.join(key)}\n" for port, key in by_port.items()),
-        encoding="utf-8",
-    )
-    text = (LOCAL / "hosts.yml").read_text(encoding="utf-8")
-    text = text.replace(
-        "{{ inventory_dir }}/../../.leaselab/docker/keys/client", f"{KEYS}/client"
-    )
-    text = text.replace(
-        "{{ inventory_dir }}/../../.leaselab/docker/keys/known_hosts", str(known_hosts)
-    )
-    (tmp_path / "hosts.yml").write_text(text, encoding="utf-8")
-    done = lab("status", "-i", str(tmp_path / "hosts.yml"), "--json")
+    keys = pinned_keys()
+    inventory = copy_inventory(tmp_path, {**keys, "22041": keys["22043"]})
+    done = lab("status", "-i", inventory, "--json")
     assert done.returncode == 4
     hosts = {host["name"]: host for host in json.loads(done.stdout)["hosts"]}
     assert not hosts["leaselab-server"]["reachable"]
