@@ -1,0 +1,69 @@
+"""The machine lacks what the local lab needs: no engine, no privileges, no room."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.lab.commands import ENVIRONMENT, complaint, playbook
+
+pytestmark = pytest.mark.lab
+
+NO_ENGINE = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
+NO_SUDO = {"ANSIBLE_BECOME_EXE": "/bin/false", "ANSIBLE_BECOME_ALLOW_SAME_USER": "true"}
+# In a mount namespace of its own: a machine without Docker and without package lists.
+BARE = r"""
+set -eu
+mkdir "$1/upper" "$1/work"
+mount -t overlay overlay -o "lowerdir=/usr/sbin,upperdir=$1/upper,workdir=$1/work" /usr/sbin
+rm -f /usr/sbin/dockerd
+awk -v RS= -v ORS='\n\n' '!/^Package: docker\.io\n/' /var/lib/dpkg/status > "$1/status"
+mount --bind "$1/status" /var/lib/dpkg/status
+mount -t tmpfs tmpfs /etc/apt
+mount -t tmpfs tmpfs /var/lib/apt/lists
+mkdir /var/lib/apt/lists/partial
+shift
+exec "$@"
+"""
+
+
+def told(done):
+    """What a playbook printed, in one line."""
+    assert done.returncode != 0
+    return " ".join(done.stdout.split())
+
+
+def test_no_engine_and_none_to_be_installed_is_one_message(tmp_path):
+    as_root = [] if os.geteuid() == 0 else ["sudo", "-n", "--preserve-env"]
+    apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c", BARE, "bare"]
+    command = [sys.executable, "-m", "leaselab", "lab", "up"]
+    done = subprocess.run(
+        [*as_root, *apart, str(tmp_path), *command],
+        env={**ENVIRONMENT, **NO_ENGINE},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+    )
+    assert done.returncode == 4
+    assert (
+        "no Docker engine answers and none can be installed (found No package matching"
+        " 'docker.io' is available; wanted package docker.io); install a Docker engine"
+    ) in complaint(done)
+
+
+def test_a_user_who_may_not_become_root_is_told_so():
+    """The engine is there, but answers root only, and sudo refuses."""
+    nobody = json.dumps({"docker_lab_root": True})
+    done = playbook("lab_up", "-e", nobody, **NO_ENGINE, **NO_SUDO)
+    assert "no Docker engine answers and none can be started" in told(done)
+    assert "let this user run sudo without a password" in told(done)
+
+
+def test_too_little_disk_is_told_before_anything_is_made():
+    wanted = json.dumps({"docker_lab_disk_min_mib": 1_000_000_000})
+    done = playbook("lab_up", "-e", wanted)
+    assert "1000000000 MiB" in told(done)
+    assert "changed=0" in told(done)
