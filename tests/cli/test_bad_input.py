@@ -117,5 +117,5 @@ def test_a_bench_file_that_is_missing_or_another_s_is_refused(checkout):
 
 def test_resuming_what_was_never_begun_is_refused(checkout):
     assert refused(checkout, "resume", "20260101") == (
-        "no such unfinished sweep (found '20260101'); there is none"
+        "no such unfinished sweep: '20260101'; there is none"
     )

@@ -42,14 +42,16 @@ plan:
 """
 
 
-def test_a_pipe_gets_a_name_and_a_description_a_line(capsys):
+def test_a_pipe_gets_a_scenario_a_line(capsys):
     assert main(["scenarios"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition("\t")[0] for line in lines] == sorted(
         line.partition("\t")[0] for line in lines
     )
     for name in NAMES:
-        assert f"{name}\t{WHAT}" in lines
+        clients = f"DHCPv{name[1]}"
+        threading = "4 threads" if name.endswith("-mt") else "single-threaded"
+        assert f"{name}\t{clients}\tmemfile\t{threading}\t{WHAT}" in lines
 
 
 def test_all_of_them_as_json(capsys):

@@ -75,7 +75,7 @@ class TestShow:
         code, out, err = call(capsys, "show", "20261121T113005Z-v4-memfile-3f9b")
         assert (code, out) == (2, "")
         assert err == (
-            "leaselab: no such result (found '20261121T113005Z-v4-memfile-3f9b'); "
+            "leaselab: no such result: '20261121T113005Z-v4-memfile-3f9b'; "
             "did you mean 20261121T113005Z-v4-memfile-3f9a?\n"
         )
 
@@ -161,6 +161,7 @@ class TestList:
 
     def test_the_option_goes_before_the_environment(self, capsys, tmp_path, documents):
         assert len(documents) == 3
+        (tmp_path / "other").mkdir()
         assert call(capsys, "list", "--results", str(tmp_path / "other"))[1] == "no results\n"
 
 
@@ -207,3 +208,10 @@ class TestArchive:
         assert call(capsys, "archive", "reindex") == (0, "3 results in the index\n", "")
         assert call(capsys, "archive", "reindex", "--json") == (0, '{\n "results": 3\n}\n', "")
         assert len(documents) == 3
+
+
+@pytest.mark.parametrize("command", ["list", "show", "resume", "rerun"])
+def test_a_misspelt_folder_of_results_is_no_empty_archive(capsys, tmp_path, command):
+    code, out, err = call(capsys, command, "--results", str(tmp_path / "nope"))
+    assert (code, out) == (2, "")
+    assert err == f"leaselab: {tmp_path / 'nope'}: no such folder of results\n"

@@ -85,7 +85,10 @@ def test_a_bench_in_use_is_neither_changed_nor_measured(held, bench_file, result
         assert "The bench is in use by ana@laptop (a test)" in " ".join(done.stdout.split())
     done = leaselab("run", "--results", results)
     assert done.returncode == 4
-    assert "leaselab-generator: The bench is in use by ana@laptop (a test)" in complaint(done)
+    assert "leaselab-generator: the bench is in use (found ana@laptop, a test" in complaint(
+        done
+    )
+    assert "bringing the local lab up" not in done.stderr
 
 
 def test_a_dead_owners_lock_expires_by_itself(on_host, bench_file, results):

@@ -4,6 +4,8 @@ import docker
 import pytest
 from tests.lab.commands import complaint, journaled_trials, leaselab, resumed
 
+from leaselab.lab.lock import PROGRAM
+
 pytestmark = pytest.mark.lab
 
 PERFDHCP = "/usr/sbin/perfdhcp"
@@ -71,6 +73,19 @@ def test_a_missing_perfdhcp_is_named(on_host, bench_file, results):
         on_host("generator", f"mv {PERFDHCP}.real {PERFDHCP}")
     assert done.returncode == 4
     assert "leaselab-generator: /usr/sbin/perfdhcp: not found on the host" in complaint(done)
+    resumed(results)
+
+
+def test_a_lab_that_was_never_provisioned_is_told_so(on_host, bench_file, results):
+    """As after `lab down` and `lab up`: the hosts answer, and have nothing of ours."""
+    on_host("generator", f"mv {PROGRAM} {PROGRAM}.away")
+    try:
+        done = leaselab("sweep", bench_file(), "--results", results)
+    finally:
+        on_host("generator", f"mv {PROGRAM}.away {PROGRAM}")
+    assert done.returncode == 4
+    assert "bench lock: " in complaint(done)
+    assert "not found; provision the bench first: leaselab run, or " in complaint(done)
     resumed(results)
 
 

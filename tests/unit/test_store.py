@@ -226,7 +226,7 @@ class TestRunning:
         store.create("20261121T113005Z-v4-memfile-3f9a").close()
         error = refusal(store.open_running, "20261121T113005Z-v4-memfile-3f9b")
         assert error.outcome is Outcome.USAGE
-        assert error.what == "no such unfinished sweep"
+        assert error.what.startswith("no such unfinished sweep: ")
         assert error.todo == "did you mean 20261121T113005Z-v4-memfile-3f9a?"
         error = refusal(store.open_running, "zz")
         assert error.todo == "there are 20261121T113005Z-v4-memfile-3f9a"

@@ -192,7 +192,7 @@ def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str
     if ref in matches:
         return ref
     if not matches:
-        raise usage_error(f"no such {what}", found=repr(ref), todo=advice(ref))
+        raise usage_error(f"no such {what}: {ref!r}", todo=advice(ref))
     if len(matches) > 1:
         shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
         raise usage_error(

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _verify(args: argparse.Namespace) -> Outcome:
     """Check all, say what is damaged, and go on to the end."""
-    store = open_store(args)
+    store = open_store(args, existing=True)
     refs = args.refs or [row["id"] for row in store.index.rows()]
     places = [store.find(ref) for ref in refs]  # a mistyped name ends it before the work
     files = 0
@@ -57,7 +57,7 @@ def _verify(args: argparse.Namespace) -> Outcome:
 
 
 def _reindex(args: argparse.Namespace) -> Outcome:
-    count = open_store(args).index.rebuild()
+    count = open_store(args, existing=True).index.rebuild()
     if args.json:
         print_json({"results": count})
     else:
@@ -66,7 +66,7 @@ def _reindex(args: argparse.Namespace) -> Outcome:
 
 
 def _where(args: argparse.Namespace) -> Outcome:
-    place = str(open_store(args).find(args.ref).absolute())
+    place = str(open_store(args, existing=True).find(args.ref).absolute())
     if args.json:
         print_json({"path": place})
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ from leaselab.cli.options import checkout_root
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.build import build
 from leaselab.lab.catalog import find_scenario
-from leaselab.lab.inventory import read_inventory
+from leaselab.lab.inventory import GENERATOR_GROUP, read_inventory
+from leaselab.lab.lock import refuse_in_use
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError
 from leaselab.model.plan import Plan
 
 if TYPE_CHECKING:
@@ -48,6 +52,7 @@ def check(scenario: str, overrides: Mapping[str, Any]) -> None:
 def set_up(scenario: str, inventory: Inventory, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Bring the bench up, provision and deploy it; return its bench document."""
     check(scenario, overrides)
+    _refuse_in_use(inventory)
     if inventory.bench == LOCAL_BENCH:
         _playbook("lab_up", inventory.path, {})
     bench_file = checkout_root() / ".leaselab" / "bench.json"
@@ -60,6 +65,16 @@ def set_up(scenario: str, inventory: Inventory, overrides: Mapping[str, Any]) ->
     _playbook("deploy", inventory.path, variables)
     document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
     return document
+
+
+def _refuse_in_use(inventory: Inventory) -> None:
+    """Leave a bench that somebody holds at once: the playbooks' load would be measured too."""
+    with ExitStack() as stack:
+        try:
+            generator = stack.enter_context(connect(inventory.only(GENERATOR_GROUP).access))
+        except LeaselabError:
+            return  # a lab that is down, or a host that the playbooks will name
+        refuse_in_use(generator)
 
 
 _TITLES = {

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> Outcome:
     limit = args.limit if args.limit is not None else (0 if args.json else _SHOWN)
     if limit < 0:
         raise usage_error("--limit cannot be negative", found=str(limit))
-    store = open_store(args)
+    store = open_store(args, existing=True)
     rows = store.index.rows(
         scenario=args.scenario, outcome=args.outcome, limit=limit + 1 if limit else None
     )

@@ -155,7 +155,7 @@ def _overview() -> str:
         f"{rows}\n"
         "`leaselab COMMAND --help` has the options of a command.\n\n"
         "exit codes: 0 done, 1 regression found, 2 bad input, 3 invalid measurement,\n"
-        "4 broken lab, 5 the server does not build or start\n"
+        "4 broken lab, 5 the server does not build or start, 130 interrupted\n"
     )
 
 

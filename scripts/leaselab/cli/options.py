@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.archive.store import Store
+from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
     import argparse
@@ -45,9 +46,16 @@ def results_dir(args: argparse.Namespace) -> Path:
     return Path(named) if named else checkout_root() / "results"
 
 
-def open_store(args: argparse.Namespace) -> Store:
-    """The store in that folder."""
-    return Store(results_dir(args))
+def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
+    """The store in that folder.
+
+    `existing`: for commands that only read; a folder that was named and is not
+    there is then a usage error, and not an empty archive.
+    """
+    folder = results_dir(args)
+    if existing and args.results is not None and not folder.is_dir():
+        raise usage_error("no such folder of results", where=str(folder))
+    return Store(folder)
 
 
 def print_json(value: object) -> None:

@@ -147,13 +147,21 @@ class LiveProgress:
     def time_left(self) -> str:
         """Expected time to the end, from the runs after the first, which is the longest."""
         if not self._run_times:
-            return "known after the first run"
+            return "known after this run"
         typical = statistics.fmean(self._run_times[1:] or self._run_times)
         left = (self._bench.plan.runs - len(self._estimates)) * typical
         if len(self._estimates) < self._run:
-            left -= min(typical, time.monotonic() - self._run_began)
-        minutes, seconds = divmod(round(max(left, 0.0)), 60)
-        return f"about {minutes} min {seconds} s"
+            spent = time.monotonic() - self._run_began
+            if spent > typical:
+                rest = f", then about {_minutes(left - typical)}" if left > typical else ""
+                return f"this run takes longer than most{rest}"
+            left -= spent
+        return f"about {_minutes(left)}"
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def describe(trial: Trial, passes: bool) -> str:

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> Outcome:
     Raises a usage error when the scenario of that name is another one now:
     the second figure would look like a repetition and be none.
     """
-    store = open_store(args)
+    store = open_store(args, existing=True)
     store.verify(args.ref)
     path = store.find(args.ref) / BENCH_FILE
     before = parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path))

@@ -26,6 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Measure what is left, seal, show."""
-    store = open_store(args)
+    store = open_store(args, existing=True)
     error, place = finish(store, store.open_running(args.ref))
     return tell(store, error, place, as_json=args.json)

@@ -70,18 +70,28 @@ def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
     if as_json:
         print_json([asdict(scenario) for scenario in scenarios])
         return
+    rows = [_row(scenario) for scenario in scenarios]
     if not sys.stdout.isatty():
-        for scenario in scenarios:
-            print(f"{scenario.name}\t{scenario.description}")
+        for row in rows:
+            print("\t".join(row))
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("scenario", "backend", "threads", "what"):
+    for title in ("scenario", "clients", "backend", "threading", "what"):
         table.add_column(title)
-    for scenario in scenarios:
-        threading = scenario.multi_threading
-        threads = str(threading.threads) if threading.enabled else "single"
-        table.add_row(scenario.name, scenario.backend, threads, scenario.description)
+    for row in rows:
+        table.add_row(*row)
     Console().print(table)
+
+
+def _row(scenario: Scenario) -> tuple[str, ...]:
+    threading = scenario.multi_threading
+    return (
+        scenario.name,
+        f"DHCPv{scenario.family}",
+        scenario.backend,
+        f"{threading.threads} threads" if threading.enabled else "single-threaded",
+        scenario.description,
+    )
 
 
 def _show_values(values: dict[str, Any], indent: str) -> None:

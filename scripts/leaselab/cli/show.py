@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> Outcome:
     The outcome is that of showing it: an invalid sweep that is shown well
     ends with 0.
     """
-    store = open_store(args)
+    store = open_store(args, existing=True)
     document = store.load(args.ref)
     if args.json:
         print_json(document)

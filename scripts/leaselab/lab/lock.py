@@ -12,13 +12,14 @@ import json
 import os
 import secrets
 import socket
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from leaselab.lab.transport import Connection
-from leaselab.model.errors import lab_broken
+from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.plan import RUN_OVERHEAD_S, TRIAL_OVERHEAD_S, Plan
 
 PROGRAM = "/opt/leaselab/bench-lock"
@@ -67,6 +68,28 @@ def status(connection: Connection) -> dict[str, Any] | None:
     return held
 
 
+def refuse_in_use(connection: Connection) -> None:
+    """Raise a broken-lab error that names who has the bench, if anybody has.
+
+    A bench that was never provisioned has no lock, and nobody can hold it.
+    """
+    try:
+        held = status(connection)
+    except LeaselabError:
+        return
+    if held is not None:
+        raise _in_use(connection, held)
+
+
+def _in_use(connection: Connection, held: Mapping[str, Any]) -> LeaselabError:
+    return lab_broken(
+        "the bench is in use",
+        where=connection.access.name,
+        found=f"{held['name']}, {held['purpose']}, for {held['age_s']:.0f} s",
+        todo=f"wait; if it is dead, its lock expires in {held['expires_in_s']:.0f} s",
+    )
+
+
 class BenchLock(AbstractContextManager["BenchLock"]):
     """The lock, held from entering to leaving."""
 
@@ -109,13 +132,7 @@ class BenchLock(AbstractContextManager["BenchLock"]):
             [PROGRAM, verb], timeout_s=_TIMEOUT_S, stdin=json.dumps(request).encode()
         )
         if done.status == _HELD_BY_OTHER:
-            other = json.loads(done.stdout)["owner"]
-            raise lab_broken(
-                "the bench is in use",
-                where=self._connection.access.name,
-                found=f"{other['name']}, {other['purpose']}, for {other['age_s']:.0f} s",
-                todo=f"wait; if it is dead, its lock expires in {other['expires_in_s']:.0f} s",
-            )
+            raise _in_use(self._connection, json.loads(done.stdout)["owner"])
         if done.status != 0:
             raise lab_broken(
                 f"bench lock: {done.stderr.strip() or f'exit status {done.status}'}",

@@ -65,9 +65,13 @@ class Connection(AbstractContextManager["Connection"]):
         with self._faults(shlex.join(argv[:1])):
             channel = self._open(argv)
             channel.settimeout(timeout_s)
-            if stdin:
+            try:
                 channel.sendall(stdin)
-            channel.shutdown_write()
+                channel.shutdown_write()
+            except OSError:
+                # The command has ended without its input: its status says why.
+                if self._is_lost():
+                    raise
             errors: list[bytes] = []
             drain = threading.Thread(
                 target=_drain, args=(channel.recv_stderr, errors), daemon=True
