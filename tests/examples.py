@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -138,7 +139,6 @@ def example_run(
         "started_at": _time(started),
         "traffic_s": sum(trial["traffic_s"] for trial in trials),
         "wall_s": round(sum(trial["wall_s"] for trial in trials) + 0.9, 3),
-        "series_file": f"series/run-{index}.json.gz",
         "lower_trial": 2,
         "upper_trial": 1,
         "trials": trials,
@@ -234,9 +234,8 @@ def archive_result(root: Path, document: dict[str, Any] | None = None) -> dict[s
         running.record("created", {"scenario": document["scenario"]["name"]})
         running.write_text(document["server"]["config_file"], CONFIG)
         for run in document["runs"]:
-            running.write_json_gz(run["series_file"], [])
             for trial in run["trials"]:
-                running.write_gz(trial["raw_file"], "Running: perfdhcp\n")
+                running.write_bytes(trial["raw_file"], gzip.compress(b"Running: perfdhcp\n"))
         Store(root).seal(running, document)
     return document
 

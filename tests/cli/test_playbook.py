@@ -104,7 +104,11 @@ def test_an_interrupt_stops_the_playbook_and_what_it_started(checkout):
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
     caller = subprocess.Popen(
-        [sys.executable, "-c", program], env=environment, stderr=subprocess.PIPE
+        [sys.executable, "-c", program],
+        env=environment,
+        stderr=subprocess.PIPE,
+        # A test runner in the background ignores it, and so would what it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     pid_file = checkout / "ansible" / "pid"
     deadline = time.monotonic() + 60

@@ -167,7 +167,7 @@ class TestList:
 
 class TestArchive:
     def test_verify_all(self, capsys, documents):
-        files = sum(2 + 1 + 4 * len(document["runs"]) for document in documents)
+        files = sum(2 + 1 + 3 * len(document["runs"]) for document in documents)
         assert call(capsys, "archive", "verify") == (
             0,
             f"3 of 3 results match their checksums ({files} files)\n",

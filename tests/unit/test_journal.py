@@ -134,7 +134,7 @@ def test_a_full_disk_keeps_the_journal_and_says_how_to_go_on(tmp_path, monkeypat
         with pytest.raises(LeaselabError, match="no space left on the disk") as caught:
             sweep.record("trial", {"rate": 1})
         with pytest.raises(LeaselabError, match="no space left on the disk"):
-            sweep.write_gz("raw/run-1-trial-01.txt.gz", "text")
+            sweep.write_bytes("raw/run-1-trial-01.txt.gz", b"text")
     assert caught.value.outcome is Outcome.LAB
     assert caught.value.where == str(directory / "journal.jsonl")
     assert caught.value.found.endswith("MiB free")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -58,19 +56,6 @@ class RunningSweep:
     def write_bytes(self, name: str, content: bytes) -> str:
         """Write what a host has compressed already; `name` says how.  Returns the name."""
         return self._write(name, content)
-
-    def write_gz(self, name: str, text: str) -> str:
-        """Write text compressed; `name` ends in ``.gz``.  Returns the name.
-
-        The time is left out of the gzip header: equal text gives equal bytes.
-        """
-        if not name.endswith(".gz"):
-            raise ValueError(f"a compressed file ends in .gz, not {name!r}")
-        return self._write(name, gzip.compress(text.encode(), compresslevel=6, mtime=0))
-
-    def write_json_gz(self, name: str, value: object) -> str:
-        """Write a JSON value compressed; `name` ends in ``.json.gz``.  Returns the name."""
-        return self.write_gz(name, json.dumps(value, allow_nan=False, separators=(",", ":")))
 
     def close(self) -> None:
         """Let the sweep go; it stays unfinished and can be opened again."""

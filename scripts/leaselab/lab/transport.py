@@ -11,13 +11,14 @@ import shlex
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 import paramiko
 
+from leaselab.lab.interrupts import held_back
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken
 
@@ -51,10 +52,7 @@ class Connection(AbstractContextManager["Connection"]):
         trace: TracebackType | None,
     ) -> None:
         """Close the connection."""
-        # An interrupt that came while paramiko was opening a channel has left it one
-        # that knows no transport, and paramiko's close() trips over that.
-        with suppress(AttributeError):
-            self._client.close()
+        self._client.close()
 
     def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> Completed:
         """Run a command to its end.
@@ -104,8 +102,11 @@ class Connection(AbstractContextManager["Connection"]):
         transport = self._client.get_transport()
         if transport is None or not transport.is_active():
             raise EOFError
-        channel = transport.open_session(timeout=CONNECT_TIMEOUT_S)
-        channel.exec_command(shlex.join(argv))
+        # A channel that is left half open takes the whole connection down with it, and
+        # then the bench cannot be given back.
+        with held_back():
+            channel = transport.open_session(timeout=CONNECT_TIMEOUT_S)
+            channel.exec_command(shlex.join(argv))
         return channel
 
     def _is_lost(self) -> bool:
