@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import subprocess
 
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, playbook
@@ -43,7 +44,10 @@ def results(tmp_path):
 
 @pytest.fixture
 def engine():
-    """Start commands in the background; what still runs at the end is killed."""
+    """Start commands in the background; what still runs at the end is ended.
+
+    Asked first, so that a test that failed does not leave the bench locked for the next.
+    """
     started = []
 
     def start(*arguments):
@@ -52,8 +56,10 @@ def engine():
 
     yield start
     for one in started:
-        with contextlib.suppress(ProcessLookupError):
-            one.process.kill()
+        one.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            one.process.wait(20)
+        one.process.kill()
         one.process.wait(10)
 
 

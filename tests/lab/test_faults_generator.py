@@ -85,7 +85,10 @@ def test_a_lab_that_was_never_provisioned_is_told_so(on_host, bench_file, result
         on_host("generator", f"mv {PROGRAM}.away {PROGRAM}")
     assert done.returncode == 4
     assert "bench lock: " in complaint(done)
-    assert "not found; provision the bench first: leaselab run, or " in complaint(done)
+    assert (
+        "No such file or directory; provision the bench first: leaselab run, or "
+        in complaint(done)
+    )
     resumed(results)
 
 

@@ -65,6 +65,11 @@ class ContractServer:
         """Empty the lease store; return the leases left."""
         done = self._connection.run([self._contract, "wipe"], timeout_s=WIPE_TIMEOUT_S)
         if done.status != 0:
+            # A server that died a moment ago: the sampler has not seen it yet, and one
+            # sample may still have been on its way.
+            for _ in range(2):
+                if self._sampler:
+                    self._sampler.ask(SAMPLE_TIMEOUT_S)
             self._check_alive()
             raise lab_broken(
                 f"the lease store cannot be emptied: {_last_line(done.stderr)}",

@@ -160,6 +160,7 @@ class Follower:
             try:
                 self._channel.sendall(b"\n")
             except OSError:
+                self._changed.wait_for(lambda: self._over, timeout_s)
                 return None  # it has ended; `ended` says how
             self._changed.wait_for(lambda: len(self._lines) > seen or self._over, timeout_s)
             return self._lines[-1] if len(self._lines) > seen else None
