@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.processes import hear_interrupts
 
 from leaselab.cli.playbook import changes, playbook_error, run_playbook
 from leaselab.model.errors import LeaselabError, Outcome
@@ -107,8 +108,7 @@ def test_an_interrupt_stops_the_playbook_and_what_it_started(checkout):
         [sys.executable, "-c", program],
         env=environment,
         stderr=subprocess.PIPE,
-        # A test runner in the background ignores it, and so would what it starts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        preexec_fn=hear_interrupts,  # noqa: PLW1509
     )
     pid_file = checkout / "ansible" / "pid"
     deadline = time.monotonic() + 60

@@ -3,11 +3,12 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+
+from tests.processes import hear_interrupts
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ROOT / "inventory" / "docker"
@@ -30,31 +31,28 @@ ENVIRONMENT = {
 }
 
 
-def leaselab(*arguments, timeout_s=240, **environment):
-    """Run one command to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "leaselab", *map(str, arguments)],
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=timeout_s,
-    )
+def leaselab(*arguments, timeout_s=240, under=(), **environment):
+    """Run one command to its end, `under` another program where one is named."""
+    command = [*under, sys.executable, "-m", "leaselab", *arguments]
+    return _run(command, timeout_s, environment)
 
 
 def playbook(name, *arguments, inventory=LOCAL, **environment):
     """Run a playbook by hand."""
     program = Path(sys.executable).with_name("ansible-playbook")
     book = ROOT / "ansible" / f"{name}.yml"
+    return _run([program, "-i", inventory, book, *arguments], 240, environment)
+
+
+def _run(command, timeout_s, environment):
     return subprocess.run(
-        [str(program), "-i", str(inventory), str(book), *map(str, arguments)],
+        [str(word) for word in command],
         env={**ENVIRONMENT, **environment},
         capture_output=True,
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
-        timeout=240,
+        timeout=timeout_s,
     )
 
 
@@ -110,8 +108,7 @@ class Engine:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            # A test runner in the background ignores it, and so would what it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+            preexec_fn=hear_interrupts,  # noqa: PLW1509
         )
         self.lines = []
         self._news = threading.Condition()

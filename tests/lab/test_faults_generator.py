@@ -1,5 +1,7 @@
 """perfdhcp or its host fails: never counted as a loss, and the sweep goes on."""
 
+from contextlib import contextmanager
+
 import docker
 import pytest
 from tests.lab.commands import complaint, journaled_trials, leaselab, resumed
@@ -65,12 +67,19 @@ def test_a_trial_without_a_measurement_is_not_counted(
     resumed(results)
 
 
-def test_a_missing_perfdhcp_is_named(on_host, bench_file, results):
-    on_host("generator", f"mv {PERFDHCP} {PERFDHCP}.real")
+@contextmanager
+def taken_away(on_host, path):
+    """The generator's host lacks a file for a while."""
+    on_host("generator", f"mv {path} {path}.away")
     try:
-        done = leaselab("sweep", bench_file(), "--results", results)
+        yield
     finally:
-        on_host("generator", f"mv {PERFDHCP}.real {PERFDHCP}")
+        on_host("generator", f"mv {path}.away {path}")
+
+
+def test_a_missing_perfdhcp_is_named(on_host, bench_file, results):
+    with taken_away(on_host, PERFDHCP):
+        done = leaselab("sweep", bench_file(), "--results", results)
     assert done.returncode == 4
     assert "leaselab-generator: /usr/sbin/perfdhcp: not found on the host" in complaint(done)
     resumed(results)
@@ -78,11 +87,8 @@ def test_a_missing_perfdhcp_is_named(on_host, bench_file, results):
 
 def test_a_lab_that_was_never_provisioned_is_told_so(on_host, bench_file, results):
     """As after `lab down` and `lab up`: the hosts answer, and have nothing of ours."""
-    on_host("generator", f"mv {PROGRAM} {PROGRAM}.away")
-    try:
+    with taken_away(on_host, PROGRAM):
         done = leaselab("sweep", bench_file(), "--results", results)
-    finally:
-        on_host("generator", f"mv {PROGRAM}.away {PROGRAM}")
     assert done.returncode == 4
     assert "bench lock: " in complaint(done)
     assert (

@@ -2,11 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
-from tests.lab.commands import ENVIRONMENT, complaint, playbook
+from tests.lab.commands import complaint, leaselab, playbook
 
 pytestmark = pytest.mark.lab
 
@@ -37,16 +35,7 @@ def told(done):
 def test_no_engine_and_none_to_be_installed_is_one_message(tmp_path):
     as_root = [] if os.geteuid() == 0 else ["sudo", "-n", "--preserve-env"]
     apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c", BARE, "bare"]
-    command = [sys.executable, "-m", "leaselab", "lab", "up"]
-    done = subprocess.run(
-        [*as_root, *apart, str(tmp_path), *command],
-        env={**ENVIRONMENT, **NO_ENGINE},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=120,
-    )
+    done = leaselab("lab", "up", timeout_s=120, under=[*as_root, *apart, tmp_path], **NO_ENGINE)
     assert done.returncode == 4
     assert (
         "no Docker engine answers and none can be installed (found No package matching"

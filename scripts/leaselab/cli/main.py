@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from leaselab import __version__
+from leaselab.lab.interrupts import INTERRUPTS
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 
 if TYPE_CHECKING:
@@ -101,12 +102,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _hear_signals() -> None:
-    """Let whoever ends us (a CI server, a closed terminal) interrupt us as Ctrl-C does.
+    """Let every way of ending us interrupt us, as Python has it for Ctrl-C alone.
 
     The bench is then freed and the server stopped; a signal that the caller
     has us ignore (nohup) stays ignored.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in INTERRUPTS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
 

@@ -14,6 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from leaselab.report.listing import span
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -153,15 +155,10 @@ class LiveProgress:
         if len(self._estimates) < self._run:
             spent = time.monotonic() - self._run_began
             if spent > typical:
-                rest = f", then about {_minutes(left - typical)}" if left > typical else ""
+                rest = f", then about {span(left - typical)}" if left > typical else ""
                 return f"this run takes longer than most{rest}"
             left -= spent
-        return f"about {_minutes(left)}"
-
-
-def _minutes(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+        return f"about {span(left)}"
 
 
 def describe(trial: Trial, passes: bool) -> str:

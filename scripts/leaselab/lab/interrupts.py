@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends a command in good order: Ctrl-C, a CI server, a closed terminal."""
 
 
 @contextmanager
@@ -29,7 +30,9 @@ def held_back() -> Iterator[None]:
         came.append((number, frame))
 
     heard = {
-        number: handler for number in _NUMBERS if callable(handler := signal.getsignal(number))
+        number: handler
+        for number in INTERRUPTS
+        if callable(handler := signal.getsignal(number))
     }
     for number in heard:
         signal.signal(number, note)

@@ -40,3 +40,9 @@ def server_name(server: Mapping[str, Any]) -> str:
     if server["commit"]:
         parts.append(f"({server['commit'][:10]})")
     return " ".join(part for part in parts if part)
+
+
+def span(seconds: float) -> str:
+    """A length of time in words: ``6 min 41 s``, ``40 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

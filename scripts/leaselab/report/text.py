@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leaselab.analysis.summary import run_cpu_us
-from leaselab.report.listing import server_name
+from leaselab.report.listing import server_name, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -109,7 +109,7 @@ def _cost(document: Mapping[str, Any]) -> str:
     parts = []
     if summary["cpu_us_per_exchange"] is not None:
         parts.append(f"server CPU {summary['cpu_us_per_exchange']:.1f} µs per exchange")
-    took = f"measured in {_span(summary['wall_s'])}"
+    took = f"measured in {span(summary['wall_s'])}"
     if summary["traffic_share"] is not None:
         took += f", {100 * summary['traffic_share']:.0f} % of it traffic"
     return "; ".join([*parts, took])
@@ -257,11 +257,6 @@ def _indented(text: str, style: str = "") -> RenderableType:
 
 def _number(value: float | None, digits: int = 0) -> str:
     return _NONE if value is None else f"{value:.{digits}f}"
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _moment(text: str) -> str:
