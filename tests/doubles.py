@@ -67,8 +67,12 @@ class World:
     events: list = field(default_factory=list)
     files: dict = field(default_factory=dict)
     running: bool = False
-    running_config_sha256: str = DOCUMENT["server"]["running_config_sha256"]
-    version: str = DOCUMENT["server"]["version"]
+    troubles: list = field(default_factory=list)
+    """How the pair differs from the state asked for, trial by trial; nothing afterwards."""
+    unknown_leases: int = 0
+    """Leases that a partner was not told of; there is none while this is 0."""
+    leases: int = 0
+    settled: int = 0
     answering: bool = True
     reach: int = 10**9
     """Highest rate the generator can offer (1/s)."""
@@ -91,10 +95,18 @@ class World:
 
     def start(self):
         self.running = True
-        return ServerStarted(7, self.version, None, self.running_config_sha256)
+        server = DOCUMENT["server"]
+        return ServerStarted(7, server["version"], None, server["running_config_sha256"])
+
+    def trouble(self):
+        return self.troubles.pop(0) if self.troubles else ""
+
+    def settle(self):
+        self.settled += 1
 
     def wipe(self):
-        return 0
+        had, self.leases = self.leases, 0
+        return (had, had - self.unknown_leases) if self.unknown_leases else (had,)
 
     def stop(self):
         self.running = False
@@ -108,6 +120,9 @@ class World:
         return Sample(1.0, float(self.trials), 1000, 0, 0, {})
 
     def samples(self):
+        return []
+
+    def partner_samples(self):
         return []
 
     # The generator.
@@ -124,6 +139,7 @@ class World:
         capacity = CAPACITY * (1 + (rate * 7919 % 21 - 10) / 400)
         started = min(count, self.reach)
         answered = min(started, int(capacity))
+        self.leases = answered
         return _printed(perfdhcp_output(started, answered, interval_s=1 / started))
 
     # The lock and the disk.

@@ -103,7 +103,7 @@ def test_an_inventory_without_a_generator_is_refused(checkout):
 def test_a_bench_file_that_is_missing_or_another_s_is_refused(checkout):
     path = checkout / "bench.json"
     assert refused(checkout, "sweep", path) == (
-        f"{path}: no such file; deploy first: leaselab run, or ansible/deploy.yml"
+        f"{path}: no such file; deploy and tune first: leaselab run, or ansible/site.yml"
     )
     path.write_text("{", encoding="utf-8")
     assert refused(checkout, "sweep", path).startswith(f"{path}: not readable: ")

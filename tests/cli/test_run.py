@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 from tests.examples import START, archive_result, example_result, invalid_result
 
+from leaselab.archive.store import Store
 from leaselab.cli import run
 from leaselab.cli.main import main
-from leaselab.model.errors import lab_broken
+from leaselab.model.errors import invalid_measurement, lab_broken
 
 MEASURED = example_result()["summary"]["max_rate"]["trimmed_mean"]
 
@@ -23,11 +24,12 @@ def asked(tmp_path, monkeypatch):
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
     calls = []
 
-    def set_up(_scenario, _inventory, overrides):
+    def deploy(_scenario, _inventory, overrides):
         calls.append(overrides)
         raise lab_broken("no hosts here")
 
-    monkeypatch.setattr(run, "set_up", set_up)
+    monkeypatch.setattr(run, "prepare", lambda _inventory: None)
+    monkeypatch.setattr(run, "deploy", deploy)
     return calls
 
 
@@ -43,3 +45,82 @@ def asked(tmp_path, monkeypatch):
 def test_the_first_offered_load(asked, arguments, overrides):
     assert main(["run", *arguments]) == 4
     assert asked == [overrides]
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Hosts left out: each scenario comes to what the test says, and is archived."""
+    folder = tmp_path / "results"
+    monkeypatch.setenv("LEASELAB_RESULTS", str(folder))
+    monkeypatch.setattr(run, "prepare", lambda _inventory: calls.append("prepare"))
+    monkeypatch.setattr(run, "deploy", lambda name, *_: name)
+    monkeypatch.setattr(run, "begin", lambda _store, name, _where: name)
+    calls, outcomes = [], {}
+
+    def finish(_store, name):
+        calls.append(name)
+        error = outcomes.get(name)
+        if isinstance(error, KeyboardInterrupt):
+            raise error
+        if error is not None and error.outcome.value == 4:
+            raise error
+        make = example_result if error is None else invalid_result
+        document = make(scenario=name, token=f"{len(calls):04d}")
+        document["scenario"]["multi_threading"] = {"enabled": name.endswith("-mt")}
+        archive_result(folder, document)
+        return error, Store(folder).find(document["id"])
+
+    monkeypatch.setattr(run, "finish", finish)
+    return calls, outcomes
+
+
+def test_several_are_provisioned_once_and_end_in_one_table(measured, capsys):
+    calls, _ = measured
+    assert main(["run", "v4-memfile", "v?-memfile-mt", "v4-memfile"]) == 0
+    assert calls == ["prepare", "v4-memfile", "v4-memfile-mt", "v6-memfile-mt"]
+    out, err = capsys.readouterr()
+    assert "v4-memfile-mt (2 of 3)" in err
+    assert out.startswith("clients  backend  durability  single-threaded  multi-threaded")
+
+
+def test_one_that_cannot_be_measured_does_not_keep_the_others_from_it(measured, capsys):
+    calls, outcomes = measured
+    outcomes["v4-memfile"] = invalid_measurement("the generator is too slow")
+    assert main(["run", "v4-memfile", "v4-memfile-mt"]) == 3
+    assert calls[-1] == "v4-memfile-mt"
+    out, err = capsys.readouterr()
+    assert "leaselab: v4-memfile: the generator is too slow" in err
+    assert "invalid" in out
+
+
+def test_a_broken_lab_ends_it_and_the_rest_is_named(measured, capsys):
+    calls, outcomes = measured
+    outcomes["v6-memfile"] = lab_broken("the host is gone")
+    assert main(["run", "v4-memfile", "v6-memfile", "v6-memfile-mt"]) == 4
+    assert calls[-1] == "v6-memfile"
+    out, err = capsys.readouterr()
+    assert "DHCPv4" in out
+    assert err.splitlines()[-1] == (
+        "leaselab: the host is gone; "
+        "measure the rest, with the same options: leaselab run v6-memfile-mt"
+    )
+
+
+def test_an_interrupt_ends_it_the_same_way(measured, capsys):
+    calls, outcomes = measured
+    outcomes["v6-memfile"] = KeyboardInterrupt()
+    assert main(["run", "v4-memfile", "v6-memfile", "v6-memfile-mt"]) == 130
+    assert calls[-1] == "v6-memfile"
+    out, err = capsys.readouterr()
+    assert "DHCPv4" in out
+    assert err.splitlines()[-1] == (
+        "leaselab: interrupted; measure the rest, with the same options: leaselab run "
+        "v6-memfile-mt"
+    )
+
+
+def test_an_unknown_one_is_refused_before_anything_is_touched(measured, capsys):
+    calls, _ = measured
+    assert main(["run", "v4-memfile", "v5-*"]) == 2
+    assert calls == []
+    assert "unknown scenario 'v5-*'" in capsys.readouterr().err

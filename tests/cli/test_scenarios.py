@@ -24,6 +24,16 @@ scenario:
     queue_size: 64
   lease_lifetime_s: 86400
   memfile_persist: True
+  high_availability:
+    mode: none
+    heartbeat_s: 1.0
+    max_response_delay_s: 60.0
+    max_ack_delay_s: 10.0
+    max_unacked_clients: 10
+    listener_threads: 0
+    client_threads: 0
+    parked_packet_limit: 256
+  tuning:
 plan:
   runs: 3
   trim: 1
@@ -51,7 +61,7 @@ def test_a_pipe_gets_a_scenario_a_line(capsys):
     for name in NAMES:
         clients = f"DHCPv{name[1]}"
         threading = "4 threads" if name.endswith("-mt") else "single-threaded"
-        assert f"{name}\t{clients}\tmemfile\t{threading}\t{WHAT}" in lines
+        assert f"{name}\t{clients}\tmemfile\t{threading}\tone\t{WHAT}" in lines
 
 
 def test_all_of_them_as_json(capsys):

@@ -14,10 +14,10 @@ from leaselab.archive.store import Store
 from leaselab.cli.main import main
 
 LISTING = """\
-id                                outcome       max rate/s  server
-20261121T123005Z-v4-memfile-0bad  invalid                -  kea 2.6.3
-20261121T113005Z-v6-memfile-3f9a  ok                  6006  kea 2.6.3 (1a2b3c4d5e)
-20261121T113005Z-v4-memfile-3f9a  ok                  6006  kea 2.6.3
+id                                outcome       max rate/s  durability  server
+20261121T123005Z-v4-memfile-0bad  invalid                -  written     kea 2.6.3
+20261121T113005Z-v6-memfile-3f9a  ok                  6006  written     kea 2.6.3 (1a2b3c4d5e)
+20261121T113005Z-v4-memfile-3f9a  ok                  6006  written     kea 2.6.3
 """
 SOURCES = str(Path(__file__).parents[2] / "scripts")
 
@@ -57,7 +57,10 @@ class TestShow:
         place = Store(root).place(documents[0]["id"])
         code, out, err = call(capsys, "show", str(place / "result.json"))
         assert (code, err) == (0, "")
-        assert out.splitlines()[0] == "v4-memfile · kea 2.6.3: 6006 ± 25 exchanges/s"
+        assert (
+            out.splitlines()[0]
+            == "v4-memfile · kea 2.6.3 · durability written: 6006 ± 25 exchanges/s"
+        )
         assert out.splitlines()[-1] == f"  result          {place}"
 
     def test_a_changed_result_is_invalid_and_not_printed(self, capsys, root, documents):

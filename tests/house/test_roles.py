@@ -130,3 +130,18 @@ def test_a_scenario_fits_the_default_sweep(name):
 def test_a_scenario_has_a_role_for_its_server(name):
     assert SCENARIOS[name].server in ROLES
     assert SCENARIOS[name].description
+
+
+TUNED = [name for name, scenario in SCENARIOS.items() if scenario.tuning]
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_a_scenario_tunes_what_the_role_of_its_backend_has(name):
+    scenario = SCENARIOS[name]
+    known = entry_points(scenario.backend)["tune"]["options"]
+    assert set(scenario.tuning) <= set(known)
+
+
+def test_the_backends_of_the_scenarios_are_those_that_kea_takes():
+    taken = options("kea")["kea_backend"][0]["choices"]
+    assert {scenario.backend for scenario in SCENARIOS.values()} == set(taken)

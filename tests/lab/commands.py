@@ -12,6 +12,7 @@ from tests.processes import hear_interrupts
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ROOT / "inventory" / "docker"
+BENCH = ROOT / ".leaselab" / "bench.json"
 KEYS = ROOT / ".leaselab" / "docker" / "keys"
 SMALL = {
     "runs": 1,
@@ -21,6 +22,9 @@ SMALL = {
     "limits": {"trial_s": 1, "start_rate": 4000},
 }
 """A sweep of some ten seconds: one run to a wide bracket."""
+LONG_TRIALS = {**SMALL["limits"], "trial_s": 4}
+"""Limits of a sweep that a fault meets in the middle of a trial: no run ends with its
+first, and the second is long enough."""
 ENVIRONMENT = {
     **os.environ,
     "LEASELAB_ROOT": str(ROOT),

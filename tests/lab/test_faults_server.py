@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.lab.commands import ENVIRONMENT, SMALL, complaint, leaselab, playbook
+from tests.lab.commands import ENVIRONMENT, LONG_TRIALS, complaint, leaselab, playbook
 
 pytestmark = pytest.mark.lab
 
@@ -23,8 +23,7 @@ def without_address(on_host, deployed):
 def test_a_server_killed_in_a_trial_is_an_invalid_measurement_with_its_trials(
     engine, bench_file, results, on_host
 ):
-    # No run ends with its first trial; the second is long enough to be met in the middle.
-    bench = bench_file(runs=3, limits={**SMALL["limits"], "trial_s": 4})
+    bench = bench_file(runs=3, limits=LONG_TRIALS)
     sweep = engine("sweep", bench, "--results", results)
     sweep.saw(r"run 2/3: \d+/s for", timeout_s=120)
     on_host("server", "pkill -KILL -x kea-dhcp4")

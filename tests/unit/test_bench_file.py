@@ -68,7 +68,7 @@ def test_a_scenario_that_cannot_hold_its_sweep_is_refused(document):
 
 
 def test_a_missing_file_says_how_it_is_made(tmp_path):
-    with pytest.raises(LeaselabError, match=r"no such file.*deploy first") as caught:
+    with pytest.raises(LeaselabError, match=r"no such file.*deploy and tune first") as caught:
         read_bench(tmp_path / "bench.json")
     assert caught.value.outcome is Outcome.USAGE
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from leaselab.lab.catalog import find_scenario, load_scenarios
+from leaselab.lab.catalog import find_scenario, load_scenarios, match_scenarios
 from leaselab.model.errors import LeaselabError, Outcome
 
 COMMON = {
@@ -109,3 +109,13 @@ def test_a_file_that_is_no_family_is_refused(folder, text):
 
 def test_an_empty_folder_is_refused(tmp_path):
     refused(tmp_path, "no scenarios")
+
+
+def test_patterns_mean_names_each_once_in_the_order_given(folder):
+    place = folder(family(axes=[[{"name": "b"}, {"name": "a"}], [{"name": ""}, {"name": "x"}]]))
+    assert match_scenarios(place, ["b*", "a", "?"]) == ["b", "b-x", "a"]
+
+
+def test_a_pattern_that_means_nothing_is_refused(folder):
+    with pytest.raises(LeaselabError, match="unknown scenario 'z\\*'"):
+        match_scenarios(folder(family()), ["one", "z*"])

@@ -61,6 +61,7 @@ def test_a_row_has_what_list_shows(root, index):
             "server": "kea",
             "version": "2.6.3",
             "commit": None,
+            "durability": "written",
             "bench": "docker",
             "outcome": "ok",
             "trimmed_mean": 6006.0,

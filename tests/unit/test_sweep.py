@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
 
 from leaselab.measure.sweep import RUN_DONE, TRIAL, read_journal
+from leaselab.measure.validity import LOST_UPDATES, PAIR_STATE
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.observation import Generated
 
@@ -138,20 +139,29 @@ def test_a_lost_lock_stops_the_sweep_and_keeps_its_journal():
     assert without_times(world.measure().runs) == WHOLE_RUNS
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ({"running_config_sha256": "f" * 64}, "another configuration"),
-        ({"version": "2.7.0"}, "another version"),
-    ],
-)
-def test_another_server_than_was_deployed_is_not_measured(change, what):
-    world = World(**change)
-    error, _ = ended(world)
-    assert error.outcome is Outcome.LAB
-    assert what in str(error)
-    assert next(iter(change.values())) in str(error)
-    assert world.trials == 0
+def test_a_pass_of_a_broken_pair_is_made_again_and_the_pair_settles_first(whole):
+    (first, *_) = whole[1].runs
+    passed = next(n for n, trial in enumerate(first["trials"]) if trial["loss_ratio"] <= 0.025)
+    world = World(troubles=[*[""] * passed, "hot-standby, the partner partner-down"])
+    sweep = world.measure()
+    trials = [trial for run in sweep.runs for trial in run["trials"]]
+    bad = [trial for trial in trials if not trial["valid"]]
+    told = [trial["pair_trouble"] for trial in trials if trial["pair_trouble"]]
+    assert told == ["hot-standby, the partner partner-down"]
+    assert world.settled == 1
+    assert [trial["reason"] for trial in bad] == [PAIR_STATE]
+    again = trials[trials.index(bad[0]) + 1]
+    assert again["valid"]
+    assert again["rate"] == bad[0]["rate"]
+
+
+def test_leases_that_a_partner_never_got_are_an_invalid_measurement():
+    world = World(unknown_leases=1)
+    error, sweep = ended(world)
+    assert error.outcome is Outcome.INVALID
+    assert LOST_UPDATES in str(error)
+    reasons = {trial["reason"] for trial in sweep.runs[0]["trials"]}
+    assert LOST_UPDATES in reasons
     assert not world.running
 
 

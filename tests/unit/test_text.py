@@ -17,7 +17,7 @@ from leaselab.report.text import print_result
 PLACE = Path("/results/2026/11/20261121T113005Z-v4-memfile-3f9a")
 
 PLAIN = """\
-v4-memfile · kea 2.6.3: 6006 ± 25 exchanges/s
+v4-memfile · kea 2.6.3 · durability written: 6006 ± 25 exchanges/s
   max rate, trimmed mean of 9 runs, 1 highest and 1 lowest dropped
   95 % interval 5981 to 6031; spread of all 9 runs 1.8 %
   server CPU 155.0 µs per exchange; measured in 3 min 4 s, 54 % of it traffic
@@ -110,7 +110,7 @@ def test_uncommitted_changes_are_said():
 def test_an_invalid_sweep_says_why_first():
     lines = plain(invalid_result()).splitlines()
     assert lines[:3] == [
-        "v4-memfile · kea 2.6.3: invalid",
+        "v4-memfile · kea 2.6.3 · durability written: invalid",
         "  generator-limited: run 3: perfdhcp started 5702 of 6000 exchanges/s asked for",
         "  no max rate: 2 of 9 runs found theirs",
     ]
@@ -123,7 +123,7 @@ def test_an_invalid_sweep_says_why_first():
 def test_an_invalid_sweep_with_all_its_runs_is_not_shown_as_a_result():
     reasons = [{"word": "noisy", "text": "the runs spread by 12 %"}]
     lines = plain(example_result(outcome="invalid", reasons=reasons)).splitlines()
-    assert lines[0] == "v4-memfile · kea 2.6.3: invalid"
+    assert lines[0] == "v4-memfile · kea 2.6.3 · durability written: invalid"
     assert lines[1] == "  noisy: the runs spread by 12 %"
     assert lines[2] == "  not to be relied on: 6006 ± 25 exchanges/s"
 
@@ -141,7 +141,7 @@ def test_a_sweep_that_did_not_begin_has_no_tables():
 def test_one_run_has_no_interval():
     document = example_result(MAX_RATES[:1], goal={"runs": 1, "trim": 0})
     assert plain(document).splitlines()[:2] == [
-        "v4-memfile · kea 2.6.3: 6015 exchanges/s",
+        "v4-memfile · kea 2.6.3 · durability written: 6015 exchanges/s",
         "  max rate of one run",
     ]
 
@@ -205,6 +205,7 @@ def test_a_list_has_a_line_each():
         "id": "20261121T113005Z-v4-memfile-3f9a",
         "outcome": "ok",
         "trimmed_mean": 6006.4,
+        "durability": "written",
         "server": "kea",
         "version": "2.6.3",
         "commit": None,
@@ -213,14 +214,16 @@ def test_a_list_has_a_line_each():
     lost = row | {
         "outcome": "unreadable",
         "trimmed_mean": None,
+        "durability": None,
         "server": None,
         "version": None,
     }
     assert list(listing([row, bad, lost])) == [
-        "id                                outcome       max rate/s  server",
-        "20261121T113005Z-v4-memfile-3f9a  ok                  6006  kea 2.6.3",
-        "20261121T113005Z-v4-memfile-3f9a  lab-broken             -  kea 2.6.3 (1a2b3c4d5e)",
-        "20261121T113005Z-v4-memfile-3f9a  unreadable             -  -",
+        "id                                outcome       max rate/s  durability  server",
+        "20261121T113005Z-v4-memfile-3f9a  ok                  6006  written     kea 2.6.3",
+        "20261121T113005Z-v4-memfile-3f9a  lab-broken             -  written     "
+        "kea 2.6.3 (1a2b3c4d5e)",
+        "20261121T113005Z-v4-memfile-3f9a  unreadable             -  -           -",
     ]
     assert list(listing([])) == ["no results"]
 

@@ -6,7 +6,7 @@ import pytest
 from leaselab.measure import validity
 from leaselab.measure.outcomes import GENERATOR_LIMITED
 from leaselab.measure.perfdhcp import Counts, Output, Stage
-from leaselab.model.trial import TrialRequest
+from leaselab.model.trial import Goal, TrialRequest
 
 REQUEST = TrialRequest(rate=1000, duration_s=5)
 ABORT_AFTER = 625
@@ -95,3 +95,20 @@ def test_a_trial_that_may_not_abort_has_not():
 
 def test_a_whole_trial_was_not_aborted():
     assert not validity.was_aborted(output(5000), REQUEST, ABORT_AFTER)
+
+
+@pytest.mark.parametrize(
+    ("lost", "trouble", "held", "word"),
+    [
+        (0, "", (5000,), ""),
+        (0, "", (5000, 5000), ""),
+        (100, "", (5000, 4900), ""),
+        (0, "", (5000, 4999), validity.LOST_UPDATES),
+        (100, "", (4899, 4900), validity.LOST_UPDATES),
+        (0, "waiting", (5000, 5000), validity.PAIR_STATE),
+        (126, "waiting", (5000, 0), ""),
+    ],
+)
+def test_a_pass_needs_a_whole_pair_that_knows_every_answered_client(lost, trouble, held, word):
+    counts = Counts(5000, 5000 - lost, 0, lost)
+    assert validity.pair_doubt(counts, Goal(), trouble, 5000 - lost, held) == word

@@ -22,7 +22,7 @@ DOCUMENTATION = r"""
 module: lab_probe
 short_description: Read what a host of a bench is
 description:
-  - Reads addresses, routes, links, processors, disks, DHCP programs and package versions.
+  - Reads addresses, routes, links, processors, disks, servers and package versions.
   - Changes nothing, and works the same in check mode.
 options:
   packages:

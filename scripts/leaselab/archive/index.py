@@ -24,6 +24,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.ident import is_id
+from leaselab.model.durability import durability_of
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 INDEX = "index.sqlite"
 UNREADABLE = "unreadable"
 """Stands for the outcome of a result whose result.json cannot be read."""
-_VERSION = 1
+_VERSION = 2
 _SETTLED_NS = 2_000_000_000
 _UNSETTLED = -1
 _PATIENCE_S = 10.0
@@ -53,6 +54,7 @@ _COLUMNS = (
     "server",
     "version",
     "commit",
+    "durability",
     "bench",
     "outcome",
     "trimmed_mean",
@@ -267,6 +269,7 @@ def row_of(document: Mapping[str, Any], path: str) -> Row:
         "finished_at": document["finished_at"],
         "scenario": document["scenario"]["name"],
         "server": server["name"],
+        "durability": durability_of(server),
         "version": server["version"],
         "commit": server["commit"],
         "bench": document["bench"]["name"],

@@ -13,7 +13,7 @@ from leaselab.cli.options import checkout_root
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.build import build
 from leaselab.lab.catalog import find_scenario
-from leaselab.lab.inventory import GENERATOR_GROUP, read_inventory
+from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, read_inventory
 from leaselab.lab.lock import refuse_in_use
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
@@ -43,26 +43,33 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
     return read_inventory(Path(args.inventory or checkout_root() / "inventory" / "docker"))
 
 
-def check(scenario: str, overrides: Mapping[str, Any]) -> None:
+def check(name: str, overrides: Mapping[str, Any], inventory: Inventory) -> None:
     """Refuse what can be refused without touching anything (usage errors)."""
     plan = build(Plan, overrides, "sweep parameters")
-    plan.check_fits(find_scenario(checkout_root() / "scenarios", scenario))
+    scenario = find_scenario(checkout_root() / "scenarios", name)
+    plan.check_fits(scenario)
+    if scenario.high_availability.pair:
+        inventory.only(PARTNER_GROUP)
 
 
-def set_up(scenario: str, inventory: Inventory, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Bring the bench up, provision and deploy it; return its bench document."""
-    check(scenario, overrides)
+def prepare(inventory: Inventory) -> None:
+    """Bring the bench up and provision it, for any scenario."""
     _refuse_in_use(inventory)
     if inventory.bench == LOCAL_BENCH:
         _playbook("lab_up", inventory.path, {})
+    _playbook("provision", inventory.path, {})
+
+
+def deploy(scenario: str, inventory: Inventory, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Deploy and tune a scenario on a prepared bench; return its bench document."""
     bench_file = checkout_root() / ".leaselab" / "bench.json"
     variables = {
         "scenario": scenario,
         "leaselab_plan": dict(overrides),
         "bench_file_path": str(bench_file),
     }
-    _playbook("provision", inventory.path, variables)
     _playbook("deploy", inventory.path, variables)
+    _playbook("tune", inventory.path, variables)
     document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
     return document
 
@@ -81,6 +88,7 @@ _TITLES = {
     "lab_up": "bringing the local lab up",
     "provision": "preparing the hosts",
     "deploy": "deploying the server",
+    "tune": "tuning what it stands on",
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from leaselab import __version__
 from leaselab.analysis.summary import summarise
 from leaselab.archive.schema import SCHEMA_VERSION
-from leaselab.model.bench import Bench
+from leaselab.model.bench import Bench, ServerUnderTest
 from leaselab.model.errors import LeaselabError, Outcome
 
 
@@ -26,7 +26,7 @@ def result_document(
     finished_at: str,
     command: Sequence[str],
     owner: str,
-    config_file: str,
+    config_files: Mapping[str, str],
     provenance: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Build the document of a finished sweep, or of one that `error` ended for good."""
@@ -40,7 +40,6 @@ def result_document(
     )
     for position in summary.trimmed:
         runs[position]["trimmed"] = True
-    server = bench.server
     return {
         "schema_version": SCHEMA_VERSION,
         "id": sweep_id,
@@ -61,16 +60,8 @@ def result_document(
             "start_rate": plan.limits.start_rate,
             "max_trials": plan.limits.max_trials,
         },
-        "server": {
-            "name": server.name,
-            "version": server.version,
-            "commit": server.commit,
-            "config_sha256": server.config_sha256,
-            "running_config_sha256": server.running_config_sha256,
-            "config_file": config_file,
-            "package": server.package or None,
-            "build": None,
-        },
+        "server": _server(bench.server, config_files["server"]),
+        "partner": _server(bench.partner, config_files["partner"]) if bench.partner else None,
         "generator": {
             **asdict(bench.generator),
             "host": bench.hosts["generator"].access.name,
@@ -88,8 +79,22 @@ def result_document(
             **provenance,
             "command": list(command),
             "inventory_vars": {},
-            "tuning": dict(server.tuning),
+            "tuning": dict(bench.server.tuning),
         },
+    }
+
+
+def _server(server: ServerUnderTest, config_file: str) -> dict[str, Any]:
+    return {
+        "name": server.name,
+        "version": server.version,
+        "commit": server.commit,
+        "durability": server.durability.value,
+        "config_sha256": server.config_sha256,
+        "running_config_sha256": server.running_config_sha256,
+        "config_file": config_file,
+        "package": server.package or None,
+        "build": None,
     }
 
 

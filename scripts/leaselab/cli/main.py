@@ -47,7 +47,7 @@ class Command:
 
 
 COMMANDS = (
-    Command("run", "run", "set up the lab, measure a scenario, archive and show the result"),
+    Command("run", "run", "set up the lab, measure scenarios, archive and show the results"),
     Command("lab", "lab", "bring the local lab up or down, or say how it is"),
     Command("check", "check", "inspect a lab before anything touches it"),
     Command("scenarios", "scenarios", "list the scenarios, or show one as it would be run"),
@@ -56,6 +56,7 @@ COMMANDS = (
     Command("rerun", "rerun", "measure again what a result measured"),
     Command("show", "show", "show one result"),
     Command("list", "list_", "list the results"),
+    Command("table", "table", "show the newest result of each scenario side by side"),
     Command("archive", "archive_", "verify results against their checksums, rebuild the index"),
     Command("bench", "bench", "run one of the project's own benchmarks"),
     Command("test", "developer", "run the project's tests, the real lab included"),

@@ -26,12 +26,13 @@ from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.generator import RemoteGenerator
 from leaselab.lab.lock import BenchLock, lease_s, new_owner
+from leaselab.lab.pair import ServerPair
 from leaselab.lab.server import ContractServer
 from leaselab.lab.transport import Connection, connect
 from leaselab.measure.bench_trial import BenchTrials
-from leaselab.measure.ports import Listener
+from leaselab.measure.ports import Listener, Server
 from leaselab.measure.sweep import Sweep, read_journal
-from leaselab.model.bench import Bench
+from leaselab.model.bench import Bench, ServerUnderTest
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 BENCH_FILE = "bench.json"
@@ -95,7 +96,7 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
             finished_at=_timestamp(datetime.now(UTC)),
             command=begun["command"],
             owner=measured.owner,
-            config_file=measured.config_file,
+            config_files=measured.config_files,
             provenance={key: begun[key] for key in begun if key.startswith("leaselab_")},
         )
         return measured.error, store.seal(running, document)
@@ -109,7 +110,8 @@ class _Measured:
     error: LeaselabError | None
     """What ended it for good before its last run, None when nothing did."""
     owner: str
-    config_file: str
+    config_files: Mapping[str, str]
+    """By role: the configuration as deployed, as a file of the result."""
     setup_s: float
     """Time before the first run: connections, lock, configuration (s)."""
 
@@ -123,13 +125,22 @@ def _measure(
     began = time.monotonic()
     with ExitStack() as stack:
         hosts: dict[str, Connection] = {}
-        for role in ("generator", "server"):
+        roles = ("generator", "server", "partner") if bench.partner else ("generator", "server")
+        for role in roles:
             listener.phase(f"connecting to the {role}")
             hosts[role] = stack.enter_context(connect(bench.hosts[role].access))
         owner = new_owner(running.id, _lock_token(running.id))
-        lock = stack.enter_context(BenchLock(hosts["generator"], owner, lease_s(bench.plan)))
-        config_file = _fetch_config(running, bench, hosts["server"])
-        server = ContractServer(hosts["server"], bench.server.contract)
+        lock = stack.enter_context(
+            BenchLock(hosts["generator"], owner, lease_s(bench.plan, bench.scenario))
+        )
+        config_files = {"server": _fetch_config(running, bench.server, hosts["server"])}
+        alone = ContractServer(hosts["server"], bench.server)
+        server: Server = alone
+        if bench.partner:
+            config_files["partner"] = _fetch_config(
+                running, bench.partner, hosts["partner"], "partner/"
+            )
+            server = ServerPair(alone, ContractServer(hosts["partner"], bench.partner))
         trials = BenchTrials(bench, server, RemoteGenerator(hosts["generator"]), running)
         sweep = Sweep(bench, server, trials, lock, running, listener)
         setup_s = time.monotonic() - began
@@ -140,23 +151,26 @@ def _measure(
             if error.outcome is Outcome.LAB:
                 raise
             final = error
-        return _Measured(sweep.runs, final, owner.name, config_file, setup_s)
+        return _Measured(sweep.runs, final, owner.name, config_files, setup_s)
 
 
-def _fetch_config(running: RunningSweep, bench: Bench, server: Connection) -> str:
-    """Keep the server's configuration with the result; it must be the one deployed."""
-    path = bench.server.config_file
+def _fetch_config(
+    running: RunningSweep, deployed: ServerUnderTest, server: Connection, folder: str = ""
+) -> str:
+    """Keep a server's configuration with the result; it must be the one deployed."""
+    path = deployed.config_file
     done = server.run(["cat", path], timeout_s=10.0)
     found = hashlib.sha256(done.stdout).hexdigest()
-    if done.status != 0 or found != bench.server.config_sha256:
+    if done.status != 0 or found != deployed.config_sha256:
         raise lab_broken(
             f"{path} is not the configuration that was deployed for this sweep",
             where=server.access.name,
             found=found if done.status == 0 else done.stderr.strip(),
-            wanted=bench.server.config_sha256,
+            wanted=deployed.config_sha256,
             todo="deploy again",
         )
-    return running.write_text(f"config/{PurePosixPath(path).name}", done.stdout.decode())
+    name = f"config/{folder}{PurePosixPath(path).name}"
+    return running.write_text(name, done.stdout.decode())
 
 
 def _lock_token(sweep_id: str) -> str:

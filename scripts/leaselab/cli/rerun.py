@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.bench_setup import add_inventory, set_up
+from leaselab.cli.bench_setup import add_inventory, deploy, prepare
 from leaselab.cli.measuring import BENCH_FILE, begin, finish
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store
 from leaselab.cli.outcome import tell
@@ -19,6 +19,7 @@ from leaselab.model.errors import usage_error
 if TYPE_CHECKING:
     import argparse
 
+    from leaselab.model.bench import Bench
     from leaselab.model.errors import Outcome
     from leaselab.model.scenario import Scenario
 
@@ -46,7 +47,9 @@ def run(args: argparse.Namespace) -> Outcome:
     before = parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path))
     _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
     inventory = read_inventory(Path(args.inventory or before.inventory))
-    document = set_up(before.scenario.name, inventory, asdict(before.plan))
+    prepare(inventory)
+    document = deploy(before.scenario.name, inventory, asdict(before.plan))
+    _same_tuning(before, parse_bench(document, "bench.json"))
     error, place = finish(store, begin(store, document, BENCH_FILE))
     return tell(store, error, place, as_json=args.json)
 
@@ -62,4 +65,26 @@ def _same(then: Scenario, now: Scenario) -> None:
             found=str(is_now[key]),
             wanted=str(was[key]),
             todo=f"measure the new one with: leaselab run {then.name}",
+        )
+
+
+def _same_tuning(then: Bench, now: Bench) -> None:
+    """Settings may also come from the inventory; versions may well be others."""
+    was, is_now = (
+        {
+            "durability": server.durability.value,
+            **{key: value for key, value in server.tuning.items() if key != "database"},
+            **(server.tuning.get("database") or {}).get("variables", {}),
+        }
+        for server in (then.server, now.server)
+    )
+    changed = sorted(key for key in was if was[key] != is_now.get(key))
+    if changed:
+        raise usage_error(
+            f"the server is tuned in another way now: {', '.join(changed)}",
+            where=f"scenario {then.scenario.name}",
+            found=", ".join(str(is_now.get(key)) for key in changed),
+            wanted=", ".join(str(was[key]) for key in changed),
+            todo="give the inventory the settings of then, or measure the new ones with: "
+            f"leaselab run {then.scenario.name}",
         )

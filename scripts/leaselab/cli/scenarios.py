@@ -76,7 +76,7 @@ def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
             print("\t".join(row))
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("scenario", "clients", "backend", "threading", "what"):
+    for title in ("scenario", "clients", "backend", "threading", "servers", "what"):
         table.add_column(title)
     for row in rows:
         table.add_row(*row)
@@ -84,12 +84,13 @@ def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
 
 
 def _row(scenario: Scenario) -> tuple[str, ...]:
-    threading = scenario.multi_threading
+    threading, mode = scenario.multi_threading, scenario.high_availability.mode
     return (
         scenario.name,
         f"DHCPv{scenario.family}",
         scenario.backend,
         f"{threading.threads} threads" if threading.enabled else "single-threaded",
+        "one" if mode == "none" else f"{mode} pair",
         scenario.description,
     )
 

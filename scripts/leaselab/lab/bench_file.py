@@ -26,7 +26,7 @@ def read_bench(path: Path) -> Bench:
         raise usage_error(
             "no such file",
             where=str(path),
-            todo="deploy first: leaselab run, or ansible/deploy.yml",
+            todo="deploy and tune first: leaselab run, or ansible/site.yml",
         ) from error
     except (OSError, ValueError) as error:
         raise usage_error(f"not readable: {error}", where=str(path)) from error
@@ -51,5 +51,14 @@ def parse_bench(document: Any, where: str) -> Bench:  # noqa: ANN401  (parsed JS
     for role in ("server", "generator"):
         if role not in bench.hosts:
             raise usage_error(f"no host for the {role}", where=where, wanted=f"hosts.{role}")
+    if bench.scenario.high_availability.pair and not (
+        "partner" in bench.hosts and bench.partner
+    ):
+        raise usage_error(
+            "no partner for the pair",
+            where=where,
+            wanted="partner and hosts.partner",
+            todo="deploy again, with a host in the inventory's group dhcp_partner",
+        )
     bench.plan.check_fits(bench.scenario)
     return bench

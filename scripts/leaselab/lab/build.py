@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import enum
 import types
 import typing
 from collections.abc import Mapping
@@ -52,6 +53,8 @@ def unknown(what: str, found: str, known: list[str], where: str) -> Exception:
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401  (any field of any dataclass)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return hint(_one_of(tuple(member.value for member in hint), value, where))
     if dataclasses.is_dataclass(hint):
         return build(typing.cast("type[Any]", hint), value, where)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ _KEYS = {"description", "common", "axes"}
 
 
 def load_scenarios(folder: Path) -> dict[str, Scenario]:
-    """Read every scenario, by name, in the order of files and axes.
+    """Read every scenario, by name and in the order of the names.
 
     Raises a usage error that names file and key for anything it cannot take.
     """
@@ -29,7 +30,7 @@ def load_scenarios(folder: Path) -> dict[str, Scenario]:
             scenarios[scenario.name] = scenario
     if not scenarios:
         raise usage_error("no scenarios", where=str(folder), wanted="YAML files")
-    return scenarios
+    return dict(sorted(scenarios.items()))
 
 
 def find_scenario(folder: Path, name: str) -> Scenario:
@@ -38,6 +39,22 @@ def find_scenario(folder: Path, name: str) -> Scenario:
     if name not in scenarios:
         raise unknown("scenario", name, list(scenarios), "scenarios")
     return scenarios[name]
+
+
+def match_scenarios(folder: Path, patterns: Sequence[str]) -> list[str]:
+    """Return the names that any of the patterns means, each once, in the order given.
+
+    Patterns are a shell's (``v4-*``).  One that means nothing raises a usage
+    error, with the nearest name where it has no wildcard.
+    """
+    scenarios = load_scenarios(folder)
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        names = fnmatch.filter(scenarios, pattern)
+        if not names:
+            raise unknown("scenario", pattern, list(scenarios), "scenarios")
+        found.update(dict.fromkeys(names))
+    return list(found)
 
 
 def _family(path: Path) -> Iterator[Scenario]:

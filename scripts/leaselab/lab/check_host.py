@@ -216,7 +216,7 @@ def _space(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
 
 
 def _leftovers(host: InventoryHost, probe: Probe, *, held: bool) -> Finding:
-    """Judge DHCP programs and taken ports; those of a sweep that is running are its own."""
+    """Judge servers, databases and taken ports; those of a running sweep are its own."""
     programs = {entry["pid"]: entry["name"] for entry in probe["processes"]}
     ports: dict[int | None, list[str]] = {}
     for entry in probe["listeners"]:
@@ -227,7 +227,7 @@ def _leftovers(host: InventoryHost, probe: Probe, *, held: bool) -> Finding:
         where = f" on UDP {', '.join(sorted(set(ports[pid])))}" if pid in ports else ""
         told.append(f"{program} (pid {pid or 'not shown'}){where}")
     if not told:
-        return Finding(host.access.name, "leftovers", Level.OK, "no DHCP program is running")
+        return Finding(host.access.name, "leftovers", Level.OK, "no server is running")
     if held:
         return Finding(
             host.access.name, "leftovers", Level.OK, f"{'; '.join(told)}: the sweep's own"
@@ -241,6 +241,6 @@ def _leftovers(host: InventoryHost, probe: Probe, *, held: bool) -> Finding:
         "leftovers",
         Level.ERROR,
         "; ".join(told),
-        "no DHCP program running and UDP 67 and 547 free",
+        "no DHCP server or database running, and UDP 67 and 547 free",
         stop,
     )

@@ -216,7 +216,7 @@ def check_pools(
         subnets.setdefault(scenario.pool.subnet, []).append(scenario.name)
     for subnet, names in subnets.items():
         network = ipaddress.ip_network(subnet)
-        told = f"{subnet} of {', '.join(names)}"
+        told = f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
         clashes = {
             host: [use for use, other in _uses(probe) if _overlap(network, other)]
             for host, probe in probes.items()

@@ -21,10 +21,13 @@ from typing import Any
 from leaselab.lab.transport import Connection
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.plan import RUN_OVERHEAD_S, TRIAL_OVERHEAD_S, Plan
+from leaselab.model.scenario import Scenario
 
 PROGRAM = "/opt/leaselab/bench-lock"
 _TIMEOUT_S = 15.0
 _HELD_BY_OTHER = 3
+DATABASE_START_S = 150
+"""Time starting a server with its database may take, schema made anew (s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +42,20 @@ class Owner:
     """Known to the owner alone; whoever has it may renew and release."""
 
 
-def lease_s(plan: Plan) -> int:
+def lease_s(plan: Plan, scenario: Scenario) -> int:
     """How long a lock lasts without being renewed (s).
 
-    It is renewed before each trial and each server start, so it must outlast
-    the longer of the two, with as much again to spare.
+    It is renewed before each trial and each start, so it must outlast the longer
+    of the two: a trial with as much again to spare, with a pair also the time in
+    which it may find together again; a start of one server after the other, with
+    their databases, and of the pair.
     """
+    pair = scenario.high_availability
+    settle = pair.settle_s if pair.pair else 0.0
     trial = plan.limits.trial_s + plan.wait_s + TRIAL_OVERHEAD_S
-    return round(2 * max(trial, RUN_OVERHEAD_S / 2))
+    servers = 2 if pair.pair else 1
+    start = RUN_OVERHEAD_S if scenario.backend == "memfile" else DATABASE_START_S
+    return round(max(2 * trial + settle, servers * start + settle))
 
 
 def new_owner(purpose: str, token: str | None = None) -> Owner:

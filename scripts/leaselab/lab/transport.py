@@ -179,6 +179,13 @@ class Follower:
         self._drain.join(2.0)
         return b"".join(self._errors).decode(errors="replace").strip()
 
+    @property
+    def status(self) -> int | None:
+        """Its exit status once it has ended; None while it runs, or when the host went away."""
+        if not self._over or not self._channel.status_event.wait(2.0):
+            return None
+        return self._channel.exit_status
+
     def close(self) -> None:
         """End it by closing its standard input."""
         try:

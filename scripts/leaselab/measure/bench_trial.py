@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from typing import Any
 from leaselab.measure import perfdhcp, validity
 from leaselab.measure.ports import Generator, Recorder, Server
 from leaselab.model.bench import Bench
-from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.errors import LeaselabError, lab_broken, server_broken
 from leaselab.model.observation import Generated, Sample
 from leaselab.model.trial import Latency, Trial, TrialRequest
 
@@ -32,7 +32,8 @@ class BenchTrials:
     bench: Bench
     server: Server
     generator: Generator
-    recorder: Recorder
+    recorder: Recorder | None = None
+    """Where raw output is kept; needed for `measure`."""
     clock: Callable[[], float] = time.monotonic
 
     @property
@@ -41,15 +42,33 @@ class BenchTrials:
         return perfdhcp.Target(
             family=self.bench.scenario.family,
             interface=self.bench.hosts["generator"].test_interface,
-            server_address=self.bench.hosts["server"].test_address,
+            server_address=(
+                perfdhcp.EVERYBODY
+                if self.bench.scenario.high_availability.pair
+                else self.bench.hosts["server"].test_address
+            ),
         )
 
-    def answers(self) -> bool:
+    def start_server(self) -> None:
+        """Start the server clean, and prove by an exchange that it serves.
+
+        Raises a server-broken error when it does not.
+        """
+        self.server.start()
+        if not self._answers():
+            raise server_broken(
+                "the server started, but completes no exchange with the generator",
+                where=self.bench.hosts["server"].access.name,
+                todo="look at its log, and at the test network: leaselab check",
+            )
+        self.server.wipe()  # the exchange that proved it has left a lease
+
+    def _answers(self) -> bool:
         """Whether the server completes an exchange; a few tries, a second each."""
         argv = perfdhcp.probe_command(self.bench.generator, self.target)
         for _ in range(PROBES):
             generated = self.generator.generate(argv, {}, TIMEOUT_SLACK_S)
-            text = self._text(generated)
+            text = self.text(generated)
             if perfdhcp.parse_probe(text, self.bench.scenario.family):
                 return True
         return False
@@ -90,22 +109,26 @@ class BenchTrials:
             request.duration_s + plan.wait_s + TIMEOUT_SLACK_S,
         )
         after = self.server.sample_now()
-        samples = self.server.samples()
-        with self._wiping():
-            raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", generated.output_gz)
-            output = perfdhcp.parse(self._text(generated), self.bench.scenario.family)
+        samples, partner_samples = self.server.samples(), self.server.partner_samples()
+        trouble = self.server.trouble()
+        if trouble:
+            self.server.settle()
+        with self._wiping() as wiped:
+            raw_file = self._recorder.write_bytes(f"raw/{name}.txt.gz", generated.output_gz)
+            output = perfdhcp.parse(self.text(generated), self.bench.scenario.family)
             counts = perfdhcp.judge(output, goal)
         limit = perfdhcp.abort_after(request, goal) if may_abort else None
         aborted = validity.was_aborted(output, request, limit)
         if aborted and not perfdhcp.is_hopeless(counts, request, goal):
             return None, {}
+        held = wiped.result()
         reason = validity.doubt(
             output,
             counts,
             request,
             aborted=aborted,
             pool_size=self.bench.scenario.pool.size,
-        )
+        ) or validity.pair_doubt(counts, goal, trouble, output.second.received, held)
         trial = Trial(
             rate=request.rate,
             duration_s=request.duration_s,
@@ -124,6 +147,9 @@ class BenchTrials:
             },
             "per_second": perfdhcp.per_second(output, request.duration_s),
             "samples": [asdict(sample) for sample in samples],
+            "partner_samples": [asdict(sample) for sample in partner_samples],
+            "leases_held": list(held),
+            "pair_trouble": trouble,
             "cpu_us_per_exchange": _cpu_us(before, after, trial),
             "argv": list(argv),
             "raw_file": raw_file,
@@ -131,18 +157,24 @@ class BenchTrials:
         }
         return trial, document
 
+    @property
+    def _recorder(self) -> Recorder:
+        if self.recorder is None:
+            raise AssertionError("trials are measured with a recorder")
+        return self.recorder
+
     @contextmanager
-    def _wiping(self) -> Iterator[None]:
+    def _wiping(self) -> Iterator[Future[Sequence[int]]]:
         """Empty the lease store for the next trial while this one's output is read.
 
         The two keep different hosts busy, and both stand between two trials.
         """
         with ThreadPoolExecutor(max_workers=1) as pool:
             wiped = pool.submit(self.server.wipe)
-            yield
+            yield wiped
             wiped.result()
 
-    def _text(self, generated: Generated) -> bytes:
+    def text(self, generated: Generated) -> bytes:
         """Decompress the generator's output, once its exit status allows it."""
         try:
             text = zlib.decompress(generated.output_gz, wbits=31)

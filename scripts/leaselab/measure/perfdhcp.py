@@ -39,6 +39,9 @@ each trial without loss, and keeps the rate exact."""
 IN_FLIGHT_S = 0.5
 """Share of a second's load that may be unanswered before an abort is thought of (s)."""
 
+EVERYBODY = "all"
+"""perfdhcp's word for the broadcast address (v4) and the servers' multicast group (v6)."""
+
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 
 _COUNTERS = {
@@ -60,7 +63,8 @@ class Target:
     interface: str
     """Interface of the generator on the test network."""
     server_address: str
-    """The server's address on the test network (v4); v6 multicasts."""
+    """The server's address on the test network (v4); v6 multicasts.  `EVERYBODY` for
+    the broadcast by which both servers of a pair are reached."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ def probe_command(tool: GeneratorTool, target: Target) -> list[str]:
 
 def destination(target: Target) -> str:
     """Return perfdhcp's last argument: the server, or every v6 server on the link."""
-    return "all" if target.family == 6 else target.server_address
+    return EVERYBODY if target.family == 6 else target.server_address
 
 
 def parse(text: bytes, family: int) -> Output:

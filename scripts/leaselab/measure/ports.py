@@ -10,13 +10,23 @@ from leaselab.model.trial import RunEstimate, Trial, TrialRequest
 
 
 class Server(Protocol):
-    """The server under test, through its contract."""
+    """The server under test, through its contract; with its partner where it is a pair."""
 
     def start(self) -> ServerStarted:
-        """Start clean; return when it is ready."""
+        """Start clean, as deployed; return when it is ready, a pair when both are.
 
-    def wipe(self) -> int:
-        """Empty the lease store; return the leases left (0)."""
+        Raises a server-broken error when it does not start, a broken-lab error
+        when it is not what was deployed or what it stands on fails.
+        """
+
+    def trouble(self) -> str:
+        """How a pair differs from the state asked for, empty when it does not."""
+
+    def settle(self) -> None:
+        """Wait until a pair is in the state asked for; raises a broken-lab error."""
+
+    def wipe(self) -> Sequence[int]:
+        """Empty the lease store; return how many leases each server had, its own first."""
 
     def stop(self) -> None:
         """Stop; succeeds when already stopped."""
@@ -29,6 +39,9 @@ class Server(Protocol):
 
     def samples(self) -> Sequence[Sample]:
         """Return the samples that came in since the last call, oldest first."""
+
+    def partner_samples(self) -> Sequence[Sample]:
+        """Return the partner's, likewise; none where there is no partner."""
 
 
 class Generator(Protocol):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from leaselab.measure.outcomes import GENERATOR_LIMITED
 from leaselab.measure.perfdhcp import Counts, Output
 from leaselab.model.plan import POOL_USE_LIMIT
-from leaselab.model.trial import TrialRequest
+from leaselab.model.trial import Goal, TrialRequest
 
 POOL_TOO_FULL = "pool-too-full"
 """More than half of the pool was leased: allocation slows down there."""
@@ -13,6 +15,11 @@ DUPLICATE_ADDRESS = "duplicate-address"
 """The server gave one address to two clients."""
 REJECTED = "rejected"
 """The server refused leases, so it did less work than it was asked for."""
+
+LOST_UPDATES = "lost-updates"
+"""A server of a pair held fewer leases than clients were answered."""
+PAIR_STATE = "pair-state"
+"""The pair was not, or not any more, in the state asked for at the end of the trial."""
 
 OFFERED_SHARE = 0.99
 """Share of the exchanges asked for that the generator must start."""
@@ -67,4 +74,25 @@ def doubt(
         return REJECTED
     if counts.started > POOL_USE_LIMIT * pool_size:
         return POOL_TOO_FULL
+    return ""
+
+
+def pair_doubt(
+    counts: Counts, goal: Goal, trouble: str, answered: int, held: Sequence[int]
+) -> str:
+    """Return the word for why a pair's trial does not count, empty when it does.
+
+    `trouble` says how the pair differs from the state asked for, `answered` how
+    many clients got their last reply, `held` the leases of each server.  Those
+    may differ by the exchanges that stayed without an answer, but no answered
+    client may be unknown to either server.  Only a pass is doubted: one server
+    alone, or one whose partner was not told, does less work than was asked for,
+    while a load that breaks the pair and then fails has failed.
+    """
+    if counts.late + counts.lost > goal.loss_ratio * counts.started:
+        return ""
+    if trouble:
+        return PAIR_STATE
+    if len(held) > 1 and min(held) < answered:
+        return LOST_UPDATES
     return ""

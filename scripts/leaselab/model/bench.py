@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from leaselab.model.durability import Durability
 from leaselab.model.plan import Plan
 from leaselab.model.scenario import Scenario
 
@@ -56,6 +57,9 @@ class ServerUnderTest:
     commit: str | None = None
     package: str = ""
     """Distribution package and its version, empty for a built commit."""
+    durability: Durability = Durability.WRITTEN
+    """What the lease backend promises of a lease, as its settings were read back.  Results
+    older than this field are all of memfile with its file."""
     tuning: Mapping[str, Any] = field(default_factory=dict)
     """Everything that can move a result, as verified on the host."""
 
@@ -87,4 +91,6 @@ class Bench:
     generator: GeneratorTool
     scenario: Scenario
     plan: Plan
+    partner: ServerUnderTest | None = None
+    """The other server of a pair, where the scenario asks for one."""
     provenance: Mapping[str, Any] = field(default_factory=dict)

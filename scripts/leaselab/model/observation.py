@@ -25,12 +25,15 @@ class Sample:
     cpu_s: float
     """CPU time the server has used since it started (s, user and system)."""
     rss_bytes: int
-    udp_drops: int
-    """Datagrams dropped at the server's sockets since they were opened."""
+    udp_drops: int | None
+    """Datagrams dropped at the server's sockets since they were opened; None where it has raw
+    ones, of which the kernel tells nothing."""
     leases: int | None
     """Leases held; None when the server did not answer in time."""
     counters: Mapping[str, int]
     """The server's own counters by name."""
+    database_cpu_s: float | None = None
+    """CPU time its database has used since it started (s); None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

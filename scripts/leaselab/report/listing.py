@@ -23,11 +23,14 @@ def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "no results"
         return
     width = max(len(row["id"]) for row in rows)
-    yield f"{'id':{width}}  {'outcome':12}  {'max rate/s':>10}  server"
+    yield f"{'id':{width}}  {'outcome':12}  {'max rate/s':>10}  {'durability':10}  server"
     for row in rows:
         rate = row["trimmed_mean"]
         shown = _NONE if rate is None else f"{rate:.0f}"
-        yield f"{row['id']:{width}}  {row['outcome']:12}  {shown:>10}  {server_name(row)}"
+        yield (
+            f"{row['id']:{width}}  {row['outcome']:12}  {shown:>10}  "
+            f"{row['durability'] or _NONE:10}  {server_name(row)}"
+        )
 
 
 def server_name(server: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leaselab.analysis.summary import run_cpu_us
+from leaselab.model.durability import durability_of
 from leaselab.report.listing import server_name, span
 
 if TYPE_CHECKING:
@@ -64,7 +65,11 @@ def _result(document: Mapping[str, Any], path: Path, *, ruled: bool) -> Renderab
 
 
 def _headline(document: Mapping[str, Any]) -> Iterator[RenderableType]:
-    name = f"{document['scenario']['name']} · {server_name(document['server'])}"
+    server = document["server"]
+    name = (
+        f"{document['scenario']['name']} · {server_name(server)} · "
+        f"durability {durability_of(server)}"
+    )
     if document["outcome"] != "ok":
         yield Text(f"{name}: {document['outcome']}", style="bold red")
         for reason in document["reasons"]:
@@ -199,6 +204,7 @@ def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]
     made = document["provenance"]
     source = f"commit {server['commit']}" if server["commit"] else server["package"]
     yield "server", ", ".join(part for part in (server_name(server), source) if part)
+    yield "leases", ", ".join(_leases(document))
     if server["config_sha256"]:
         yield (
             "config",
@@ -225,6 +231,19 @@ def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]
         f"{_moment(document['started_at'])}, ended {_moment(document['finished_at'])}",
     )
     yield "result", str(path)
+
+
+def _leases(document: Mapping[str, Any]) -> Iterator[str]:
+    scenario, tuning = document["scenario"], document["provenance"]["tuning"]
+    yield scenario["backend"]
+    yield f"durability {durability_of(document['server'])}"
+    database = tuning.get("database")
+    if database:
+        yield database["version"]
+        yield from (f"{name}={value}" for name, value in database["variables"].items())
+    pair = scenario.get("high_availability", {}).get("mode", "none")
+    if pair != "none":
+        yield f"{pair} pair"
 
 
 def _host(host: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""What the contracts on a host are made of."""

@@ -1,0 +1,22 @@
+"""How a verb fails: one line, and whose fault it is."""
+
+
+class ContractError(Exception):
+    """Its own failure; the text is the one line for standard error."""
+
+    status = 1
+
+
+class BeneathError(ContractError):
+    """What it stands on fails, and it with that."""
+
+    status = 4
+
+
+def last_line(*texts):
+    """Return the last line of the first text that has one."""
+    for text in texts:
+        lines = text.strip().splitlines()
+        if lines:
+            return lines[-1]
+    return "no reason given"

@@ -1,0 +1,56 @@
+"""Kea's control socket: commands, its statistics, the configuration it runs with."""
+
+import hashlib
+import json
+import socket
+
+from leaselab_contract.errors import ContractError
+
+CONTROL_S = 30.0
+
+
+def control(config, command, arguments=None, timeout=CONTROL_S):
+    """Send one command; return its answer's arguments.
+
+    Raises ContractError when Kea refuses it, OSError when it does not answer.
+    """
+    request = {"command": command}
+    if arguments is not None:
+        request["arguments"] = arguments
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout)
+        connection.connect(config["control_socket"])
+        connection.sendall(json.dumps(request).encode())
+        answer = b""
+        while chunk := connection.recv(1 << 16):
+            answer += chunk
+    reply = json.loads(answer)
+    if reply["result"] not in (0, 3):  # 3: done, nothing was there to do it to
+        raise ContractError(f"{command}: {reply.get('text', reply)}")
+    return reply.get("arguments", {})
+
+
+def statistic(config, name, timeout=CONTROL_S):
+    """Return the newest value of one of Kea's statistics, 0 when it has none yet."""
+    values = control(config, "statistic-get", {"name": name}, timeout).get(name)
+    return values[0][0] if values else 0
+
+
+def leases(config, timeout=CONTROL_S):
+    """Return how many leases Kea counts."""
+    return statistic(config, config["leases_statistic"], timeout)
+
+
+def config_hash(config):
+    """Hash of the configuration that Kea is really running with.
+
+    Kea's own hash covers the text it was given; this one covers what it made of it,
+    defaults filled in.  The password is left out: it is each lab's own, and the same
+    configuration should be seen to be the same.
+    """
+    running = control(config, "config-get")
+    running.pop("hash", None)
+    for section in running.values():
+        section.get("lease-database", {}).pop("password", None)
+    text = json.dumps(running, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,135 @@
+"""The database of Kea's leases, through the database's own contract."""
+
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+
+from leaselab_contract.errors import BeneathError, ContractError, last_line
+from leaselab_contract.process import ENVIRONMENT, POLL_S, alive
+
+from kea_contract.control import control
+
+ANSWER_S = 55.0
+DYING_S = 2.0
+
+
+def ask(config, verb, text=""):
+    """Call one verb of the database's contract; return what it prints."""
+    try:
+        done = subprocess.run(
+            [config["database"]["contract"], verb],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BeneathError(f"database: no answer to {verb} within {ANSWER_S:.0f} s") from None
+    if done.returncode != 0:
+        raise BeneathError(f"database: {last_line(done.stderr)}")
+    return done.stdout
+
+
+def prepare(config):
+    """Start it, with an empty schema of the version that this Kea wants.
+
+    Returns what it says of itself: name, version, variables.
+    """
+    found = json.loads(ask(config, "start"))
+    ask(config, "reset")
+    make_schema(config["database"]["schema_argv"])
+    # Two faults that Kea would only report as a failure of its own.
+    ask(config, "login")
+    check_version(config)
+    return found
+
+
+def make_schema(argv):
+    """Have kea-admin make it, in the empty database."""
+    try:
+        made = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+            check=False,
+            env={**ENVIRONMENT, "KEA_ADMIN_DB_PASSWORD": ""},  # root of the system needs none
+        )
+    except subprocess.TimeoutExpired:
+        raise BeneathError(f"kea-admin makes no schema within {ANSWER_S:.0f} s") from None
+    if made.returncode != 0:
+        raise BeneathError(f"kea-admin makes no schema: {last_line(made.stderr, made.stdout)}")
+
+
+def check_version(config):
+    """Refuse a schema that kea-admin made for another version of Kea."""
+    settings = config["database"]
+    found = ask(config, "sql", settings["version_sql"]).strip()
+    told = subprocess.run(
+        [config["process"]["argv"][0], "-V"],
+        capture_output=True,
+        text=True,
+        timeout=ANSWER_S,
+        check=False,
+    )
+    wanted = re.search(rf"{settings['title']} backend (\S+?),", told.stdout)
+    if wanted is None:
+        raise ContractError(
+            f"{config['process']['argv'][0]} was built without {settings['title']}"
+        )
+    if found != wanted[1]:
+        raise BeneathError(
+            f"kea-admin and the server are of different versions (found schema {found}, "
+            f"wanted {wanted[1]}); deploy again"
+        )
+
+
+def check_running(config):
+    """Return the database's pid; raises its last words when it has gone."""
+    try:
+        pid = int(Path(config["database"]["pid_file"]).read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        pid = 0
+    if not pid or not alive(pid):
+        raise BeneathError(
+            f"the database is gone: {json.loads(ask(config, 'state'))['reason']}"
+        )
+    return pid
+
+
+def acquit(config):
+    """Raise what is wrong with the database, where the server may have died of it.
+
+    It may take a moment longer to end than the server that lost it.
+    """
+    deadline = time.monotonic() + DYING_S
+    while time.monotonic() < deadline:
+        check_running(config)
+        time.sleep(POLL_S)
+    check_disk(config)
+
+
+def check_disk(config):
+    """Raise when its disk is as good as full."""
+    wanted = config["database"]["free_bytes"]
+    found = json.loads(ask(config, "state"))
+    if found["free_bytes"] < wanted:
+        raise BeneathError(
+            f"the database's disk is full (found {found['free_bytes'] >> 20} MiB free, wanted "
+            f"{wanted >> 20} MiB); its last error: {found['reason']}"
+        )
+
+
+def wipe(config):
+    """Empty the tables; return how many leases there were and are, by count.
+
+    Truncating them needs no log of each row.  Kea, which counts for itself, is told.
+    """
+    check_disk(config)
+    before, left = map(int, ask(config, "sql", config["database"]["wipe_sql"]).split())
+    control(config, "statistic-reset", {"name": config["leases_statistic"]})
+    return before, left

@@ -1,0 +1,51 @@
+"""The pair: how this server and its partner see each other, and the agent between them."""
+
+import socket
+import time
+
+from leaselab_contract.errors import ContractError
+from leaselab_contract.process import POLL_S, launch, wait_until
+
+from kea_contract.control import control
+
+AGENT_S = 15.0
+
+
+def processes(config):
+    """Kea and, where a pair needs one, its control agent."""
+    return [config["process"], *([config["agent"]["process"]] if config["agent"] else [])]
+
+
+def trouble(config):
+    """How the pair differs from the state asked for, empty when it does not."""
+    wanted = config["pair_state"]
+    if not wanted:
+        return ""
+    seen = control(config, "status-get")["high-availability"][0]["ha-servers"]
+    here, there = seen["local"]["state"], seen["remote"].get("last-state", "")
+    if seen["remote"].get("communication-interrupted"):
+        return f"{here}, communication with the partner interrupted"
+    return (
+        "" if (here, there) == (wanted, wanted) else f"{here}, the partner {there or 'unknown'}"
+    )
+
+
+def settle(config):
+    """Wait until both servers are, and see each other, in the state asked for."""
+    deadline = time.monotonic() + config["pair_settle_s"]
+    while found := trouble(config):
+        if time.monotonic() > deadline:
+            raise ContractError(
+                f"the pair is not in its state after {config['pair_settle_s']:.0f} s "
+                f"(found {found}; wanted both {config['pair_state']})"
+            )
+        time.sleep(POLL_S)
+
+
+def start_agent(agent):
+    """Start the control agent, which takes the partner's updates; wait until it listens."""
+
+    def listens():
+        socket.create_connection((agent["address"], agent["port"]), timeout=2.0).close()
+
+    wait_until(listens, launch(agent["process"]), agent["process"], AGENT_S)

@@ -1,0 +1,34 @@
+"""The lease store as it is on the disk, whether the server runs or not."""
+
+import csv
+from pathlib import Path
+
+from kea_contract import database
+
+CLIENT = {4: "hwaddr", 6: "duid"}
+
+
+def leases(config):
+    """Return (address, client) of every lease, sorted; clients by MAC (v4) or DUID (v6)."""
+    if config["database"]:
+        rows = database.ask(config, "sql", config["database"]["leases_sql"]).splitlines()
+        return sorted(tuple(row.lower().split(" ")) for row in rows if row)
+    return sorted(from_files(config).items())
+
+
+def from_files(config):
+    """Replay what memfile appended, oldest file first; a lifetime of 0 ends a lease."""
+    held = {}
+    newest = Path(config["lease_file"])
+    older = sorted(newest.parent.glob(f"{newest.name}.[0-9]"), reverse=True)
+    for path in [*older, *([newest] if newest.exists() else [])]:
+        with path.open(newline="", encoding="ascii", errors="replace") as file:
+            for row in csv.DictReader(file):
+                if row.get("valid_lifetime") is None:
+                    continue  # the line a crash cut short
+                client = row[CLIENT[config["family"]]].replace(":", "").lower()
+                if row["valid_lifetime"] == "0":
+                    held.pop(row["address"], None)
+                else:
+                    held[row["address"]] = client
+    return held

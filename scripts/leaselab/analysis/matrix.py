@@ -1,0 +1,100 @@
+"""Results of several scenarios in the shape of ISC's tables: backends by ways of running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leaselab.model.durability import durability_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ONE, HOT_STANDBY, LOAD_BALANCING = "none", "hot-standby", "load-balancing"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One result, as far as a table shows it."""
+
+    scenario: str
+    id: str
+    family: int
+    backend: str
+    durability: str
+    threads: bool
+    mode: str
+    """High availability: `ONE`, `HOT_STANDBY` or `LOAD_BALANCING`."""
+    outcome: str
+    mean: float | None
+    """Trimmed mean of the max rate (exchanges/s); None where there is none."""
+    half_width: float | None
+    """Half of its 95 % interval; None where the runs are too few for one."""
+    extent: tuple[float, float] | None
+    """The lowest and the highest of all runs (exchanges/s); None where there is but one."""
+    runs: int
+    bench: str
+    environment: str
+    started_at: str
+    finished_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One backend of one family at one durability: its cells by (threads, mode)."""
+
+    family: int
+    backend: str
+    durability: str
+    cells: Mapping[tuple[bool, str], Cell]
+
+    @property
+    def gain(self) -> float | None:
+        """What threads bring one server: multi over single minus 1.
+
+        None without both, and where they are not to be compared.
+        """
+        single, multi = self.cells.get((False, ONE)), self.cells.get((True, ONE))
+        if single is None or multi is None or not single.mean or multi.mean is None:
+            return None
+        if (single.bench, single.environment) != (multi.bench, multi.environment):
+            return None
+        return multi.mean / single.mean - 1.0
+
+
+def cell_of(document: Mapping[str, Any]) -> Cell:
+    """The cell of a result.json."""
+    scenario, bench = document["scenario"], document["bench"]
+    rate = document["summary"]["max_rate"] if document["outcome"] == "ok" else None
+    interval = rate["ci95"] if rate else None
+    return Cell(
+        scenario=scenario["name"],
+        id=document["id"],
+        family=scenario["family"],
+        backend=scenario["backend"],
+        durability=durability_of(document["server"]),
+        threads=scenario.get("multi_threading", {}).get("enabled", False),
+        mode=scenario.get("high_availability", {}).get("mode", ONE),
+        outcome=document["outcome"],
+        mean=rate["trimmed_mean"] if rate else None,
+        half_width=(interval[1] - interval[0]) / 2 if interval else None,
+        extent=(rate["min"], rate["max"]) if rate and rate["n"] > 1 else None,
+        runs=document["goal"]["runs"],
+        bench=bench["name"],
+        environment=bench["environment"] or "",
+        started_at=document["started_at"],
+        finished_at=document["finished_at"],
+    )
+
+
+def rows_of(cells: Iterable[Cell]) -> list[Row]:
+    """The rows of a table, families apart, backends in the order of the cells.
+
+    Of two cells for one place, the later started counts.
+    """
+    places: dict[tuple[int, str, str], dict[tuple[bool, str], Cell]] = {}
+    for cell in sorted(cells, key=lambda cell: (cell.family, cell.started_at)):
+        row = places.setdefault((cell.family, cell.backend, cell.durability), {})
+        row[cell.threads, cell.mode] = cell
+    order = sorted(places, key=lambda place: (place[0], place[1], place[2]))
+    return [Row(*place, places[place]) for place in order]

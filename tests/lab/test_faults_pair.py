@@ -1,0 +1,93 @@
+"""A pair: what a sweep keeps of it, and what it says when a half of it fails."""
+
+import json
+import re
+
+import pytest
+from tests.lab.commands import (
+    LONG_TRIALS,
+    complaint,
+    copy_inventory,
+    leaselab,
+    pinned_keys,
+    playbook,
+    resumed,
+)
+
+pytestmark = pytest.mark.lab
+
+SLOW = {**LONG_TRIALS, "start_rate": 800}
+
+
+@pytest.fixture
+def scenario():
+    """Without threads: the control agents are between them."""
+    return "v4-memfile-hs"
+
+
+@pytest.mark.parametrize("scenario", ["v4-memfile-mt-lb", "v6-memfile-mt-hs", "v4-memfile-hs"])
+def test_every_answered_client_is_known_to_both_servers(bench_file, results, on_host):
+    done = leaselab("sweep", bench_file(), "--results", results, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["partner"]["version"] == document["server"]["version"]
+    (run,) = document["runs"]
+    lower = run["trials"][run["lower_trial"]]
+    assert lower["pair_trouble"] == ""
+    assert len(lower["leases_held"]) == 2
+    assert min(lower["leases_held"]) >= lower["completed"]
+    assert lower["partner_samples"]
+    for role in ("server", "partner"):
+        assert on_host(role, "pgrep kea || echo none") == "none\n"
+
+
+def test_a_partner_killed_in_a_trial_is_an_invalid_measurement(
+    engine, bench_file, results, on_host
+):
+    sweep = engine("sweep", bench_file(runs=1, limits=SLOW), "--results", results)
+    sweep.saw(r"run 1/1: \d+/s for", timeout_s=120)
+    on_host("partner", "pkill -KILL -x kea-dhcp4")
+    code, last = sweep.end()
+    assert code == 3, last
+    assert last.startswith(
+        "leaselab: leaselab-partner: the server died while it was measured: kea-dhcp4 is gone"
+    )
+    again = leaselab("sweep", bench_file(), "--results", results)
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_partner_out_of_reach_is_a_broken_lab_and_the_sweep_goes_on(
+    engine, bench_file, results, deployed, on_host
+):
+    interface = deployed["hosts"]["partner"]["test_interface"]
+    sweep = engine("sweep", bench_file(runs=1, limits=SLOW), "--results", results)
+    sweep.saw(r"run 1/1: \d+/s for", timeout_s=120)
+    on_host("partner", f"ip link set {interface} down")
+    try:
+        code, last = sweep.end(timeout_s=180)
+    finally:
+        on_host("partner", f"ip link set {interface} up")
+        # what a kernel forgets when a link goes down
+        on_host("partner", f"ip -6 address add 2001:2:0:1::20/64 dev {interface}")
+    assert code == 4, last
+    assert re.search(r"the pair is not in its state after \d+ s \(found .*; wanted both", last)
+    resumed(results)
+
+
+PARTNER = """      hosts:
+        leaselab-partner:
+          ansible_port: 22042
+          leaselab_test_address: 198.18.0.20
+          leaselab_test_address6: "2001:2:0:1::20"
+"""
+
+
+def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, results, tmp_path):
+    assert deployed["partner"]
+    alone = copy_inventory(tmp_path, pinned_keys(), (PARTNER, "      hosts: {}\n"))
+    done = leaselab("run", "v4-memfile-hs", "-i", alone, "--results", results)
+    assert done.returncode == 2
+    assert "dhcp_partner" in complaint(done)
+    by_hand = playbook("deploy", "-e", "scenario=v4-memfile-hs", inventory=alone)
+    assert by_hand.returncode != 0
+    assert "Scenario v4-memfile-hs needs a partner." in by_hand.stdout
