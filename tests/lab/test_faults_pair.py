@@ -91,3 +91,26 @@ def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, result
     by_hand = playbook("deploy", "-e", "scenario=v4-memfile-hs", inventory=alone)
     assert by_hand.returncode != 0
     assert "Scenario v4-memfile-hs needs a partner." in by_hand.stdout
+
+
+def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
+    assert deployed["partner"]
+    load = ("--rate", 300, "--before-s", 4, "--after-s", 24, "--runs", 1)
+    done = leaselab("failover", "v4-memfile-hs", *load, "--results", results, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    (found,) = document["failovers"]
+    delay = deployed["scenario"]["high_availability"]["max_response_delay_s"]
+    assert 1 < found["outage_s"] < delay + 10
+    assert found["lost"] >= 300
+    assert (found["missing"], found["conflicting"]) == (0, 0)
+    assert found["partner_leases"] >= found["answered"] > 300 * 14
+    assert found["server_leases"] > 300 * 3
+    (kept,) = results.glob("failover/*/failover.json")
+    assert json.loads(kept.read_text(encoding="utf-8")) == document
+
+
+def test_a_failover_of_one_server_is_bad_input(results):
+    done = leaselab("failover", "v4-memfile", "--results", results)
+    assert done.returncode == 2
+    assert "a failover needs a pair" in complaint(done)

@@ -53,6 +53,7 @@ COMMANDS = (
     Command("scenarios", "scenarios", "list the scenarios, or show one as it would be run"),
     Command("sweep", "sweep", "run the sweep that a bench.json describes"),
     Command("resume", "resume", "go on with a sweep that was interrupted"),
+    Command("failover", "failover", "kill the server of a pair under load, see what is lost"),
     Command("rerun", "rerun", "measure again what a result measured"),
     Command("show", "show", "show one result"),
     Command("list", "list_", "list the results"),
