@@ -80,7 +80,7 @@ def test_several_are_provisioned_once_and_end_in_one_table(measured, capsys):
     assert calls == ["prepare", "v4-memfile", "v4-memfile-mt", "v6-memfile-mt"]
     out, err = capsys.readouterr()
     assert "v4-memfile-mt (2 of 3)" in err
-    assert out.startswith("clients  backend  durability  single-threaded  multi-threaded")
+    assert out.startswith("clients  backend  durability         st         mt       gain")
 
 
 def test_one_that_cannot_be_measured_does_not_keep_the_others_from_it(measured, capsys):

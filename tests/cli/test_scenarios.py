@@ -8,6 +8,7 @@ from leaselab.cli.main import main
 
 NAMES = ("v4-memfile", "v4-memfile-mt", "v6-memfile", "v6-memfile-mt")
 WHAT = "Leases in memory and in a file on the server; no database"
+DURABLE = "mysql_innodb_flush_log_at_trx_commit=1"
 ONE = f"""\
 scenario:
   name: v4-memfile-mt
@@ -26,14 +27,6 @@ scenario:
   memfile_persist: True
   high_availability:
     mode: none
-    heartbeat_s: 1.0
-    max_response_delay_s: 60.0
-    max_ack_delay_s: 10.0
-    max_unacked_clients: 10
-    listener_threads: 0
-    client_threads: 0
-    parked_packet_limit: 256
-  tuning:
 plan:
   runs: 3
   trim: 1
@@ -61,7 +54,23 @@ def test_a_pipe_gets_a_scenario_a_line(capsys):
     for name in NAMES:
         clients = f"DHCPv{name[1]}"
         threading = "4 threads" if name.endswith("-mt") else "single-threaded"
-        assert f"{name}\t{clients}\tmemfile\t{threading}\tone\t{WHAT}" in lines
+        assert f"{name}\t{clients}\tmemfile\t{threading}\tone\t-" in lines
+    assert "v4-mysql-durable\tDHCPv4\tmysql\tsingle-threaded\tone\t" + DURABLE in lines
+
+
+def test_a_pattern_lists_what_it_means(capsys):
+    assert main(["scenarios", "v6-memfile-mt*"]) == 0
+    names = [line.partition("\t")[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == ["v6-memfile-mt", "v6-memfile-mt-hs", "v6-memfile-mt-lb"]
+
+
+def test_one_shows_only_what_means_something_for_it(capsys):
+    assert main(["scenarios", "v4-mysql-durable"]) == 0
+    shown = capsys.readouterr().out
+    assert "memfile_persist" not in shown
+    assert f"tuning:\n    {DURABLE.replace('=', ': ')}" in shown
+    assert main(["scenarios", "v4-mysql-hs"]) == 0
+    assert "heartbeat_s: 1.0" in capsys.readouterr().out
 
 
 def test_all_of_them_as_json(capsys):

@@ -44,4 +44,22 @@ def test_it_has_one_form_at_a_time(capsys):
 @pytest.mark.usefixtures("results")
 def test_nothing_to_show_is_said(capsys):
     assert main(["table", "v4-mysql"]) == 2
-    assert "no results to show" in capsys.readouterr().err
+    assert "table: no results of v4-mysql; `leaselab list` shows" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("results")
+def test_a_pattern_without_a_result_is_not_dropped(capsys):
+    assert main(["table", "v4-memfile", "v5-*"]) == 2
+    assert "no results of v5-*" in capsys.readouterr().err
+    assert main(["table", "v4-*", "--bench", "rack"]) == 2
+    assert "no results of v4-* on bench rack" in capsys.readouterr().err
+
+
+def test_another_durability_does_not_replace_the_usual_one(results, tmp_path, capsys):
+    tried = example_result(token="0004", started=START + timedelta(hours=2))
+    tried["server"]["durability"] = "memory"
+    archive_result(tmp_path / "results", tried)
+    assert main(["table", "v4-*", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["durability"] for row in rows} == {"written", "memory"}
+    assert results["id"] in {one["id"] for row in rows for one in row["results"].values()}

@@ -108,9 +108,3 @@ def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     assert found["server_leases"] > 300 * 3
     (kept,) = results.glob("failover/*/failover.json")
     assert json.loads(kept.read_text(encoding="utf-8")) == document
-
-
-def test_a_failover_of_one_server_is_bad_input(results):
-    done = leaselab("failover", "v4-memfile", "--results", results)
-    assert done.returncode == 2
-    assert "a failover needs a pair" in complaint(done)

@@ -25,6 +25,8 @@ def cell(mean=1000.0, **fields):
             "half_width": 10.0,
             "extent": (980.0, 1020.0),
             "runs": 9,
+            "server": "kea 2.6.3",
+            "goal": "loss at most 2.5 %",
             "bench": "docker",
             "environment": "1-aa",
             "started_at": "2026-11-21T11:30:05.000Z",
@@ -67,9 +69,17 @@ def test_the_gain_is_what_threads_bring_one_server():
     [
         [cell()],
         [cell(None), cell(threads=True)],
-        [cell(), cell(threads=True, environment="1-bb")],
+        [cell(), cell(1500.0, threads=True, environment="1-bb")],
+        [cell(), cell(1015.0, threads=True)],
+        [cell(), cell(1015.0, threads=True, half_width=None, extent=(900.0, 1020.0))],
     ],
-    ids=["without threads only", "one has no figure", "of different benches"],
+    ids=[
+        "without threads only",
+        "one has no figure",
+        "of different benches",
+        "intervals overlap",
+        "runs overlap",
+    ],
 )
 def test_there_is_no_gain_without_two_that_compare(cells):
     (row,) = rows_of(cells)
@@ -92,31 +102,59 @@ def test_the_later_of_two_results_for_one_place_counts():
 
 ALL = [
     cell(),
-    cell(1500.0, threads=True, half_width=None),
-    cell(600.0, mode=HOT_STANDBY, half_width=None, extent=None),
-    cell(None, family=6, outcome="invalid"),
+    cell(1500.0, threads=True, half_width=None, extent=(1480.0, 1520.0)),
+    cell(600.0, mode=HOT_STANDBY, half_width=None, extent=None, scenario="v4-memfile-hs"),
+    cell(None, family=6, outcome="invalid", scenario="v6-memfile"),
+]
+CONDITIONS = [
+    "exchanges/s: trimmed mean of 9 runs, ± half of its 95 % interval, in brackets the "
+    "lowest and the highest of runs too few for an interval",
+    "loss at most 2.5 %",
+    "kea 2.6.3; bench docker, environment 1-aa",
+    "from 2026-11-21 11:30 to 2026-11-21 11:33 UTC",
 ]
 
 
-def test_a_pipe_gets_aligned_columns_of_what_there_is():
+def test_there_are_aligned_columns_of_what_there_is():
     assert printed(ALL) == [
-        "clients  backend  durability  single-threaded   multi-threaded   gain  hot standby",
-        "DHCPv4   memfile  written           1000 ± 10  1500 (980-1020)  +50 %          600",
-        "DHCPv6   memfile  written             invalid                -      -            -",
+        "clients  backend  durability         st                mt   gain  st hs",
+        "DHCPv4   memfile  written     1000 ± 10  1500 (1480-1520)  +50 %    600",
+        "DHCPv6   memfile  written       invalid                 -      -      -",
         "",
-        "exchanges/s: trimmed mean of 9 runs, ± half of its 95 % interval, in brackets the "
-        "lowest and the highest of runs too few for an interval",
-        "bench docker, environment 1-aa; from 2026-11-21 11:30 to 2026-11-21 11:33 UTC",
+        "st, mt: single-, multi-threaded; hs, lb: as a pair in hot standby, load balancing; "
+        "-: not among these results",
+        "gain: of mt over st; none seen: what the two may be overlaps",
+        *CONDITIONS,
+    ]
+
+
+def test_a_gain_that_may_be_none_is_none_seen():
+    lines = printed([cell(), cell(1015.0, threads=True)])
+    assert lines[1].endswith("1000 ± 10  1015 ± 10  none seen")
+
+
+def test_a_terminal_that_is_too_narrow_gets_a_line_for_each(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    print_matrix(ALL, stream=stream)
+    assert stream.getvalue().splitlines() == [
+        "scenario       durability          max rate",
+        "v4-memfile     written            1000 ± 10",
+        "v4-memfile     written     1500 (1480-1520)",
+        "v4-memfile-hs  written                  600",
+        "v6-memfile     written              invalid",
+        "",
+        *CONDITIONS,
     ]
 
 
 def test_markdown_is_a_table():
     lines = printed(ALL, markdown=True)
     assert lines[:3] == [
-        "| clients | backend | durability | single-threaded | multi-threaded | gain "
-        "| hot standby |",
+        "| clients | backend | durability | st | mt | gain | st hs |",
         "|---|---|---|---:|---:|---:|---:|",
-        "| DHCPv4 | memfile | written | 1000 ± 10 | 1500 (980-1020) | +50 % | 600 |",
+        "| DHCPv4 | memfile | written | 1000 ± 10 | 1500 (1480-1520) | +50 % | 600 |",
     ]
 
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.examples import GOAL, MAX_RATES, START, example_run
 
-from leaselab.analysis.summary import run_cpu_us, summarise
+from leaselab.analysis.summary import other_cpu_us, run_cpu_us, summarise
 from leaselab.model.errors import LeaselabError
 
 
@@ -87,3 +87,42 @@ def test_unknown_cpu_time_is_unknown():
         for each in run["trials"]:
             each["cpu_us_per_exchange"] = None
     assert summary_of(runs).cpu_us_per_exchange is None
+
+
+def served(completed, loss_ratio=0.0, **series):
+    """A trial with samples of CPU time (s): of the database, the partner, its database."""
+    database = [{"database_cpu_s": value} for value in series.get("database", [])]
+    partner = [
+        {"cpu_s": value, "database_cpu_s": other}
+        for value, other in zip(
+            series.get("partner", []), series.get("beside", [None] * 9), strict=False
+        )
+    ]
+    return {
+        "valid": True,
+        "loss_ratio": loss_ratio,
+        "completed": completed,
+        "samples": database,
+        "partner_samples": partner,
+    }
+
+
+def test_what_serves_beside_the_server_costs_too():
+    runs = [
+        {
+            "trials": [
+                served(1000, database=[1.0, 1.2, 1.5], partner=[0.0, 0.3], beside=[2.0, 2.1]),
+                served(1000, database=[1.5, 2.1], partner=[0.3, 0.6], beside=[2.1, 2.2]),
+                served(1000, loss_ratio=0.5, database=[2.1, 9.0]),
+            ]
+        },
+        {"trials": [served(2000, database=[0.0, 1.4])]},
+    ]
+    found = other_cpu_us(runs, 0.025)
+    assert found == pytest.approx(
+        {"database": 600.0, "partner": 300.0, "partner's database": 100.0}
+    )
+
+
+def test_one_server_without_a_database_has_nothing_beside_it():
+    assert other_cpu_us([{"trials": [served(1000, database=[None, None])]}], 0.025) == {}

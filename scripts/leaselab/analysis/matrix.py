@@ -33,10 +33,23 @@ class Cell:
     extent: tuple[float, float] | None
     """The lowest and the highest of all runs (exchanges/s); None where there is but one."""
     runs: int
+    server: str
+    """Server and its version."""
+    goal: str
+    """What a trial had to keep, and the width of the brackets."""
     bench: str
     environment: str
     started_at: str
     finished_at: str
+
+    @property
+    def reach(self) -> tuple[float, float] | None:
+        """From where to where the max rate may be (exchanges/s): interval, else all runs."""
+        if self.mean is None:
+            return None
+        if self.half_width is not None:
+            return self.mean - self.half_width, self.mean + self.half_width
+        return self.extent or (self.mean, self.mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +65,16 @@ class Row:
     def gain(self) -> float | None:
         """What threads bring one server: multi over single minus 1.
 
-        None without both, and where they are not to be compared.
+        None without both, where they are not to be compared, and where what one
+        may be reaches into what the other may be.
         """
         single, multi = self.cells.get((False, ONE)), self.cells.get((True, ONE))
         if single is None or multi is None or not single.mean or multi.mean is None:
             return None
         if (single.bench, single.environment) != (multi.bench, multi.environment):
+            return None
+        (low, high), (other_low, other_high) = single.reach or (0, 0), multi.reach or (0, 0)
+        if low <= other_high and other_low <= high:
             return None
         return multi.mean / single.mean - 1.0
 
@@ -67,12 +84,13 @@ def cell_of(document: Mapping[str, Any]) -> Cell:
     scenario, bench = document["scenario"], document["bench"]
     rate = document["summary"]["max_rate"] if document["outcome"] == "ok" else None
     interval = rate["ci95"] if rate else None
+    server = document["server"]
     return Cell(
         scenario=scenario["name"],
         id=document["id"],
         family=scenario["family"],
         backend=scenario["backend"],
-        durability=durability_of(document["server"]),
+        durability=durability_of(server),
         threads=scenario.get("multi_threading", {}).get("enabled", False),
         mode=scenario.get("high_availability", {}).get("mode", ONE),
         outcome=document["outcome"],
@@ -80,10 +98,19 @@ def cell_of(document: Mapping[str, Any]) -> Cell:
         half_width=(interval[1] - interval[0]) / 2 if interval else None,
         extent=(rate["min"], rate["max"]) if rate and rate["n"] > 1 else None,
         runs=document["goal"]["runs"],
+        server=f"{server['name']} {server['version']}",
+        goal=_goal(document["goal"]),
         bench=bench["name"],
         environment=bench["environment"] or "",
         started_at=document["started_at"],
         finished_at=document["finished_at"],
+    )
+
+
+def _goal(goal: Mapping[str, Any]) -> str:
+    return (
+        f"loss at most {100 * goal['loss_ratio']:g} %, replies within {goal['late_s']:g} s, "
+        f"bracket at most {100 * goal['relative_width']:g} %, trials of {goal['trial_s']} s"
     )
 
 

@@ -85,17 +85,41 @@ def run_cpu_us(run: Mapping[str, Any], loss_ratio: float) -> float | None:
     exchanges that it does not complete.  None when no passing trial has it.
     """
     counted = [
-        trial
-        for trial in run["trials"]
-        if trial["valid"]
-        and trial["loss_ratio"] <= loss_ratio
-        and trial["completed"]
-        and trial["cpu_us_per_exchange"] is not None
+        trial for trial in _passing(run, loss_ratio) if trial["cpu_us_per_exchange"] is not None
     ]
     if not counted:
         return None
     spent = math.fsum(trial["cpu_us_per_exchange"] * trial["completed"] for trial in counted)
     return spent / math.fsum(trial["completed"] for trial in counted)
+
+
+def _passing(run: Mapping[str, Any], loss_ratio: float) -> list[Mapping[str, Any]]:
+    return [
+        trial
+        for trial in run["trials"]
+        if trial["valid"] and trial["loss_ratio"] <= loss_ratio and trial["completed"]
+    ]
+
+
+def other_cpu_us(runs: Sequence[Mapping[str, Any]], loss_ratio: float) -> dict[str, float]:
+    """CPU time of what serves beside the server, for each exchange completed (us).
+
+    By name: its database, its partner, the partner's database, as far as there
+    are any.  The median over passing trials, each from its first sample, before
+    the traffic, to its last.
+    """
+    found: dict[str, list[float]] = {}
+    for trial in (trial for run in runs for trial in _passing(run, loss_ratio)):
+        for name, samples, field in (
+            ("database", "samples", "database_cpu_s"),
+            ("partner", "partner_samples", "cpu_s"),
+            ("partner's database", "partner_samples", "database_cpu_s"),
+        ):
+            taken = [one for one in trial.get(samples, ()) if one.get(field) is not None]
+            if len(taken) > 1:
+                spent = taken[-1][field] - taken[0][field]
+                found.setdefault(name, []).append(1e6 * spent / trial["completed"])
+    return {name: statistics.median(values) for name, values in found.items()}
 
 
 def _document(value: Estimate | None) -> dict[str, Any] | None:

@@ -75,13 +75,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="offered load, 1/s (half of the max rate this bench measured last)",
     )
     parser.add_argument(
-        "--before-s", type=int, default=BEFORE_S, metavar="N", help="traffic before, s (10)"
+        "--before-s",
+        type=int,
+        default=BEFORE_S,
+        metavar="N",
+        help="traffic before the kill, s (10)",
     )
     parser.add_argument(
         "--after-s",
         type=int,
         metavar="N",
-        help="traffic after, s (20 more than the scenario's max_response_delay_s)",
+        help="traffic after the kill, s (20 more than the scenario's max_response_delay_s)",
     )
     parser.add_argument(
         "--runs", type=int, default=RUNS, metavar="N", help=f"failovers, each anew ({RUNS})"
@@ -105,11 +109,10 @@ def run(args: argparse.Namespace) -> Outcome:
     after_s, rate = args.after_s, args.rate
     if after_s is None:
         after_s = round(pair.max_response_delay_s) + AFTER_SLACK_S
+    _check_numbers(args, after_s, pair.max_response_delay_s)
     if rate is None:
         rate = _usual_rate(open_store(args), args.scenario, inventory.bench)
     load = Load(rate, args.before_s, after_s)
-    if min(load.rate, load.before_s, load.after_s, args.runs) < 1:
-        raise usage_error("rate, times and runs must be 1 or more", where="failover")
     prepare(inventory)
     bench = parse_bench(deploy(args.scenario, inventory, {}), "bench.json")
     measured = _measure(bench, load, args.runs)
@@ -124,6 +127,26 @@ def run(args: argparse.Namespace) -> Outcome:
     if measured.error is not None:
         raise measured.error
     return Outcome.OK
+
+
+def _check_numbers(args: argparse.Namespace, after_s: int, noticed_s: float) -> None:
+    """Refuse what could only end, after a deployment, without a figure."""
+    for option, found in (
+        ("--rate", args.rate),
+        ("--before-s", args.before_s),
+        ("--runs", args.runs),
+    ):
+        if found is not None and found < 1:
+            raise usage_error(
+                "out of range", where=option, found=str(found), wanted="1 or more"
+            )
+    if after_s <= noticed_s:
+        raise usage_error(
+            "the pair would not have noticed by then",
+            where="--after-s",
+            found=str(after_s),
+            wanted=f"more than the scenario's max_response_delay_s, {noticed_s:g}",
+        )
 
 
 def _usual_rate(store: Store, scenario: str, bench: str) -> int:

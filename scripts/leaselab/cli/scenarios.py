@@ -12,7 +12,7 @@ from rich.table import Table
 
 from leaselab.cli.options import add_json, checkout_root, print_json
 from leaselab.lab.build import build
-from leaselab.lab.catalog import find_scenario, load_scenarios
+from leaselab.lab.catalog import find_scenario, load_scenarios, match_scenarios
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.plan import Plan
 
@@ -27,7 +27,12 @@ HELP = "list the scenarios, or show one as it would be run"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("scenario", nargs="?", help="show this one only")
+    parser.add_argument(
+        "scenario",
+        nargs="?",
+        metavar="SCENARIO|PATTERN",
+        help="show this one as it would be run, or list those of a pattern such as 'v4-*'",
+    )
     parser.add_argument(
         "--plan",
         metavar="JSON",
@@ -41,8 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Print them."""
     folder = checkout_root() / "scenarios"
-    if args.scenario is None:
-        _show_all(list(load_scenarios(folder).values()), as_json=args.json)
+    if args.scenario is None or args.scenario not in match_scenarios(folder, [args.scenario]):
+        names = match_scenarios(folder, [args.scenario or "*"])
+        known = load_scenarios(folder)
+        _show_all([known[name] for name in names], as_json=args.json)
         return Outcome.OK
     scenario = find_scenario(folder, args.scenario)
     plan = parse_plan(args.plan)
@@ -51,7 +58,7 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.json:
         print_json(document)
     else:
-        for title, values in document.items():
+        for title, values in _that_apply(document).items():
             print(f"{title}:")
             _show_values(values, "  ")
     return Outcome.OK
@@ -76,8 +83,8 @@ def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
             print("\t".join(row))
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("scenario", "clients", "backend", "threading", "servers", "what"):
-        table.add_column(title)
+    for title in ("scenario", "clients", "backend", "threading", "servers", "tuned"):
+        table.add_column(title, no_wrap=title == "scenario")
     for row in rows:
         table.add_row(*row)
     Console().print(table)
@@ -90,9 +97,21 @@ def _row(scenario: Scenario) -> tuple[str, ...]:
         f"DHCPv{scenario.family}",
         scenario.backend,
         f"{threading.threads} threads" if threading.enabled else "single-threaded",
-        "one" if mode == "none" else f"{mode} pair",
-        scenario.description,
+        "one" if mode == "none" else mode,
+        " ".join(f"{name}={value}" for name, value in scenario.tuning.items()) or "-",
     )
+
+
+def _that_apply(document: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what means nothing for this scenario."""
+    scenario = dict(document["scenario"])
+    if scenario["backend"] != "memfile":
+        del scenario["memfile_persist"]
+    if scenario["high_availability"]["mode"] == "none":
+        scenario["high_availability"] = {"mode": "none"}
+    if not scenario["tuning"]:
+        del scenario["tuning"]
+    return {**document, "scenario": scenario}
 
 
 def _show_values(values: dict[str, Any], indent: str) -> None:

@@ -38,10 +38,6 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.json and args.markdown:
         raise usage_error("--json and --markdown exclude each other", where="table")
     cells = newest(open_store(args, existing=True), args.pattern, args.bench)
-    if not cells:
-        raise usage_error(
-            "no results to show", where="table", wanted=f"scenarios {' or '.join(args.pattern)}"
-        )
     if args.json:
         print_json(document(cells))
     else:
@@ -50,10 +46,25 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def newest(store: Store, patterns: list[str], bench: str | None) -> list[Cell]:
-    """The newest result of each scenario that a pattern names, on one bench or on all."""
-    found: dict[str, str] = {}
+    """The newest result of each scenario that a pattern names, on one bench or on all.
+
+    One for each durability: a scenario that was measured with other settings
+    does not replace what it usually is.  Raises a usage error for a pattern
+    without a result.
+    """
+    found: dict[tuple[str, str], str] = {}
     for pattern in patterns:
-        for row in store.index.rows(scenario=pattern):
-            if row["outcome"] != "unreadable" and bench in (None, row["bench"]):
-                found.setdefault(row["scenario"], row["id"])
+        rows = [
+            row
+            for row in store.index.rows(scenario=pattern)
+            if row["outcome"] != "unreadable" and bench in (None, row["bench"])
+        ]
+        if not rows:
+            raise usage_error(
+                f"no results of {pattern}" + (f" on bench {bench}" if bench else ""),
+                where="table",
+                todo="`leaselab list` shows what there is, `leaselab run` makes more",
+            )
+        for row in rows:
+            found.setdefault((row["scenario"], row["durability"]), row["id"])
     return [cell_of(store.load(ref)) for ref in found.values()]

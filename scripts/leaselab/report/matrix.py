@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from leaselab.analysis.matrix import HOT_STANDBY, LOAD_BALANCING, ONE, Cell, Row, rows_of
 
@@ -15,36 +13,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _NONE = "-"
+_GAIN, _OVERLAP = "gain", "none seen"
 _COLUMNS = (
-    ("single-threaded", (False, ONE)),
-    ("multi-threaded", (True, ONE)),
-    ("hot standby", (False, HOT_STANDBY)),
-    ("hot standby, multi-threaded", (True, HOT_STANDBY)),
-    ("load balancing", (False, LOAD_BALANCING)),
-    ("load balancing, multi-threaded", (True, LOAD_BALANCING)),
+    ("st", (False, ONE)),
+    ("mt", (True, ONE)),
+    ("st hs", (False, HOT_STANDBY)),
+    ("mt hs", (True, HOT_STANDBY)),
+    ("st lb", (False, LOAD_BALANCING)),
+    ("mt lb", (True, LOAD_BALANCING)),
 )
 
 
 def print_matrix(
     cells: Sequence[Cell], *, markdown: bool = False, stream: TextIO | None = None
 ) -> None:
-    """Print the table of the cells, and under it what its figures are; stdout unless given."""
+    """Print the table of the cells, and under it what its figures are; stdout unless given.
+
+    On a terminal that is too narrow for it, a line for each cell.
+    """
     stream = stream or sys.stdout
     headings, body = _texts(rows_of(cells))
-    console = Console(file=stream, highlight=False)
+    legend = list(_legend(headings))
     if markdown:
         stream.writelines(_markdown(headings, body))
-    elif console.is_terminal:
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        for number, heading in enumerate(headings):
-            table.add_column(heading, justify="left" if number < _NAMES else "right")
-        for row in body:
-            table.add_row(*row)
-        console.print(table)
     else:
-        stream.writelines(_aligned(headings, body))
-    stream.write("\n")
-    stream.writelines(f"{line}\n" for line in conditions(cells))
+        lines = list(_aligned(headings, body, _NAMES))
+        if stream.isatty() and max(map(len, lines)) > Console(file=stream).width:
+            lines, legend = list(_aligned(*_one_by_one(cells), 2)), []
+        stream.writelines(lines)
+    told = [*legend, *conditions(cells)]
+    stream.writelines(["\n", *(f"{line}\n" for line in told)])
 
 
 def document(cells: Sequence[Cell]) -> list[dict[str, Any]]:
@@ -83,14 +81,26 @@ def conditions(cells: Sequence[Cell]) -> Iterator[str]:
     if any(cell.half_width is None and cell.extent for cell in cells):
         told.append("in brackets the lowest and the highest of runs too few for an interval")
     yield ", ".join(told)
+    yield from sorted({cell.goal for cell in cells})
+    servers = " and ".join(sorted({cell.server for cell in cells}))
     places = sorted(
         {f"{cell.bench}, environment {cell.environment or _NONE}" for cell in cells}
     )
     first = min(cell.started_at for cell in cells)
     last = max(cell.finished_at for cell in cells)
-    yield f"bench {' and '.join(places)}; from {_minute(first)} to {_minute(last)} UTC"
+    yield f"{servers}; bench {' and '.join(places)}"
+    yield f"from {_minute(first)} to {_minute(last)} UTC"
     if len(places) > 1:
         yield "of different benches or environments: these are not to be compared"
+
+
+def _legend(headings: Sequence[str]) -> Iterator[str]:
+    told = ["st, mt: single-, multi-threaded"]
+    if any(heading.endswith((" hs", " lb")) for heading in headings):
+        told.append("hs, lb: as a pair in hot standby, load balancing")
+    yield "; ".join([*told, f"{_NONE}: not among these results"])
+    if _GAIN in headings:
+        yield f"{_GAIN}: of mt over st; {_OVERLAP}: what the two may be overlaps"
 
 
 _NAMES = 3
@@ -100,21 +110,41 @@ _NAMES = 3
 def _texts(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     used = {place for row in rows for place in row.cells}
     columns = [column for column in _COLUMNS if column[1] in used]
-    gains = any(row.gain is not None for row in rows)
+    gains = any({(False, ONE), (True, ONE)} <= row.cells.keys() for row in rows)
     headings = ["clients", "backend", "durability"]
     for heading, place in columns:
         headings.append(heading)
         if gains and place == (True, ONE):
-            headings.append("gain")
+            headings.append(_GAIN)
     body = []
     for row in rows:
         texts = [f"DHCPv{row.family}", row.backend, row.durability]
         for _, place in columns:
             texts.append(_cell(row.cells.get(place)))
             if gains and place == (True, ONE):
-                texts.append(_NONE if row.gain is None else f"{100 * row.gain:+.0f} %")
+                texts.append(_gain(row))
         body.append(texts)
     return headings, body
+
+
+def _gain(row: Row) -> str:
+    if row.gain is not None:
+        return f"{100 * row.gain:+.0f} %"
+    one, threads = row.cells.get((False, ONE)), row.cells.get((True, ONE))
+    if one is None or threads is None or one.mean is None or threads.mean is None:
+        return _NONE
+    same = (one.bench, one.environment) == (threads.bench, threads.environment)
+    return _OVERLAP if same else _NONE
+
+
+def _one_by_one(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows of the same figures, a scenario each."""
+    body = [
+        [cell.scenario, cell.durability, _cell(cell)]
+        for row in rows_of(cells)
+        for cell in row.cells.values()
+    ]
+    return ["scenario", "durability", "max rate"], body
 
 
 def _cell(cell: Cell | None) -> str:
@@ -129,11 +159,11 @@ def _cell(cell: Cell | None) -> str:
     return f"{cell.mean:.0f}"
 
 
-def _aligned(headings: list[str], body: list[list[str]]) -> Iterator[str]:
+def _aligned(headings: list[str], body: list[list[str]], names: int) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(headings, *body, strict=True)]
     for row in [headings, *body]:
         cells = [
-            text.ljust(width) if number < _NAMES else text.rjust(width)
+            text.ljust(width) if number < names else text.rjust(width)
             for number, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip() + "\n"

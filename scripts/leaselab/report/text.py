@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
 import sys
 from datetime import datetime
@@ -13,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from leaselab.analysis.summary import run_cpu_us
+from leaselab.analysis.summary import other_cpu_us, run_cpu_us
 from leaselab.model.durability import durability_of
 from leaselab.report.listing import server_name, span
 
@@ -113,7 +114,15 @@ def _cost(document: Mapping[str, Any]) -> str:
     summary = document["summary"]
     parts = []
     if summary["cpu_us_per_exchange"] is not None:
-        parts.append(f"server CPU {summary['cpu_us_per_exchange']:.1f} µs per exchange")
+        others = other_cpu_us(document["runs"], document["goal"]["loss_ratio"])
+        parts.append(
+            ", ".join(
+                [
+                    f"server CPU {summary['cpu_us_per_exchange']:.1f} µs per exchange",
+                    *(f"{name} {value:.0f} µs" for name, value in others.items()),
+                ]
+            )
+        )
     took = f"measured in {span(summary['wall_s'])}"
     if summary["traffic_share"] is not None:
         took += f", {100 * summary['traffic_share']:.0f} % of it traffic"
@@ -225,7 +234,7 @@ def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]
     dirty = ", with uncommitted changes" if made["leaselab_dirty"] else ""
     commit = f" ({made['leaselab_commit'][:10]}{dirty})" if made["leaselab_commit"] else ""
     yield "leaselab", f"{made['leaselab_version']}{commit}"
-    yield "command", " ".join(made["command"])
+    yield "command", shlex.join(made["command"])
     yield (
         "started",
         f"{_moment(document['started_at'])}, ended {_moment(document['finished_at'])}",
