@@ -157,7 +157,7 @@ def test_they_are_kept_read_only_and_told_in_words(tmp_path):
         "  lost     exchanges without both replies within 2 s each; answered: the last one "
         "came, in time or not",
         "  missing  the dead server's leases that the partner does not know; conflicting: "
-        "addresses with two clients",
+        "whose address it gave to another client",
         "  pair     hot-standby, heartbeat 1 s, unreachable after 10 s, down after 0 "
         "unanswered clients",
         "  outage   in steps of 0.1 s, the longest stretch with less than 90 % of the load "

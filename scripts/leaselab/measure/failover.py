@@ -65,7 +65,7 @@ class Failover:
     missing: int
     """Leases of the dead server that the partner does not know."""
     conflicting: int
-    """Addresses that the two gave to different clients."""
+    """Leases of the dead server whose address the partner has for another client."""
 
 
 def crash_under(

@@ -54,7 +54,7 @@ def failover_lines(document: Mapping[str, Any]) -> Iterator[str]:
     )
     yield (
         "  missing  the dead server's leases that the partner does not know; conflicting: "
-        "addresses with two clients"
+        "whose address it gave to another client"
     )
     yield (
         f"  pair     {pair['mode']}, heartbeat {pair['heartbeat_s']:g} s, unreachable after "
