@@ -77,9 +77,13 @@ def test_a_rerun_measures_the_same_with_the_same_parameters(measured):
     assert len(leaselab("list", "--results", results).stdout.splitlines()) > 2
 
 
-@pytest.mark.parametrize("scenario", ["v6-memfile", "v6-postgresql-mt-hs"])
+@pytest.mark.parametrize("scenario", ["v6-mysql", "v6-postgresql-mt-hs"])
 def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(scenario, tmp_path):
-    """`site` deploys another configuration; again, all before `measure` changes nothing."""
+    """`site` deploys another configuration; again, all before `measure` changes nothing.
+
+    Both are far below what any generator offers: one processor of it can be too few
+    for `v6-memfile`, which is then an invalid measurement, as it should be.
+    """
     results = tmp_path / "results"
     settings = {"scenario": scenario, "leaselab_plan": SMALL}
     done = playbook("site", "-e", json.dumps(settings), LEASELAB_RESULTS=str(results))

@@ -43,13 +43,17 @@ class Cell:
     finished_at: str
 
     @property
-    def reach(self) -> tuple[float, float] | None:
-        """From where to where the max rate may be (exchanges/s): interval, else all runs."""
-        if self.mean is None:
+    def known(self) -> tuple[float, float, float] | None:
+        """The max rate between the least and the most it may be (exchanges/s).
+
+        By its interval, else by all runs; None without a figure.
+        """
+        if not self.mean:
             return None
         if self.half_width is not None:
-            return self.mean - self.half_width, self.mean + self.half_width
-        return self.extent or (self.mean, self.mean)
+            return self.mean - self.half_width, self.mean, self.mean + self.half_width
+        low, high = self.extent or (self.mean, self.mean)
+        return low, self.mean, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +66,28 @@ class Row:
     cells: Mapping[tuple[bool, str], Cell]
 
     @property
-    def gain(self) -> float | None:
-        """What threads bring one server: multi over single minus 1.
-
-        None without both, where they are not to be compared, and where what one
-        may be reaches into what the other may be.
-        """
+    def compared(self) -> tuple[tuple[float, float, float], tuple[float, float, float]] | None:
+        """What is known of one server without and with threads; None unless they compare."""
         single, multi = self.cells.get((False, ONE)), self.cells.get((True, ONE))
-        if single is None or multi is None or not single.mean or multi.mean is None:
+        if single is None or multi is None or single.known is None or multi.known is None:
             return None
         if (single.bench, single.environment) != (multi.bench, multi.environment):
             return None
-        (low, high), (other_low, other_high) = single.reach or (0, 0), multi.reach or (0, 0)
-        if low <= other_high and other_low <= high:
+        return single.known, multi.known
+
+    @property
+    def gain(self) -> float | None:
+        """What threads bring one server: multi over single minus 1.
+
+        None where the two do not compare, and where what one may be reaches into
+        what the other may be.
+        """
+        if self.compared is None:
             return None
-        return multi.mean / single.mean - 1.0
+        (low, single, high), (multi_low, multi, multi_high) = self.compared
+        if low <= multi_high and multi_low <= high:
+            return None
+        return multi / single - 1.0
 
 
 def cell_of(document: Mapping[str, Any]) -> Cell:
@@ -123,5 +134,4 @@ def rows_of(cells: Iterable[Cell]) -> list[Row]:
     for cell in sorted(cells, key=lambda cell: (cell.family, cell.started_at)):
         row = places.setdefault((cell.family, cell.backend, cell.durability), {})
         row[cell.threads, cell.mode] = cell
-    order = sorted(places, key=lambda place: (place[0], place[1], place[2]))
-    return [Row(*place, places[place]) for place in order]
+    return [Row(*place, places[place]) for place in sorted(places)]

@@ -8,9 +8,9 @@ import json
 import os
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any
 
+from leaselab.model import moment
 from leaselab.model.errors import lab_broken, usage_error
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Journal:
         Raises ValueError for what JSON cannot hold (NaN included) and OSError
         when it cannot be written; the journal is then as it was before.
         """
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        event = Event(seq=len(self._events) + 1, at=now, name=name, data=data)
+        event = Event(seq=len(self._events) + 1, at=moment.now(), name=name, data=data)
         document = {"seq": event.seq, "at": event.at, "event": event.name, "data": data}
         line = json.dumps(document, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         try:

@@ -12,7 +12,6 @@ from leaselab.cli.lab import LOCAL_BENCH
 from leaselab.cli.options import checkout_root
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.build import build
-from leaselab.lab.catalog import find_scenario
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, read_inventory
 from leaselab.lab.lock import refuse_in_use
 from leaselab.lab.transport import connect
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from leaselab.cli.playbook import Event
     from leaselab.lab.inventory import Inventory
+    from leaselab.model.scenario import Scenario
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
@@ -43,11 +43,9 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
     return read_inventory(Path(args.inventory or checkout_root() / "inventory" / "docker"))
 
 
-def check(name: str, overrides: Mapping[str, Any], inventory: Inventory) -> None:
+def check(scenario: Scenario, overrides: Mapping[str, Any], inventory: Inventory) -> None:
     """Refuse what can be refused without touching anything (usage errors)."""
-    plan = build(Plan, overrides, "sweep parameters")
-    scenario = find_scenario(checkout_root() / "scenarios", name)
-    plan.check_fits(scenario)
+    build(Plan, overrides, "sweep parameters").check_fits(scenario)
     if scenario.high_availability.pair:
         inventory.only(PARTNER_GROUP)
 

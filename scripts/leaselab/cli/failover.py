@@ -30,6 +30,7 @@ from leaselab.lab.server import ContractServer
 from leaselab.lab.transport import connect
 from leaselab.measure.bench_trial import BenchTrials
 from leaselab.measure.failover import Load, crash_under, figures
+from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.report.failover import failover_lines
 
@@ -98,14 +99,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Deploy the pair, offer the load, kill, show and keep what came of it."""
     inventory = inventory_of(args)
-    pair = find_scenario(checkout_root() / "scenarios", args.scenario).high_availability
+    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    pair = scenario.high_availability
     if not pair.pair:
         raise usage_error(
             "a failover needs a pair",
             where=f"scenario {args.scenario}",
             todo="choose one whose name ends in -hs or -lb",
         )
-    check(args.scenario, {}, inventory)
+    check(scenario, {}, inventory)
     after_s, rate = args.after_s, args.rate
     if after_s is None:
         after_s = round(pair.max_response_delay_s) + AFTER_SLACK_S
@@ -188,7 +190,7 @@ def _measure(bench: Bench, load: Load, runs: int) -> _Measured:
     measured.document = {
         "schema_version": 1,
         "id": failover_id,
-        "started_at": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "started_at": moment.timestamp(now),
         "outcome": (measured.error.outcome if measured.error else Outcome.OK).label,
         "reasons": [str(measured.error)] if measured.error else [],
         "scenario": asdict(bench.scenario),

@@ -32,6 +32,7 @@ from leaselab.lab.transport import Connection, connect
 from leaselab.measure.bench_trial import BenchTrials
 from leaselab.measure.ports import Listener, Server
 from leaselab.measure.sweep import Sweep, read_journal
+from leaselab.model import moment
 from leaselab.model.bench import Bench, ServerUnderTest
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
@@ -51,7 +52,7 @@ def begin(store: Store, document: Mapping[str, Any], where: str) -> RunningSweep
         SWEEP,
         {
             "bench": dict(document),
-            "started_at": _timestamp(now),
+            "started_at": moment.timestamp(now),
             "command": _command(),
             **own_provenance(checkout_root()),
         },
@@ -93,7 +94,7 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
             error=measured.error,
             setup_s=measured.setup_s,
             started_at=begun["started_at"],
-            finished_at=_timestamp(datetime.now(UTC)),
+            finished_at=moment.now(),
             command=begun["command"],
             owner=measured.owner,
             config_files=measured.config_files,
@@ -192,10 +193,6 @@ def _lock_token(sweep_id: str) -> str:
 
 def _command() -> list[str]:
     return shlex.split(os.environ.get("LEASELAB_COMMAND", "")) or ["leaselab", *sys.argv[1:]]
-
-
-def _timestamp(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _and(first: str, second: str) -> str:

@@ -50,11 +50,12 @@ def run(args: argparse.Namespace) -> Outcome:
     """Provision once; deploy, tune, measure and archive each; show."""
     store = open_store(args)
     overrides = plan_overrides(args)
-    names = match_scenarios(checkout_root() / "scenarios", args.scenario)
+    scenarios = match_scenarios(checkout_root() / "scenarios", args.scenario)
     inventory = inventory_of(args)
-    for name in names:
-        check(name, overrides, inventory)
+    for scenario in scenarios:
+        check(scenario, overrides, inventory)
     prepare(inventory)
+    names = [scenario.name for scenario in scenarios]
     if len(names) == 1:
         bench = _deploy(store, names[0], inventory, overrides)
         error, place = finish(store, begin(store, bench, "bench.json"))
@@ -116,8 +117,10 @@ def _deploy(
 ) -> dict[str, Any]:
     """Deploy and tune one scenario; return its bench document."""
     expected = _expected_rate(store, name, inventory.bench)
-    limits = {**({"start_rate": expected} if expected else {}), **overrides.get("limits", {})}
-    return deploy(name, inventory, {**overrides, **({"limits": limits} if limits else {})})
+    if expected is not None:
+        limits = {"start_rate": expected, **overrides.get("limits", {})}
+        overrides = {**overrides, "limits": limits}
+    return deploy(name, inventory, overrides)
 
 
 def _show(cells: list[Cell], *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from leaselab.cli.options import add_json, checkout_root, print_json
 from leaselab.lab.build import build
-from leaselab.lab.catalog import find_scenario, load_scenarios, match_scenarios
+from leaselab.lab.catalog import match_scenarios
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.plan import Plan
 
@@ -46,12 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Print them."""
     folder = checkout_root() / "scenarios"
-    if args.scenario is None or args.scenario not in match_scenarios(folder, [args.scenario]):
-        names = match_scenarios(folder, [args.scenario or "*"])
-        known = load_scenarios(folder)
-        _show_all([known[name] for name in names], as_json=args.json)
+    scenario, *others = found = match_scenarios(folder, [args.scenario or "*"])
+    if others or scenario.name != args.scenario:
+        _show_all(found, as_json=args.json)
         return Outcome.OK
-    scenario = find_scenario(folder, args.scenario)
     plan = parse_plan(args.plan)
     plan.check_fits(scenario)
     document = {"scenario": asdict(scenario), "plan": asdict(plan)}
@@ -91,13 +89,13 @@ def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
 
 
 def _row(scenario: Scenario) -> tuple[str, ...]:
-    threading, mode = scenario.multi_threading, scenario.high_availability.mode
+    threading, pair = scenario.multi_threading, scenario.high_availability
     return (
         scenario.name,
         f"DHCPv{scenario.family}",
         scenario.backend,
         f"{threading.threads} threads" if threading.enabled else "single-threaded",
-        "one" if mode == "none" else mode,
+        pair.mode if pair.pair else "one",
         " ".join(f"{name}={value}" for name, value in scenario.tuning.items()) or "-",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import Cell, cell_of
+from leaselab.archive.index import UNREADABLE
 from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.matrix import document, print_matrix
@@ -57,7 +58,7 @@ def newest(store: Store, patterns: list[str], bench: str | None) -> list[Cell]:
         rows = [
             row
             for row in store.index.rows(scenario=pattern)
-            if row["outcome"] != "unreadable" and bench in (None, row["bench"])
+            if row["outcome"] != UNREADABLE and bench in (None, row["bench"])
         ]
         if not rows:
             raise usage_error(

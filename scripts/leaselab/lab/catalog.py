@@ -41,20 +41,20 @@ def find_scenario(folder: Path, name: str) -> Scenario:
     return scenarios[name]
 
 
-def match_scenarios(folder: Path, patterns: Sequence[str]) -> list[str]:
-    """Return the names that any of the patterns means, each once, in the order given.
+def match_scenarios(folder: Path, patterns: Sequence[str]) -> list[Scenario]:
+    """Return the scenarios that any of the patterns means, each once, in the order given.
 
     Patterns are a shell's (``v4-*``).  One that means nothing raises a usage
     error, with the nearest name where it has no wildcard.
     """
     scenarios = load_scenarios(folder)
-    found: dict[str, None] = {}
+    found: dict[str, Scenario] = {}
     for pattern in patterns:
         names = fnmatch.filter(scenarios, pattern)
         if not names:
             raise unknown("scenario", pattern, list(scenarios), "scenarios")
-        found.update(dict.fromkeys(names))
-    return list(found)
+        found.update((name, scenarios[name]) for name in names)
+    return list(found.values())
 
 
 def _family(path: Path) -> Iterator[Scenario]:

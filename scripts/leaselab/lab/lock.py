@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from leaselab.lab.server import START_TIMEOUT_S
 from leaselab.lab.transport import Connection
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.plan import RUN_OVERHEAD_S, TRIAL_OVERHEAD_S, Plan
@@ -26,8 +27,6 @@ from leaselab.model.scenario import Scenario
 PROGRAM = "/opt/leaselab/bench-lock"
 _TIMEOUT_S = 15.0
 _HELD_BY_OTHER = 3
-DATABASE_START_S = 150
-"""Time starting a server with its database may take, schema made anew (s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def lease_s(plan: Plan, scenario: Scenario) -> int:
     settle = pair.settle_s if pair.pair else 0.0
     trial = plan.limits.trial_s + plan.wait_s + TRIAL_OVERHEAD_S
     servers = 2 if pair.pair else 1
-    start = RUN_OVERHEAD_S if scenario.backend == "memfile" else DATABASE_START_S
+    start = RUN_OVERHEAD_S if scenario.backend == "memfile" else START_TIMEOUT_S
     return round(max(2 * trial + settle, servers * start + settle))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from leaselab.measure import perfdhcp, validity
 from leaselab.measure.ports import Generator, Recorder, Server
+from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, lab_broken, server_broken
 from leaselab.model.observation import Generated, Sample
@@ -140,7 +141,7 @@ class BenchTrials:
         )
         document = {
             **trial_document(trial),
-            "started_at": started_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "started_at": moment.timestamp(started_at),
             "latency_s": {
                 "offer": _latency(perfdhcp.latency(output.first)),
                 "ack": _latency(perfdhcp.latency(output.second)),

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from leaselab.measure.bench_trial import BenchTrials, trial_from
 from leaselab.measure.ports import Lease, Listener, Recorder, Server
 from leaselab.measure.search import search
+from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.trial import RunEstimate, Trial, TrialRequest
@@ -84,7 +84,7 @@ class Sweep:
     ) -> RunEstimate:
         self.listener.run_started(index)
         began = self.clock()
-        started_at = pending.started_at or _now()
+        started_at = pending.started_at or moment.now()
         documents: list[dict[str, Any]] = []
         replay = deque(pending.trials)
         spent = sum(float(trial["wall_s"]) for trial in replay)
@@ -187,7 +187,3 @@ def _estimate_from(document: Mapping[str, Any]) -> RunEstimate:
         upper=trials[document["upper_trial"]],
         trials=trials,
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

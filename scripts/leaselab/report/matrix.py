@@ -130,11 +130,7 @@ def _texts(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
 def _gain(row: Row) -> str:
     if row.gain is not None:
         return f"{100 * row.gain:+.0f} %"
-    one, threads = row.cells.get((False, ONE)), row.cells.get((True, ONE))
-    if one is None or threads is None or one.mean is None or threads.mean is None:
-        return _NONE
-    same = (one.bench, one.environment) == (threads.bench, threads.environment)
-    return _OVERLAP if same else _NONE
+    return _OVERLAP if row.compared else _NONE
 
 
 def _one_by_one(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
