@@ -110,7 +110,7 @@ def cell_of(document: Mapping[str, Any]) -> Cell:
         extent=(rate["min"], rate["max"]) if rate and rate["n"] > 1 else None,
         runs=document["goal"]["runs"],
         server=f"{server['name']} {server['version']}",
-        goal=_goal(document["goal"]),
+        goal=goal_words(document["goal"]),
         bench=bench["name"],
         environment=bench["environment"] or "",
         started_at=document["started_at"],
@@ -118,10 +118,11 @@ def cell_of(document: Mapping[str, Any]) -> Cell:
     )
 
 
-def _goal(goal: Mapping[str, Any]) -> str:
+def goal_words(goal: Mapping[str, Any]) -> str:
+    """What a trial had to keep and the width of the brackets, of the `goal` of a result."""
     return (
         f"loss at most {100 * goal['loss_ratio']:g} %, replies within {goal['late_s']:g} s, "
-        f"bracket at most {100 * goal['relative_width']:g} %, trials of {goal['trial_s']} s"
+        f"bracket at most {100 * goal['relative_width']:g} %, trials of {goal['trial_s']:g} s"
     )
 
 

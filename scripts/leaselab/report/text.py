@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from leaselab.analysis.matrix import goal_words
 from leaselab.analysis.summary import other_cpu_us, run_cpu_us
 from leaselab.model.durability import durability_of
 from leaselab.report.listing import server_name, span
@@ -209,7 +210,7 @@ def _provenance(document: Mapping[str, Any], path: Path) -> Table:
 
 
 def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
-    server, goal, bench = document["server"], document["goal"], document["bench"]
+    server, bench = document["server"], document["bench"]
     made = document["provenance"]
     source = f"commit {server['commit']}" if server["commit"] else server["package"]
     yield "server", ", ".join(part for part in (server_name(server), source) if part)
@@ -219,11 +220,7 @@ def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]
             "config",
             f"{server['config_file'] or _NONE} (sha256 {server['config_sha256'][:16]})",
         )
-    yield (
-        "goal",
-        f"loss at most {100 * goal['loss_ratio']:g} %, replies within {goal['late_s']:g} s, "
-        f"bracket at most {100 * goal['relative_width']:g} %, trials of {goal['trial_s']:g} s",
-    )
+    yield "goal", goal_words(document["goal"])
     yield (
         "generator",
         f"{document['generator']['name']} {document['generator']['version'] or ''}",
