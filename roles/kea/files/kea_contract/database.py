@@ -130,6 +130,11 @@ def wipe(config):
     Truncating them needs no log of each row.  Kea, which counts for itself, is told.
     """
     check_disk(config)
-    before, left = map(int, ask(config, "sql", config["database"]["wipe_sql"]).split())
+    try:
+        answer = ask(config, "sql", config["database"]["wipe_sql"])
+    except BeneathError:
+        acquit(config)  # its client only says that it hung up
+        raise
+    before, left = map(int, answer.split())
     control(config, "statistic-reset", {"name": config["leases_statistic"]})
     return before, left

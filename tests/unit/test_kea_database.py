@@ -1,0 +1,62 @@
+"""The database of Kea's leases, as Kea's contract sees it through the database's own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROLES = Path(__file__).parents[2] / "roles"
+FOLDERS = [str(ROLES / "contract" / "files"), str(ROLES / "kea" / "files")]
+HUNG_UP = "mysql: ERROR 2026 (HY000): TLS/SSL error: Connection reset by peer"
+CONTRACT = f"""#!/bin/sh
+case $1 in
+    state) echo '{{"free_bytes": 1000, "reason": "signal 9"}}' ;;
+    sql) echo "leaselab-database: {HUNG_UP}" >&2; exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture(scope="module")
+def database():
+    """The module, found where the contract finds it."""
+    sys.path[:0] = FOLDERS
+    from kea_contract import database  # noqa: PLC0415  # installed beside the contract
+
+    yield database
+    for folder in FOLDERS:
+        sys.path.remove(folder)
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Settings of a database whose contract answers that its client was hung up on."""
+    contract = tmp_path / "database"
+    contract.write_text(CONTRACT, encoding="ascii")
+    contract.chmod(0o755)
+    return {
+        "database": {
+            "contract": str(contract),
+            "pid_file": str(tmp_path / "pid"),
+            "free_bytes": 1000,
+            "wipe_sql": "TRUNCATE lease4;",
+        }
+    }
+
+
+def test_a_database_that_died_of_the_wipe_or_before_it_is_told_as_gone(database, config):
+    with pytest.raises(database.BeneathError, match=r"^the database is gone: signal 9$"):
+        database.wipe(config)
+
+
+def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
+    database, config, monkeypatch
+):
+    monkeypatch.setattr(database, "DYING_S", 0.2)
+    with subprocess.Popen(["sleep", "60"]) as living:
+        Path(config["database"]["pid_file"]).write_text(str(living.pid), encoding="ascii")
+        try:
+            with pytest.raises(database.BeneathError, match=r"database: .*reset by peer$"):
+                database.wipe(config)
+        finally:
+            living.kill()
