@@ -50,6 +50,7 @@ COMMANDS = (
     Command("run", "run", "set up the lab, measure scenarios, archive and show the results"),
     Command("lab", "lab", "bring the local lab up or down, or say how it is"),
     Command("check", "check", "inspect a lab before anything touches it"),
+    Command("commits", "commits", "show which commits a name or a range means"),
     Command("scenarios", "scenarios", "list the scenarios, or show one as it would be run"),
     Command("sweep", "sweep", "run the sweep that a bench.json describes"),
     Command("resume", "resume", "go on with a sweep that was interrupted"),

@@ -1,0 +1,71 @@
+"""Options that name a server's repository and commits of it, shared by what reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leaselab.cli.options import checkout_root
+from leaselab.lab.repository import open_repository
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from leaselab.lab.repository import Repository
+    from leaselab.model.source import Commit
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Add the options; `source_of` and `commits_of` read them."""
+    group = parser.add_argument_group("source")
+    group.add_argument(
+        "--repo",
+        metavar="URL|PATH",
+        help="git repository of the server; one behind an address is mirrored first",
+    )
+    group.add_argument(
+        "--worktree",
+        action="store_true",
+        help="not a commit, but the checkout at PATH as it is, changes included",
+    )
+    group.add_argument(
+        "--every", metavar="N", type=int, default=1, help="of a range every Nth commit only"
+    )
+    group.add_argument(
+        "--first-parent",
+        action="store_true",
+        help="of a range only what was merged, not the commits of the branches",
+    )
+
+
+def source_folder() -> Path:
+    """Where the files of commits are kept for the builder."""
+    return checkout_root() / ".leaselab" / "sources"
+
+
+def source_of(args: argparse.Namespace) -> Repository:
+    """Open the repository that was named, or raise a usage error."""
+    if args.repo is None:
+        raise usage_error("no repository was named", todo="give it with --repo URL or PATH")
+    return open_source(args.repo)
+
+
+def open_source(where: str) -> Repository:
+    """Open a repository by its path or address; errors as `open_repository`."""
+    return open_repository(where, checkout_root() / ".leaselab" / "repositories")
+
+
+def commits_of(repository: Repository, text: str, args: argparse.Namespace) -> Sequence[Commit]:
+    """Return the commits that a range, a name or the checkout means; oldest first.
+
+    Raises a usage error for what means none, and for options that do not go together.
+    """
+    if args.every < 1:
+        raise usage_error("--every is not a count", found=str(args.every), wanted="1 or more")
+    if ".." in text and not args.worktree:
+        return repository.between(text, every=args.every, first_parent=args.first_parent)
+    if args.every != 1 or args.first_parent:
+        raise usage_error("--every and --first-parent are for a range", wanted="A..B")
+    return [repository.worktree() if args.worktree else repository.resolve(text)]

@@ -1,0 +1,299 @@
+"""A git repository of a server: what a name means, what lies in a range, the files of a commit.
+
+Git itself does the work, with whatever its user has set up for access.  A
+repository on this machine is only read; one behind an address is mirrored and
+brought up to date first.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from leaselab.model.errors import LeaselabError, lab_broken, usage_error
+from leaselab.model.source import Commit
+
+_LOCAL_S = 120.0
+_REMOTE_S = 1800.0
+_SCP_LIKE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)")
+_FIELDS = "%H%x00%T%x00%aI%x00%s"
+_OF_ANOTHER = ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "COMMON_DIR", "PREFIX")
+"""Variables (GIT_...) by which a hook says which repository it is of: not the one read here."""
+_WORKTREE_AUTHOR = {
+    # `git stash create` makes a commit that nobody will look at.
+    f"GIT_{who}_{what}": "leaselab"
+    for who in ("AUTHOR", "COMMITTER")
+    for what in ("NAME", "EMAIL")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """One repository on this machine, read only."""
+
+    path: Path
+    name: str
+    """As it was given; results and messages show it."""
+
+    def resolve(self, ref: str) -> Commit:
+        """Return the commit that a branch, tag or hash means now.
+
+        Raises a usage error for an unknown or ambiguous name.
+        """
+        done = _git(self.path, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+        if "is ambiguous" in done.stderr:
+            raise usage_error(
+                f"{ref!r} means more than one commit",
+                where=self.name,
+                found=done.stderr.strip().splitlines()[0],
+                wanted="one",
+                todo=f"say refs/heads/{ref}, refs/tags/{ref} or more of the hash",
+            )
+        if done.status != 0:
+            raise self._unknown(ref)
+        return self._commit(done.stdout.strip(), ref)
+
+    def between(self, text: str, *, every: int = 1, first_parent: bool = False) -> list[Commit]:
+        """Return the commits of a range ``A..B``, oldest first, parents before children.
+
+        As git has it: what B has and A has not, so A itself is not one of them.
+        With `every` each so-many-eth, counted back from B, which is always
+        there.  Raises a usage error for what is no range or has nothing in it.
+        """
+        old, dots, new = text.partition("..")
+        if not (old and dots and new) or new.startswith("."):
+            raise usage_error(
+                "not a range of commits", found=text, wanted="A..B, such as v1.0..main"
+            )
+        first, last = self.resolve(old), self.resolve(new)
+        if self._shallow() and not self._ancestor(first, last):
+            raise self._cut_off(text)
+        listed = _git(
+            self.path,
+            "rev-list",
+            "--topo-order",
+            *(["--first-parent"] if first_parent else []),
+            last.hash,
+            f"^{first.hash}",
+        )
+        hashes = listed.stdout.split()[::every][::-1]
+        if not hashes:
+            raise usage_error(
+                "no commit lies in this range",
+                where=self.name,
+                found=f"{old} has all that {new} has",
+                wanted="the older one first",
+            )
+        return [self._commit(name, name) for name in hashes]
+
+    def worktree(self) -> Commit:
+        """Return the files of the checkout as they are: what no commit has yet, too.
+
+        Only files that git knows; a new one counts once it is added.  Raises a
+        usage error where there is no checkout.
+        """
+        if _git(self.path, "rev-parse", "--is-inside-work-tree").stdout.strip() != "true":
+            raise usage_error("there is no checkout", where=self.name, wanted="files to build")
+        head = self.resolve("HEAD")
+        stash = _git(self.path, "stash", "create", environment=_WORKTREE_AUTHOR)
+        if stash.status != 0:
+            raise usage_error(f"git: {stash.reason}", where=self.name)
+        if not stash.stdout.strip():
+            return head
+        tree = _git(self.path, "rev-parse", f"{stash.stdout.strip()}^{{tree}}").stdout.strip()
+        return Commit(
+            repository=head.repository,
+            ref="the checkout",
+            hash=head.hash,
+            tree=tree,
+            described=f"{head.described}-dirty",
+            author_date=head.author_date,
+            subject=head.subject,
+            dirty=True,
+        )
+
+    def archive(self, commit: Commit, folder: Path) -> Path:
+        """Write the commit's files as ``<tree>.tar`` into a folder; return its path.
+
+        An archive and no clone: a builder then needs neither git nor access,
+        and finds nothing that is not of this commit.
+        """
+        target = folder / f"{commit.tree}.tar"
+        if target.exists():
+            return target
+        folder.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f"{target.name}.{os.getpid()}")
+        wanted = commit.tree if commit.dirty else commit.hash
+        try:
+            done = _git(self.path, "archive", "--format=tar", f"--output={draft}", wanted)
+            if done.status != 0:
+                raise lab_broken(f"git archive: {done.reason}", where=self.name)
+            draft.rename(target)
+        finally:
+            draft.unlink(missing_ok=True)
+        return target
+
+    def _commit(self, name: str, ref: str) -> Commit:
+        shown = _git(self.path, "show", "--no-patch", f"--format={_FIELDS}", name)
+        if shown.status != 0:
+            raise usage_error(f"git: {shown.reason}", where=self.name)
+        # what is shown of a merge ends in an empty line
+        found, tree, author_date, subject = shown.stdout.rstrip("\n").split("\0")
+        described = _git(self.path, "describe", "--tags", "--always", found).stdout.strip()
+        return Commit(self.name, ref, found, tree, described, author_date, subject)
+
+    def _shallow(self) -> bool:
+        told = _git(self.path, "rev-parse", "--is-shallow-repository")
+        return told.stdout.strip() == "true"
+
+    def _ancestor(self, first: Commit, last: Commit) -> bool:
+        told = _git(self.path, "merge-base", "--is-ancestor", first.hash, last.hash)
+        return told.status == 0
+
+    def _unknown(self, ref: str) -> LeaselabError:
+        if self._shallow():
+            return self._cut_off(ref)
+        names = _git(self.path, "for-each-ref", "--format=%(refname:short)").stdout.split()
+        near = difflib.get_close_matches(ref, names, n=1)
+        return usage_error(
+            f"no commit {ref!r}",
+            where=self.name,
+            todo=f"did you mean {near[0]!r}?" if near else "name a branch, a tag or a hash",
+        )
+
+    def _cut_off(self, text: str) -> LeaselabError:
+        return usage_error(
+            f"{text!r} cannot be followed: the history of this clone is cut off",
+            where=self.name,
+            found="a shallow clone",
+            wanted="all of it",
+            todo="git fetch --unshallow",
+        )
+
+
+def open_repository(where: str, mirrors: Path) -> Repository:
+    """Open a repository by its path, or by its address: that one is mirrored below `mirrors`.
+
+    Raises a usage error for what is not there, is no repository or cannot be
+    fetched, and for an address with a password in it.
+    """
+    path = Path(where).expanduser()
+    if not path.exists() and _is_address(where):
+        return _mirror(where, mirrors)
+    if not path.exists():
+        raise usage_error("no such repository", where=where, wanted="a path or an address")
+    found = _git(path if path.is_dir() else path.parent, "rev-parse", "--git-dir")
+    if not path.is_dir() or found.status != 0:
+        raise usage_error(
+            "not a git repository",
+            where=where,
+            found=found.reason if found.status else "a file",
+        )
+    return Repository(path.absolute(), str(path.absolute()))
+
+
+def _is_address(where: str) -> bool:
+    return "://" in where or _SCP_LIKE.match(where) is not None
+
+
+def _mirror(address: str, mirrors: Path) -> Repository:
+    if "://" in address and urlsplit(address).password:
+        shown = urlsplit(address)._replace(netloc=urlsplit(address).netloc.rpartition("@")[2])
+        raise usage_error(
+            "the address holds a password, which logs and results would keep",
+            where=shown.geturl(),
+            todo="give it to git instead: a credential helper, or an SSH key",
+        )
+    stem = re.sub(r"\W+", "-", address.rstrip("/").rpartition("/")[2].removesuffix(".git"))
+    place = mirrors / f"{stem}-{hashlib.sha256(address.encode()).hexdigest()[:12]}.git"
+    draft = place.with_suffix(".new")
+    mirrors.mkdir(parents=True, exist_ok=True)
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (place / "HEAD").exists():
+            done = _git(place, "remote", "update", "--prune", seconds=_REMOTE_S)
+        else:
+            shutil.rmtree(draft, ignore_errors=True)  # what an interrupted one left
+            clone = ("clone", "--quiet", "--mirror", "--", address, str(draft))
+            done = _git(mirrors, *clone, seconds=_REMOTE_S)
+            if done.status == 0:
+                draft.rename(place)
+    if done.status != 0:
+        raise usage_error(
+            f"cannot be fetched: {done.reason}",
+            where=address,
+            todo="see that `git ls-remote` gets an answer from it without a question",
+        )
+    return Repository(place, address)
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a git command came to."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def reason(self) -> str:
+        lines = [line for line in self.stderr.splitlines() if line.strip()]
+        telling = [line for line in lines if line.startswith(("fatal:", "error:"))]
+        return (telling or lines or [f"status {self.status}"])[0]
+
+
+def _environment(path: Path) -> dict[str, str]:
+    """Return the user's own, in which nobody is asked and no host's key is taken unseen."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.removeprefix("GIT_") not in _OF_ANOTHER or not name.startswith("GIT_")
+    }
+    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
+    return {
+        **kept,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_SSH_COMMAND": f"{ssh} -o BatchMode=yes -o StrictHostKeyChecking=yes",
+        # A folder inside of some repository is not one itself.
+        "GIT_CEILING_DIRECTORIES": str(path.absolute().parent),
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def _git(
+    path: Path,
+    *arguments: str,
+    seconds: float = _LOCAL_S,
+    environment: dict[str, str] | None = None,
+) -> _Done:
+    argv: Sequence[str] = ("git", "-C", str(path), "-c", "log.showSignature=false", *arguments)
+    try:
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+            env={**_environment(path), **(environment or {})},
+        )
+    except FileNotFoundError as error:
+        raise lab_broken("git is not installed", where="this machine") from error
+    except subprocess.TimeoutExpired as error:
+        raise lab_broken(
+            f"git {arguments[0]} did not end within {seconds:.0f} s", where=str(path)
+        ) from error
+    # A message may be in any encoding; what is no text is shown as such.
+    return _Done(
+        done.returncode,
+        done.stdout.decode(errors="replace"),
+        done.stderr.decode(errors="replace"),
+    )

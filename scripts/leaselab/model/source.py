@@ -1,0 +1,28 @@
+"""Where a server under test comes from: one commit of its repository."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit, named by what never moves: its full hash."""
+
+    repository: str
+    """Path or address as it was given; it holds no password."""
+    ref: str
+    """What was asked for: a branch, a tag, a hash; where that points may change."""
+    hash: str
+    """Full hash of the commit."""
+    tree: str
+    """Full hash of its files: two commits with the same one are the same source."""
+    described: str
+    """Name for people: the nearest tag, the commits since, the short hash."""
+    author_date: str
+    """ISO 8601, with the author's zone."""
+    subject: str
+    """First line of its message; any text, so never markup."""
+    dirty: bool = False
+    """Whether the files are a checkout's with changes that no commit has: `tree` names
+    those files, `hash` the commit they started from."""

@@ -1,0 +1,236 @@
+"""Commits of a server's repository, on real ones made by the test."""
+
+import re
+import tarfile
+
+import pytest
+from tests.repositories import commit, git, make_repository
+
+from leaselab.lab.repository import open_repository
+from leaselab.model.errors import LeaselabError, Outcome
+
+
+@pytest.fixture
+def place(tmp_path):
+    return make_repository(tmp_path / "server")
+
+
+@pytest.fixture
+def mirrors(tmp_path):
+    return tmp_path / "mirrors"
+
+
+@pytest.fixture
+def five(place):
+    """Five commits on main, the first tagged v1.0; their hashes."""
+    hashes = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(5)]
+    git(place, "tag", "v1.0", hashes[0])
+    return hashes
+
+
+def refused(call):
+    with pytest.raises(LeaselabError) as error:
+        call()
+    assert error.value.outcome is Outcome.USAGE
+    return str(error.value)
+
+
+def test_a_name_becomes_a_full_hash_with_what_is_to_be_known_of_it(place, five, mirrors):
+    found = open_repository(str(place), mirrors).resolve("main")
+    assert found.hash == five[4]
+    assert re.fullmatch("[0-9a-f]{40}", found.tree)
+    assert found.subject == "Change 4"
+    assert found.author_date == "2026-11-01T12:04:00+01:00"
+    assert found.described == f"v1.0-4-g{five[4][:7]}"
+    assert (found.ref, found.dirty) == ("main", False)
+
+
+@pytest.mark.parametrize("ref", ["v1.0", "refs/tags/v1.0", "main~4"])
+def test_every_way_of_naming_a_commit_means_the_same(place, five, mirrors, ref):
+    assert open_repository(str(place), mirrors).resolve(ref).hash == five[0]
+
+
+def test_a_hash_may_be_shortened(place, five, mirrors):
+    assert open_repository(str(place), mirrors).resolve(five[2][:9]).hash == five[2]
+
+
+@pytest.mark.usefixtures("five")
+def test_an_unknown_name_is_refused_with_the_nearest(place, mirrors):
+    text = refused(lambda: open_repository(str(place), mirrors).resolve("mian"))
+    assert "no commit 'mian'" in text
+    assert "did you mean 'main'?" in text
+
+
+@pytest.mark.usefixtures("five")
+def test_a_name_that_begins_like_an_option_is_a_name(place, mirrors):
+    assert "no commit '--all'" in refused(
+        lambda: open_repository(str(place), mirrors).resolve("--all")
+    )
+
+
+def test_a_name_of_a_tag_and_a_branch_is_refused(place, five, mirrors):
+    git(place, "branch", "v1.0", five[3])
+    text = refused(lambda: open_repository(str(place), mirrors).resolve("v1.0"))
+    assert "means more than one commit" in text
+    assert "refs/heads/v1.0" in text
+
+
+def test_a_branch_that_moved_means_another_commit_and_its_hash_the_same(place, five, mirrors):
+    repository = open_repository(str(place), mirrors)
+    before = repository.resolve("main")
+    moved = commit(place, "Another", {"n": "another"})
+    assert repository.resolve("main").hash == moved
+    assert repository.resolve(before.hash).hash == five[4]
+
+
+def test_a_range_is_oldest_first_and_without_its_start(place, five, mirrors):
+    found = open_repository(str(place), mirrors).between("v1.0..main")
+    assert [one.hash for one in found] == five[1:]
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"), [(2, [2, 4]), (3, [1, 4]), (9, [4])], ids=["2", "3", "9"]
+)
+def test_every_nth_is_counted_from_the_newest(place, five, mirrors, every, expected):
+    found = open_repository(str(place), mirrors).between("v1.0..main", every=every)
+    assert [one.hash for one in found] == [five[n] for n in expected]
+
+
+def test_what_was_merged_counts_once_by_first_parent(place, five, mirrors):
+    git(place, "switch", "--quiet", "-c", "side", five[3])
+    on_side = [commit(place, f"Side {n}", {f"side{n}": ""}, minute=10 + n) for n in range(2)]
+    git(place, "switch", "--quiet", "main")
+    git(place, "merge", "--quiet", "--no-ff", "-m", "Merge side", "side", minute=20)
+    merge = git(place, "rev-parse", "HEAD")
+    repository = open_repository(str(place), mirrors)
+    every = [one.hash for one in repository.between(f"{five[3]}..main")]
+    assert sorted(every) == sorted([five[4], *on_side, merge])
+    assert every[-1] == merge
+    merged = repository.between(f"{five[3]}..main", first_parent=True)
+    assert [one.hash for one in merged] == [five[4], merge]
+    assert merged[-1].subject == "Merge side"
+
+
+@pytest.mark.usefixtures("five")
+@pytest.mark.parametrize("text", ["main", "..main", "v1.0..", "v1.0...main"])
+def test_what_is_no_range_is_refused(place, mirrors, text):
+    assert "not a range" in refused(lambda: open_repository(str(place), mirrors).between(text))
+
+
+@pytest.mark.usefixtures("five")
+def test_a_range_the_wrong_way_round_is_refused(place, mirrors):
+    text = refused(lambda: open_repository(str(place), mirrors).between("main..v1.0"))
+    assert "no commit lies in this range" in text
+    assert "the older one first" in text
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path, mirrors):
+    assert "no such repository" in refused(
+        lambda: open_repository(str(tmp_path / "none"), mirrors)
+    )
+
+
+@pytest.mark.usefixtures("five")
+def test_a_folder_inside_a_repository_is_not_one(place, mirrors):
+    (place / "src").mkdir()
+    assert "not a git repository" in refused(
+        lambda: open_repository(str(place / "src"), mirrors)
+    )
+
+
+def test_a_repository_of_whoever_calls_is_not_taken_for_the_one_named(
+    place, five, mirrors, tmp_path, monkeypatch
+):
+    other = make_repository(tmp_path / "other")
+    commit(other, "Of another", {"x": ""})
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert open_repository(str(place), mirrors).resolve("main").hash == five[4]
+
+
+def test_a_shallow_clone_says_that_it_is_one(place, five, mirrors, tmp_path):
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "--quiet", "--depth", "2", place.as_uri(), str(shallow))
+    repository = open_repository(str(shallow), mirrors)
+    assert repository.resolve("HEAD").hash == five[4]
+    for text in (
+        refused(lambda: repository.resolve(five[0])),
+        refused(lambda: repository.between(f"{five[0]}..HEAD")),
+    ):
+        assert "cut off" in text
+        assert "git fetch --unshallow" in text
+
+
+def test_an_address_is_mirrored_and_brought_up_to_date(place, five, mirrors):
+    address = place.as_uri()
+    assert open_repository(address, mirrors).resolve("main").hash == five[4]
+    newer = commit(place, "Newer", {"n": "newer"})
+    repository = open_repository(address, mirrors)
+    assert repository.resolve("main").hash == newer
+    assert repository.name == address
+    assert len(list(mirrors.glob("*.git"))) == 1
+
+
+def test_an_address_that_cannot_be_had_is_refused(tmp_path, mirrors):
+    text = refused(lambda: open_repository((tmp_path / "none").as_uri(), mirrors))
+    assert "cannot be fetched" in text
+    assert list(mirrors.glob("*.git")) == []
+
+
+def test_an_address_with_a_password_is_refused_and_not_repeated(mirrors):
+    address = "https://somebody:hunter2@git.example.org/kea.git"
+    text = refused(lambda: open_repository(address, mirrors))
+    assert "holds a password" in text
+    assert "hunter2" not in text
+
+
+def test_the_files_of_a_commit_are_those_and_no_others(place, five, mirrors, tmp_path):
+    (place / "n").write_text("changed")
+    (place / "left over").write_text("")
+    repository = open_repository(str(place), mirrors)
+    path = repository.archive(repository.resolve(five[1]), tmp_path / "sources")
+    with tarfile.open(path) as files:
+        assert files.getnames() == ["n"]
+        assert files.extractfile("n").read() == b"1"
+
+
+def test_a_checkout_is_taken_with_its_changes(place, five, mirrors, tmp_path):
+    (place / "n").write_text("changed")
+    (place / "unknown to git").write_text("")
+    repository = open_repository(str(place), mirrors)
+    found = repository.worktree()
+    assert (found.hash, found.dirty) == (five[4], True)
+    assert found.tree != repository.resolve("HEAD").tree
+    assert found.described.endswith("-dirty")
+    with tarfile.open(repository.archive(found, tmp_path)) as files:
+        assert files.getnames() == ["n"]
+        assert files.extractfile("n").read() == b"changed"
+    assert (place / "n").read_text() == "changed"
+    assert git(place, "stash", "list") == ""
+
+
+@pytest.mark.usefixtures("five")
+def test_a_checkout_without_changes_is_its_commit(place, mirrors):
+    repository = open_repository(str(place), mirrors)
+    assert repository.worktree() == repository.resolve("HEAD")
+
+
+def test_a_bare_repository_has_no_checkout(place, five, mirrors, tmp_path):
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(place), str(bare))
+    repository = open_repository(str(bare), mirrors)
+    assert repository.resolve("main").hash == five[4]
+    assert "there is no checkout" in refused(repository.worktree)
+
+
+def test_a_message_in_another_encoding_is_still_text(place, mirrors):
+    commit(place, "plain", {"a": ""})
+    git(
+        place,
+        "-c",
+        "i18n.commitEncoding=iso-8859-1",
+        "commit",
+        "--allow-empty",
+        "-m",
+        "Stra\xdfe",
+    )
+    assert open_repository(str(place), mirrors).resolve("main").subject
