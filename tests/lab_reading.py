@@ -8,7 +8,13 @@ from leaselab.lab.findings import Level
 ROOT = Path(__file__).parents[1]
 RECORDED = json.loads((ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8"))
 SERVER, PARTNER, GENERATOR = "leaselab-server", "leaselab-partner", "leaselab-generator"
-MANAGEMENT = {SERVER: "172.31.87.4", PARTNER: "172.31.87.3", GENERATOR: "172.31.87.2"}
+BUILDER = "leaselab-builder"
+MANAGEMENT = {
+    SERVER: "172.31.87.4",
+    PARTNER: "172.31.87.3",
+    GENERATOR: "172.31.87.2",
+    BUILDER: "172.31.87.5",
+}
 HOLDER = {"name": "ana@laptop", "purpose": "20261121T1", "age_s": 5.0, "expires_in_s": 60.0}
 
 

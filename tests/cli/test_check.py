@@ -17,7 +17,7 @@ from leaselab.report.findings import print_findings
 
 ROOT = Path(__file__).parents[2]
 RECORDED = (ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8")
-HOSTS = ("leaselab-server", "leaselab-partner", "leaselab-generator")
+HOSTS = ("leaselab-server", "leaselab-partner", "leaselab-generator", "leaselab-builder")
 
 ROWS = [
     {

@@ -142,6 +142,8 @@ def test_a_scenario_tunes_what_the_role_of_its_backend_has(name):
     assert set(scenario.tuning) <= set(known)
 
 
-def test_the_backends_of_the_scenarios_are_those_that_kea_takes():
-    taken = options("kea")["kea_backend"][0]["choices"]
-    assert {scenario.backend for scenario in SCENARIOS.values()} == set(taken)
+@pytest.mark.parametrize("server", ["kea", "dnsmasq"])
+def test_the_backends_of_the_scenarios_are_those_that_the_server_takes(server):
+    taken = options(server)[f"{server}_backend"][0]["choices"]
+    scenarios = [one for one in SCENARIOS.values() if one.server == server]
+    assert {scenario.backend for scenario in scenarios} == set(taken)

@@ -36,13 +36,14 @@ def refusal(call, *args):
     return str(caught.value)
 
 
-def test_the_local_lab_has_three_hosts_on_the_loopback_address():
+def test_the_local_lab_has_four_hosts_on_the_loopback_address():
     inventory = read_inventory(ROOT / "inventory" / "docker")
     assert inventory.bench == "docker"
     assert [(h.access.name, h.access.port, h.test_address) for h in inventory.hosts] == [
         ("leaselab-server", 22041, "198.18.0.10"),
         ("leaselab-partner", 22042, "198.18.0.20"),
         ("leaselab-generator", 22043, "198.18.0.30"),
+        ("leaselab-builder", 22044, ""),
     ]
     access = inventory.only(SERVER_GROUP).access
     assert (access.address, access.user) == ("127.0.0.1", "root")
@@ -50,8 +51,10 @@ def test_the_local_lab_has_three_hosts_on_the_loopback_address():
     assert access.known_hosts_file == str(ROOT / ".leaselab/docker/keys/known_hosts")
 
 
-def test_the_local_lab_has_no_builder_yet():
-    assert read_inventory(ROOT / "inventory" / "docker").group(BUILDER_GROUP) == ()
+def test_the_local_lab_has_a_builder_that_is_not_on_the_test_network():
+    builder = read_inventory(ROOT / "inventory" / "docker").only(BUILDER_GROUP)
+    assert builder.access.name == "leaselab-builder"
+    assert (builder.test_address, builder.test_address6) == ("", "")
 
 
 def test_a_host_without_variables_is_reached_by_its_name_with_the_users_own_files():

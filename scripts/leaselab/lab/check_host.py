@@ -67,7 +67,9 @@ def check_host(
     yield from _system(host.access.name, probe)
     yield from _packages(host, probe, wanted)
     yield _clock(host.access.name, contact, wanted.clock_offset_s)
-    yield from _machine(host.access.name, probe, wanted)
+    if not host.only_builds:
+        yield from _steadiness(host.access.name, probe)
+    yield _memory(host.access.name, probe, wanted)
     yield from _space(host.access.name, probe, wanted)
     yield _leftovers(host, probe, held=held)
 
@@ -168,7 +170,7 @@ def _clock(name: str, contact: Contact, limit_s: float) -> Finding:
     )
 
 
-def _machine(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
+def _steadiness(name: str, probe: Probe) -> Iterator[Finding]:
     governors: Mapping[str, str | None] = probe["governors"]
     kinds = sorted({governor or "none shown" for governor in governors.values()})
     processors = f"{len(governors)} processor{'s' if len(governors) != 1 else ''}"
@@ -192,7 +194,10 @@ def _machine(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
         todo="compare results of this bench with each other only",
         level=Level.WARNING if virtual else None,
     )
-    yield error_unless(
+
+
+def _memory(name: str, probe: Probe, wanted: Wanted) -> Finding:
+    return error_unless(
         probe["memory_mib"] >= wanted.memory_mib,
         name,
         "memory",

@@ -10,7 +10,7 @@ from leaselab.lab.check_host import check_access, check_host, check_lock
 from leaselab.lab.check_network import check_interface, check_pools, check_relay
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level, Wanted
-from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, SERVER_GROUP, Inventory
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
 from leaselab.model.scenario import Scenario
 
 
@@ -46,7 +46,7 @@ def judge(
         if name in probes:
             wanted = build(Wanted, reading["wanted"][name], f"role lab_check, host {name}")
             findings += check_host(host, probes[name], contact, wanted, held=holder is not None)
-            if host.parts != (BUILDER_GROUP,):  # a builder is not on the test network
+            if not host.only_builds:  # such a one is not on the test network
                 findings += check_interface(host, probes[name], contact, wanted.link_mbps)
         if host is generator and contact.error is None:
             findings.append(check_lock(host, holder))

@@ -44,6 +44,11 @@ class InventoryHost:
     variables: Mapping[str, Any] = field(default_factory=dict)
     """Everything the inventory says of it."""
 
+    @property
+    def only_builds(self) -> bool:
+        """Whether nothing is measured on it: a builder that is no other host as well."""
+        return self.parts == (BUILDER_GROUP,)
+
 
 @dataclass(frozen=True, slots=True)
 class Inventory:

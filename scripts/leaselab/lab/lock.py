@@ -53,7 +53,7 @@ def lease_s(plan: Plan, scenario: Scenario) -> int:
     settle = pair.settle_s if pair.pair else 0.0
     trial = plan.limits.trial_s + plan.wait_s + TRIAL_OVERHEAD_S
     servers = 2 if pair.pair else 1
-    start = RUN_OVERHEAD_S if scenario.backend == "memfile" else START_TIMEOUT_S
+    start = START_TIMEOUT_S if scenario.has_database else RUN_OVERHEAD_S
     return round(max(2 * trial + settle, servers * start + settle))
 
 

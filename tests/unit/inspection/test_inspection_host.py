@@ -1,7 +1,16 @@
 """Findings on each host by itself: recorded facts, and copies with one fault each."""
 
 import pytest
-from tests.lab_reading import GENERATOR, HOLDER, MANAGEMENT, PARTNER, SERVER, faults, only_fault
+from tests.lab_reading import (
+    BUILDER,
+    GENERATOR,
+    HOLDER,
+    MANAGEMENT,
+    PARTNER,
+    SERVER,
+    faults,
+    only_fault,
+)
 
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level
@@ -14,13 +23,15 @@ def test_the_local_lab_has_no_errors_and_is_warned_of_for_what_it_is(inspect):
     assert faults(findings) == []
     warnings = faults(findings, Level.WARNING)
     assert {(f.host, f.check) for f in warnings} == {
-        (host, check) for host in MANAGEMENT for check in ("governor", "machine")
+        (host, check)
+        for host in (SERVER, PARTNER, GENERATOR)
+        for check in ("governor", "machine")
     }
 
 
 def test_findings_come_in_the_order_of_the_hosts(inspect):
     hosts = list(dict.fromkeys(finding.host for finding in inspect()))
-    assert hosts == [SERVER, PARTNER, GENERATOR, CONTROLLER]
+    assert hosts == [SERVER, PARTNER, GENERATOR, BUILDER, CONTROLLER]
 
 
 @pytest.mark.parametrize(

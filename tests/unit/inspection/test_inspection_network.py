@@ -112,8 +112,8 @@ class TestAddresses:
     def test_a_pool_is_named_once_for_all_its_scenarios(self, inspect):
         pools = [f.found for f in inspect() if f.check == "pool"]
         assert pools == [
-            "10.0.0.0/8 of v4-memfile and 14 more: free on 4 machines",
-            "2001:2:0:100::/64 of v6-memfile and 14 more: free on 4 machines",
+            "10.0.0.0/8 of v4-dnsmasq and 16 more: free on 5 machines",
+            "2001:2:0:100::/64 of v6-dnsmasq and 16 more: free on 5 machines",
         ]
 
     def test_a_pool_that_holds_a_route_of_a_host_is_refused(self, inspect, server):
@@ -121,7 +121,7 @@ class TestAddresses:
         fault = only_fault(inspect())
         assert (fault.host, fault.check) == (SERVER, "pool")
         assert fault.found == (
-            "10.0.0.0/8 of v4-memfile and 14 more overlaps route 10.9.8.7 over wg0"
+            "10.0.0.0/8 of v4-dnsmasq and 16 more overlaps route 10.9.8.7 over wg0"
         )
 
     def test_a_pool_inside_a_network_of_this_machine_is_refused(self, inspect, reading):

@@ -1,0 +1,88 @@
+"""What is to be built, and the key by which it is known again."""
+
+import hashlib
+import json
+import platform
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+KEY_DIGITS = 24
+
+
+@dataclass(frozen=True)
+class Job:
+    """One commit to be built with one builder's settings."""
+
+    commit: str
+    tree: str
+    described: str
+    source: str
+    inputs: dict
+    """All that makes the artifact what it is; the key is their hash."""
+    key: str
+
+
+def read_job(config, stream):
+    """Read what is to be built (JSON)."""
+    asked = json.load(stream)
+    inputs = {
+        "name": config["name"],
+        "commit": asked["commit"],
+        "tree": asked["tree"],
+        "options": config["options"],
+        "recipe": _sha256(Path(config["recipe"]).read_bytes()),
+        "prefix": config["prefix"],
+        "builder": builder(),
+    }
+    text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
+    return Job(
+        commit=asked["commit"],
+        tree=asked["tree"],
+        described=asked["described"],
+        source=asked["source"],
+        inputs=inputs,
+        key=_sha256(text.encode())[:KEY_DIGITS],
+    )
+
+
+def builder():
+    """What this builder is: release, architecture, compiler, and a hash of its packages.
+
+    All packages, not those that a build is thought to use: another library or header
+    beneath it makes another binary.
+    """
+    packages = subprocess.run(
+        ["dpkg-query", "--show", "--showformat", "${Package}:${Architecture}=${Version}\n"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    return {
+        "distribution": distribution(),
+        "architecture": platform.machine(),
+        "compiler": compiler(),
+        "packages": _sha256(b"\n".join(sorted(packages.splitlines())))[:KEY_DIGITS],
+    }
+
+
+def distribution():
+    """Name and release, as the host says it: ``debian 13``."""
+    told = platform.freedesktop_os_release()
+    return f"{told['ID']} {told.get('VERSION_ID', told.get('VERSION_CODENAME', ''))}"
+
+
+def compiler():
+    """The C++ compiler's own name for itself, the C compiler's where there is no other."""
+    for program in ("c++", "cc"):
+        try:
+            told = subprocess.run(
+                [program, "--version"], capture_output=True, text=True, check=True
+            )
+        except FileNotFoundError:
+            continue
+        return told.stdout.splitlines()[0]
+    return "none"
+
+
+def _sha256(content):
+    return hashlib.sha256(content).hexdigest()
