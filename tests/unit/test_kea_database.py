@@ -31,6 +31,7 @@ def database():
 @pytest.fixture
 def config(tmp_path):
     """Settings of a database whose contract answers that its client was hung up on."""
+    (tmp_path / "wipe.sql").write_text("TRUNCATE lease4;", encoding="ascii")
     contract = tmp_path / "database"
     contract.write_text(CONTRACT, encoding="ascii")
     contract.chmod(0o755)
@@ -39,7 +40,7 @@ def config(tmp_path):
             "contract": str(contract),
             "pid_file": str(tmp_path / "pid"),
             "free_bytes": 1000,
-            "wipe_sql": "TRUNCATE lease4;",
+            "wipe_file": str(tmp_path / "wipe.sql"),
         }
     }
 

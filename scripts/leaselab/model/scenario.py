@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 from leaselab.model.errors import usage_error
 
+DATABASES = ("mysql", "postgresql")
+"""Lease backends that are databases, with a role of their own name."""
+
 
 @dataclass(frozen=True, slots=True)
 class MultiThreading:
@@ -102,6 +105,11 @@ class Scenario:
     high_availability: HighAvailability = field(default_factory=HighAvailability)
     tuning: Mapping[str, Any] = field(default_factory=dict)
     """Variables of the backend's role that differ from their defaults, by name."""
+
+    @property
+    def has_database(self) -> bool:
+        """Whether leases are kept in a database of their own."""
+        return self.backend in DATABASES
 
     def __post_init__(self) -> None:
         """Refuse what no server could be configured with."""

@@ -3,7 +3,7 @@
 A process is a mapping: `argv` (program and arguments, by which it is known again),
 `pid_file`, `output_file`, `log_files` (where its reasons stand, best first),
 `error_words` (what marks an error there, worst first), `noise_words` (what marks one
-that says nothing), `user` (null: root), `stop_signal`.
+that says nothing), `user` (null: root), `stop_signal`, and perhaps `environment`.
 """
 
 import os
@@ -34,7 +34,7 @@ def launch(process):
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, **process.get("environment", {})},
             cwd="/",
             start_new_session=True,
             **who,

@@ -44,7 +44,21 @@ def prepare(config):
     # Two faults that Kea would only report as a failure of its own.
     ask(config, "login")
     check_version(config)
+    Path(config["database"]["wipe_file"]).write_text(wipe_sql(config), encoding="ascii")
     return found
+
+
+def wipe_sql(config):
+    """Return what empties the lease tables that this schema has, and counts before and after.
+
+    Schemas of other versions have others; lookup tables must stay as they are.
+    """
+    settings = config["database"]
+    there = ask(config, "sql", settings["tables_sql"]).split()
+    tables = [name for name in settings["lease_tables"] if name in there]
+    groups = tables if settings["truncate_separately"] else [", ".join(tables)]
+    truncate = "\n".join(f"TRUNCATE {group};" for group in groups)
+    return settings["wipe_sql"].replace("(truncate)", truncate)
 
 
 def make_schema(argv):
@@ -66,8 +80,14 @@ def make_schema(argv):
 
 
 def check_version(config):
-    """Refuse a schema that kea-admin made for another version of Kea."""
+    """Refuse a schema that kea-admin made for another version of Kea.
+
+    Not where the backend is a hook: only with it loaded does Kea know the version that it
+    wants, and then it looks itself.
+    """
     settings = config["database"]
+    if settings["is_hook"]:
+        return
     found = ask(config, "sql", settings["version_sql"]).strip()
     told = subprocess.run(
         [config["process"]["argv"][0], "-V"],
@@ -130,8 +150,9 @@ def wipe(config):
     Truncating them needs no log of each row.  Kea, which counts for itself, is told.
     """
     check_disk(config)
+    sql = Path(config["database"]["wipe_file"]).read_text(encoding="ascii")
     try:
-        answer = ask(config, "sql", config["database"]["wipe_sql"])
+        answer = ask(config, "sql", sql)
     except BeneathError:
         acquit(config)  # its client only says that it hung up
         raise

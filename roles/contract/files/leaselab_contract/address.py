@@ -1,0 +1,32 @@
+"""The addresses of an interface, as the kernel has them."""
+
+import time
+from pathlib import Path
+
+from leaselab_contract.errors import ContractError
+from leaselab_contract.process import POLL_S
+
+USABLE_S = 15.0
+TENTATIVE = 0x40
+
+
+def wait_until_usable(interface):
+    """Wait until duplicate address detection has ended on an interface.
+
+    A DHCPv6 server that starts while its link-local address is tentative runs,
+    warns, and answers nobody.
+    """
+    deadline = time.monotonic() + USABLE_S
+    while addresses := tentative(interface):
+        if time.monotonic() > deadline:
+            raise ContractError(
+                f"{interface}: address {addresses[0]} still tentative after {USABLE_S:.0f} s"
+            )
+        time.sleep(POLL_S)
+
+
+def tentative(interface):
+    """Return the addresses of an interface that are still being looked for elsewhere."""
+    path = Path("/proc/net/if_inet6")
+    rows = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+    return [row[0] for row in rows if row[5] == interface and int(row[4], 16) & TENTATIVE]

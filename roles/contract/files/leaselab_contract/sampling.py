@@ -1,0 +1,67 @@
+"""Samples of a running server, about one a second, and what every one is made of."""
+
+import json
+import os
+import select
+import sys
+import time
+from pathlib import Path
+
+from leaselab_contract.errors import ContractError
+from leaselab_contract.process import TICKS, last_reason, running_pid, stat_fields
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def follow(take):
+    """Print what `take` returns until standard input is closed, and once for each line on it.
+
+    Standard input is read past Python's buffer: select() cannot see that.
+    """
+    tick = time.monotonic()
+    while True:
+        reading = take()
+        try:
+            sys.stdout.write(json.dumps(reading, separators=(",", ":")) + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os._exit(0)  # nobody listens any more; a flush at exit would fail again
+        now = time.monotonic()
+        while tick <= now:
+            tick += 1.0
+        asked, _, _ = select.select([0], [], [], tick - now)
+        if asked and not os.read(0, 4096):
+            return
+
+
+def used(processes, bereaved=lambda: None):
+    """Return CPU time (s) and resident memory (bytes) of processes together.
+
+    When one has gone, `bereaved` may say why; else its own last words are raised.
+    """
+    ticks = rss = 0
+    for process in processes:
+        try:
+            fields = stat_fields(running_pid(process))
+        except (FileNotFoundError, ProcessLookupError):
+            fields = ["Z"]
+        if fields[0] == "Z":
+            bereaved()
+            name = Path(process["argv"][0]).name
+            raise ContractError(f"{name} is gone: {last_reason(process)}")
+        ticks += int(fields[11]) + int(fields[12])
+        rss += int(fields[21]) * PAGE
+    return ticks / TICKS, rss
+
+
+def udp_drops(port):
+    """Datagrams dropped at the sockets of one port, in both families."""
+    drops = 0
+    for path in ("/proc/net/udp", "/proc/net/udp6"):
+        try:
+            lines = Path(path).read_text(encoding="ascii").splitlines()
+        except FileNotFoundError:
+            continue
+        rows = [line.split() for line in lines[1:]]
+        drops += sum(int(row[-1]) for row in rows if int(row[1].rpartition(":")[2], 16) == port)
+    return drops

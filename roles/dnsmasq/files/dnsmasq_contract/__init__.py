@@ -1,0 +1,1 @@
+"""What dnsmasq's server contract is made of; `server` beside this folder is the contract."""
