@@ -19,18 +19,28 @@ def measured(tmp_path, monkeypatch):
     """A result of a tuned database; what is deployed for its repetition."""
     then = copy.deepcopy(DOCUMENT)
     then["server"]["tuning"] = {"database": TUNED}
+    then["distribution"] = "bookworm"
     result = example_result()
     with Store(tmp_path).create(result["id"]) as running:
         running.write_text("bench.json", json.dumps(then))
         running.write_text(result["server"]["config_file"], "{}")
         Store(tmp_path).seal(running, {**result, "runs": []})
     now = copy.deepcopy(then)
+    asked = []
+
+    def deploy(*_, distribution):
+        asked.append(distribution)
+        return now
+
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     monkeypatch.setattr(rerun, "_same", lambda *_: None)
-    monkeypatch.setattr(rerun, "prepare", lambda _: None)
-    monkeypatch.setattr(rerun, "deploy", lambda *_: now)
+    monkeypatch.setattr(rerun, "prepare", lambda _, release: asked.append(release))
+    monkeypatch.setattr(
+        rerun, "deploy", lambda *_, distribution: asked.append(distribution) or now
+    )
     monkeypatch.setattr(rerun, "finish", lambda *_: pytest.fail("it was measured"))
-    return result["id"], now["server"]
+    yield result["id"], now["server"]
+    assert asked == ["bookworm", "bookworm"]  # of the release that was measured
 
 
 @pytest.mark.parametrize("flush", ["1", None])

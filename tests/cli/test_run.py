@@ -6,7 +6,7 @@ import pytest
 from tests.examples import START, archive_result, example_result, invalid_result
 
 from leaselab.archive.store import Store
-from leaselab.cli import run
+from leaselab.cli import task
 from leaselab.cli.main import main
 from leaselab.model.errors import invalid_measurement, lab_broken
 
@@ -24,12 +24,12 @@ def asked(tmp_path, monkeypatch):
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
     calls = []
 
-    def deploy(_scenario, _inventory, overrides):
+    def deploy(_scenario, _inventory, overrides, _key, **_):
         calls.append(overrides)
         raise lab_broken("no hosts here")
 
-    monkeypatch.setattr(run, "prepare", lambda _inventory: None)
-    monkeypatch.setattr(run, "deploy", deploy)
+    monkeypatch.setattr(task, "prepare", lambda *_: "1")
+    monkeypatch.setattr(task, "deploy", deploy)
     return calls
 
 
@@ -52,9 +52,9 @@ def measured(tmp_path, monkeypatch):
     """Hosts left out: each scenario comes to what the test says, and is archived."""
     folder = tmp_path / "results"
     monkeypatch.setenv("LEASELAB_RESULTS", str(folder))
-    monkeypatch.setattr(run, "prepare", lambda _inventory: calls.append("prepare"))
-    monkeypatch.setattr(run, "deploy", lambda name, *_: name)
-    monkeypatch.setattr(run, "begin", lambda _store, name, _where: name)
+    monkeypatch.setattr(task, "prepare", lambda *_: calls.append("prepare"))
+    monkeypatch.setattr(task, "deploy", lambda name, *_, **__: name)
+    monkeypatch.setattr(task, "begin", lambda _store, name, _where: name)
     calls, outcomes = [], {}
 
     def finish(_store, name):
@@ -70,7 +70,7 @@ def measured(tmp_path, monkeypatch):
         archive_result(folder, document)
         return error, Store(folder).find(document["id"])
 
-    monkeypatch.setattr(run, "finish", finish)
+    monkeypatch.setattr(task, "finish", finish)
     return calls, outcomes
 
 

@@ -41,11 +41,11 @@ def leaselab(*arguments, timeout_s=240, under=(), **environment):
     return _run(command, timeout_s, environment)
 
 
-def playbook(name, *arguments, inventory=LOCAL, **environment):
+def playbook(name, *arguments, inventory=LOCAL, timeout_s=240, **environment):
     """Run a playbook by hand."""
     program = Path(sys.executable).with_name("ansible-playbook")
     book = ROOT / "ansible" / f"{name}.yml"
-    return _run([program, "-i", inventory, book, *arguments], 240, environment)
+    return _run([program, "-i", inventory, book, *arguments], timeout_s, environment)
 
 
 def _run(command, timeout_s, environment):

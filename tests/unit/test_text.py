@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.examples import MAX_RATES, example_result, invalid_result
 
-from leaselab.report.listing import listing, server_name
+from leaselab.model.server import server_name
+from leaselab.report.listing import listing
 from leaselab.report.text import print_result
 
 PLACE = Path("/results/2026/11/20261121T113005Z-v4-memfile-3f9a")
@@ -87,7 +88,8 @@ def test_a_pipe_gets_plain_lines():
 def test_provenance_names_what_can_move_a_result():
     text = plain(example_result(commit="1a2b3c4d5e6f7a8b", version="2.7.0"))
     for fact in (
-        "kea 2.7.0 (1a2b3c4d5e), commit 1a2b3c4d5e6f7a8b",
+        "server          kea 2.7.0 (1a2b3c4d5e)",
+        "commit          1a2b3c4d5e6f7a8b",
         "config/kea-dhcp4.conf (sha256 ",
         "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 5 s",
         "perfdhcp 2.6.3",
@@ -233,3 +235,14 @@ def test_a_server_is_named_alike_from_an_index_row_and_a_document():
     assert server_name({"server": "kea", "version": None, "commit": "a" * 40}) == (
         "kea (aaaaaaaaaa)"
     )
+
+
+def test_a_result_says_how_many_leases_its_rate_was_reached_with():
+    document = example_result()
+    assert "held at the lower bound" not in plain(document)  # as results before the field
+    for run in document["runs"]:
+        for trial in run["trials"]:
+            trial["leases_held"] = [trial["completed"] + run["index"], 7]
+    lower = [run["trials"][run["lower_trial"]]["leases_held"][0] for run in document["runs"]]
+    expected = f"{sorted(lower)[len(lower) // 2]} held at the lower bound"
+    assert expected in plain(document)

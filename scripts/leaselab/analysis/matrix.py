@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model.durability import durability_of
+from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -109,7 +110,7 @@ def cell_of(document: Mapping[str, Any]) -> Cell:
         half_width=(interval[1] - interval[0]) / 2 if interval else None,
         extent=(rate["min"], rate["max"]) if rate and rate["n"] > 1 else None,
         runs=document["goal"]["runs"],
-        server=f"{server['name']} {server['version']}",
+        server=server_name(server),
         goal=goal_words(document["goal"]),
         bench=bench["name"],
         environment=bench["environment"] or "",

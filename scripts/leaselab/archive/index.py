@@ -89,14 +89,17 @@ class Index:
         *,
         scenario: str | None = None,
         outcome: str | None = None,
+        commit: str | None = None,
         limit: int | None = None,
     ) -> list[Row]:
         """Results, newest start first.
 
-        `scenario` is a shell pattern, `outcome` an outcome's label, `limit`
-        the highest number of rows.
+        `scenario` is a shell pattern, `outcome` an outcome's label, `commit` a
+        full hash, `limit` the highest number of rows.
         """
-        where, values = _conditions({"scenario GLOB ?": scenario, "outcome = ?": outcome})
+        where, values = _conditions(
+            {"scenario GLOB ?": scenario, "outcome = ?": outcome, '"commit" = ?': commit}
+        )
         query = f"{_SELECT}{where} ORDER BY started_at DESC, id DESC LIMIT ?"
         return self._query(query, [*values, -1 if limit is None else limit])
 
@@ -269,7 +272,7 @@ def row_of(document: Mapping[str, Any], path: str) -> Row:
         "finished_at": document["finished_at"],
         "scenario": document["scenario"]["name"],
         "server": server["name"],
-        "durability": durability_of(server),
+        "durability": durability_of(server) or None,
         "version": server["version"],
         "commit": server["commit"],
         "bench": document["bench"]["name"],

@@ -62,6 +62,11 @@ class Store:
             if is_id(path.name) and (path / JOURNAL).exists()
         ]
 
+    def first_event(self, sweep: Unfinished) -> Mapping[str, Any] | None:
+        """What an unfinished sweep was begun with; None where it was killed before."""
+        events = read_journal(sweep.path / JOURNAL)
+        return events[0].data if events else None
+
     def open_running(self, ref: str = "last") -> RunningSweep:
         """Open an unfinished sweep to go on with it.
 

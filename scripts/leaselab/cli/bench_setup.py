@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from leaselab.cli.playbook import Event
+    from leaselab.cli.playbook import Event, PlaybookStats
     from leaselab.lab.inventory import Inventory
     from leaselab.model.scenario import Scenario
+    from leaselab.model.source import Commit
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
@@ -50,26 +52,72 @@ def check(scenario: Scenario, overrides: Mapping[str, Any], inventory: Inventory
         inventory.only(PARTNER_GROUP)
 
 
-def prepare(inventory: Inventory) -> None:
-    """Bring the bench up and provision it, for any scenario."""
+def prepare(inventory: Inventory, distribution: str = "") -> str:
+    """Bring the bench up and provision it, for any scenario; return its environment.
+
+    `distribution` is the release of what serves, for the local lab; its default without.
+    """
     _refuse_in_use(inventory)
     if inventory.bench == LOCAL_BENCH:
-        _playbook("lab_up", inventory.path, {})
-    _playbook("provision", inventory.path, {})
+        chosen = {"docker_lab_server_distribution": distribution} if distribution else {}
+        _playbook("lab_up", inventory.path, chosen)
+    return str(_playbook("provision", inventory.path, {}).custom["environment"])
 
 
-def deploy(scenario: str, inventory: Inventory, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Deploy and tune a scenario on a prepared bench; return its bench document."""
+def build_commit(
+    server: str, commit: Commit, files: Path, inventory: Inventory
+) -> Mapping[str, Any]:
+    """Build a commit of a server on the builder, or find it built.
+
+    `files` is the tar of its files.  Returns what is known of the artifact: its
+    `key`, whether it was `cached`, how many `seconds` it took.
+    """
+    source = {"server": server, "commit": asdict(commit), "files": str(files)}
+    stats = _playbook("build", inventory.path, {"leaselab_source": source})
+    made: Mapping[str, Any] = stats.custom["build"]
+    return made
+
+
+def build_log(commit: Commit) -> Path:
+    """Where the log of a commit's last build lies, once it was built."""
+    return _builds() / f"{commit.tree}.log.gz"
+
+
+def is_kept(build_key: str) -> bool:
+    """Whether what was built under this key can be deployed without building it again."""
+    return (_builds() / build_key / "build.json").exists()
+
+
+def _builds() -> Path:
+    return checkout_root() / ".leaselab" / "builds"
+
+
+def deploy(
+    scenario: str,
+    inventory: Inventory,
+    overrides: Mapping[str, Any],
+    build_key: str = "",
+    *,
+    distribution: str = "",
+) -> dict[str, Any]:
+    """Deploy and tune a scenario on a prepared bench; return its bench document.
+
+    `build_key` names what `build_commit` built; the distribution's packages without,
+    in the version that the inventory wants or, on a `distribution` that was asked for, in
+    the one that it has.
+    """
     bench_file = checkout_root() / ".leaselab" / "bench.json"
     variables = {
         "scenario": scenario,
         "leaselab_plan": dict(overrides),
         "bench_file_path": str(bench_file),
+        **({"leaselab_build": build_key} if build_key else {}),
+        **({"kea_version": "", "dnsmasq_version": ""} if distribution else {}),
     }
     _playbook("deploy", inventory.path, variables)
     _playbook("tune", inventory.path, variables)
     document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
-    return document
+    return {**document, "distribution": distribution}
 
 
 def _refuse_in_use(inventory: Inventory) -> None:
@@ -85,12 +133,13 @@ def _refuse_in_use(inventory: Inventory) -> None:
 _TITLES = {
     "lab_up": "bringing the local lab up",
     "provision": "preparing the hosts",
+    "build": "building the server",
     "deploy": "deploying the server",
     "tune": "tuning what it stands on",
 }
 
 
-def _playbook(name: str, inventory: Path, variables: Mapping[str, Any]) -> None:
+def _playbook(name: str, inventory: Path, variables: Mapping[str, Any]) -> PlaybookStats:
     """Run one playbook, saying what it is about and what it changes."""
     stream = sys.stderr
     print(_TITLES[name], file=stream, flush=True)
@@ -100,4 +149,4 @@ def _playbook(name: str, inventory: Path, variables: Mapping[str, Any]) -> None:
             item = f" ({event['item']})" if event["item"] else ""
             print(f"  {event['host']}: {event['task']}{item}", file=stream, flush=True)
 
-    run_playbook(name, inventory, variables, show)
+    return run_playbook(name, inventory, variables, show)

@@ -11,8 +11,13 @@ from typing import Any
 from leaselab import __version__
 from leaselab.analysis.summary import summarise
 from leaselab.archive.schema import SCHEMA_VERSION
+from leaselab.lab.inventory import Inventory
+from leaselab.model import moment
 from leaselab.model.bench import Bench, ServerUnderTest
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.plan import Plan
+from leaselab.model.scenario import Scenario
+from leaselab.model.source import Commit
 
 
 def result_document(
@@ -30,12 +35,12 @@ def result_document(
     provenance: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Build the document of a finished sweep, or of one that `error` ended for good."""
-    goal, plan = bench.plan.goal, bench.plan
+    plan = bench.plan
     summary = summarise(
         runs,
         planned=plan.runs,
         trim=plan.trim,
-        loss_ratio=goal.loss_ratio,
+        loss_ratio=plan.goal.loss_ratio,
         wall_s=setup_s + sum(run["wall_s"] for run in runs),
     )
     for position in summary.trimmed:
@@ -48,18 +53,7 @@ def result_document(
         "outcome": (error.outcome if error else Outcome.OK).label,
         "reasons": [{"word": _word(error), "text": str(error)}] if error else [],
         "scenario": asdict(bench.scenario),
-        "goal": {
-            **asdict(goal),
-            "runs": plan.runs,
-            "trim": plan.trim,
-            "trial_s": plan.limits.trial_s,
-            "scout_s": plan.limits.scout_s,
-            "wait_s": plan.wait_s,
-            "min_rate": plan.limits.min_rate,
-            "max_rate": plan.limits.max_rate,
-            "start_rate": plan.limits.start_rate,
-            "max_trials": plan.limits.max_trials,
-        },
+        "goal": goal_document(plan),
         "server": _server(bench.server, config_files["server"]),
         "partner": _server(bench.partner, config_files["partner"]) if bench.partner else None,
         "generator": {
@@ -84,6 +78,77 @@ def result_document(
     }
 
 
+def failed_document(
+    *,
+    sweep_id: str,
+    scenario: Scenario,
+    plan: Plan,
+    commit: Commit,
+    inventory: Inventory,
+    environment: str,
+    error: LeaselabError,
+    started_at: str,
+    command: Sequence[str],
+    provenance: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Build the document of a commit that does not build, or whose server does not start."""
+    nothing = summarise([], planned=plan.runs, trim=plan.trim, loss_ratio=plan.goal.loss_ratio)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "id": sweep_id,
+        "started_at": started_at,
+        "finished_at": moment.now(),
+        "outcome": error.outcome.label,
+        "reasons": [{"word": _word(error), "text": str(error)}],
+        "scenario": asdict(scenario),
+        "goal": goal_document(plan),
+        "server": {
+            "name": scenario.server,
+            "version": None,
+            "commit": commit.hash,
+            "durability": None,
+            "config_sha256": None,
+            "running_config_sha256": None,
+            "config_file": None,
+            "package": None,
+            "build": {"source": asdict(commit)},
+        },
+        "partner": None,
+        "generator": {"name": "perfdhcp", "version": None, "host": None},
+        "bench": {
+            "name": inventory.bench,
+            "inventory": str(inventory.path),
+            "environment": environment,
+            "hosts": {},
+            "lock_owner": None,
+        },
+        "runs": [],
+        "summary": nothing.document(),
+        "provenance": {
+            **provenance,
+            "command": list(command),
+            "inventory_vars": {},
+            "tuning": {},
+        },
+    }
+
+
+def goal_document(plan: Plan) -> dict[str, Any]:
+    """The `goal` of a result: every parameter of its sweep."""
+    return {
+        **asdict(plan.goal),
+        "runs": plan.runs,
+        "trim": plan.trim,
+        "trial_s": plan.limits.trial_s,
+        "scout_s": plan.limits.scout_s,
+        "wait_s": plan.wait_s,
+        "min_rate": plan.limits.min_rate,
+        "max_rate": plan.limits.max_rate,
+        "start_rate": plan.limits.start_rate,
+        "max_trials": plan.limits.max_trials,
+    }
+
+
 def _server(server: ServerUnderTest, config_file: str) -> dict[str, Any]:
     return {
         "name": server.name,
@@ -94,7 +159,7 @@ def _server(server: ServerUnderTest, config_file: str) -> dict[str, Any]:
         "running_config_sha256": server.running_config_sha256,
         "config_file": config_file,
         "package": server.package or None,
-        "build": None,
+        "build": dict(server.build) if server.build else None,
     }
 
 

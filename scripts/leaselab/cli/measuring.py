@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,11 +20,12 @@ from typing import Any
 from leaselab.archive.ident import new_id
 from leaselab.archive.running import RunningSweep
 from leaselab.archive.store import Store
-from leaselab.cli.document import own_provenance, result_document
+from leaselab.cli.document import failed_document, own_provenance, result_document
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.generator import RemoteGenerator
+from leaselab.lab.inventory import Inventory
 from leaselab.lab.lock import BenchLock, lease_s, new_owner
 from leaselab.lab.pair import ServerPair
 from leaselab.lab.server import ContractServer
@@ -35,9 +36,14 @@ from leaselab.measure.sweep import Sweep, read_journal
 from leaselab.model import moment
 from leaselab.model.bench import Bench, ServerUnderTest
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.plan import Plan
+from leaselab.model.scenario import Scenario
+from leaselab.model.source import Commit
 
 BENCH_FILE = "bench.json"
 """The bench document, as a file of the result."""
+BUILD_LOG = "build.log.gz"
+"""The log of a build that failed, as a file of the result."""
 SWEEP, FAULT = "sweep", "fault"
 """Journal events of a sweep as a whole: what it is, and what stopped it for now."""
 
@@ -53,11 +59,47 @@ def begin(store: Store, document: Mapping[str, Any], where: str) -> RunningSweep
         {
             "bench": dict(document),
             "started_at": moment.timestamp(now),
-            "command": _command(),
+            "command": command(),
             **own_provenance(checkout_root()),
         },
     )
     return running
+
+
+def archive_failure(
+    store: Store,
+    *,
+    error: LeaselabError,
+    scenario: Scenario,
+    plan: Plan,
+    commit: Commit,
+    log: Path | None,
+    inventory: Inventory,
+    environment: str,
+) -> Path:
+    """Seal the result of a commit that came to no sweep.
+
+    `log` is that of its build, where that is what failed.  Where the playbook's own
+    output lies on this machine is of no use to whoever reads the result elsewhere.
+    """
+    now = datetime.now(UTC)
+    error = replace(error, todo=f"its whole log: {BUILD_LOG} of the result" if log else "")
+    with store.create(new_id(now, scenario.name, secrets.token_hex(2))) as running:
+        if log:
+            running.write_bytes(BUILD_LOG, log.read_bytes())
+        document = failed_document(
+            sweep_id=running.id,
+            scenario=scenario,
+            plan=plan,
+            commit=commit,
+            inventory=inventory,
+            environment=environment,
+            error=error,
+            started_at=moment.timestamp(now),
+            command=command(),
+            provenance=own_provenance(checkout_root()),
+        )
+        return store.seal(running, document)
 
 
 def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, Path]:
@@ -191,7 +233,8 @@ def _lock_token(sweep_id: str) -> str:
     return hmac.new(secret, sweep_id.encode(), hashlib.sha256).hexdigest()
 
 
-def _command() -> list[str]:
+def command() -> list[str]:
+    """Return the command as the user gave it."""
     return shlex.split(os.environ.get("LEASELAB_COMMAND", "")) or ["leaselab", *sys.argv[1:]]
 
 

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.bench_setup import add_inventory, deploy, prepare
+from leaselab.cli.bench_setup import add_inventory, build_commit, deploy, is_kept, prepare
 from leaselab.cli.measuring import BENCH_FILE, begin, finish
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store
 from leaselab.cli.outcome import tell
+from leaselab.cli.source import open_source, source_folder
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.inventory import read_inventory
@@ -19,6 +20,7 @@ from leaselab.model.errors import usage_error
 if TYPE_CHECKING:
     import argparse
 
+    from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.errors import Outcome
     from leaselab.model.scenario import Scenario
@@ -47,11 +49,38 @@ def run(args: argparse.Namespace) -> Outcome:
     before = parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path))
     _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
     inventory = read_inventory(Path(args.inventory or before.inventory))
-    prepare(inventory)
-    document = deploy(before.scenario.name, inventory, asdict(before.plan))
+    prepare(inventory, before.distribution)
+    key = _build_again(before, inventory)
+    document = deploy(
+        before.scenario.name,
+        inventory,
+        asdict(before.plan),
+        key,
+        distribution=before.distribution,
+    )
     _same_tuning(before, parse_bench(document, "bench.json"))
     error, place = finish(store, begin(store, document, BENCH_FILE))
     return tell(store, error, place, as_json=args.json)
+
+
+def _build_again(before: Bench, inventory: Inventory) -> str:
+    """Return the key of what was measured, built anew where that is gone; none for packages."""
+    build = before.server.build
+    if build is None:
+        return ""
+    if is_kept(build["key"]):
+        return str(build["key"])
+    source = build["source"]
+    if source["dirty"]:
+        raise usage_error(
+            "it was a checkout with changes that no commit has, and what was built is not kept",
+            where=source["repository"],
+            found=f"no build {build['key']}",
+        )
+    repository = open_source(source["repository"])
+    commit = repository.resolve(source["hash"])
+    files = repository.archive(commit, source_folder())
+    return str(build_commit(before.server.name, commit, files, inventory)["key"])
 
 
 def _same(then: Scenario, now: Scenario) -> None:

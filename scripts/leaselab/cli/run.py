@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.matrix import Cell, cell_of
-from leaselab.cli.bench_setup import add_inventory, check, deploy, inventory_of, prepare
-from leaselab.cli.measuring import begin, finish
+from leaselab.analysis.matrix import cell_of
+from leaselab.cli.bench_setup import add_inventory, check, inventory_of
+from leaselab.cli.lab import LOCAL_BENCH
+from leaselab.cli.measuring import command
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
 from leaselab.cli.outcome import tell
 from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.source import add_source, commits_of, source_folder, source_of
+from leaselab.cli.task import Bench, Task
 from leaselab.lab.catalog import match_scenarios
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_matrix
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
+    from leaselab.model.scenario import Scenario
+    from leaselab.model.source import Commit
 
 NAME = "run"
 HELP = "Set up the lab, measure scenarios, archive and show the results."
 DEFAULT_SCENARIO = "v4-memfile"
-HEADROOM = 1.15
-"""First offered load over the max rate measured last: a trial that loses something
-says how much is too much, one that loses nothing only says "more"."""
+_SUITE = re.compile(r"[a-z][a-z0-9-]*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,101 +47,176 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"(default: {DEFAULT_SCENARIO})",
     )
     add_inventory(parser)
+    add_source(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--commit", metavar="REF", help="build and measure this commit of --repo, always anew"
+    )
+    which.add_argument(
+        "--commits",
+        metavar="A..B",
+        help="measure the commits of a range, oldest first, but not again what is archived",
+    )
+    parser.add_argument(
+        "--distribution",
+        metavar="SUITE[,SUITE…]",
+        type=lambda text: text.split(","),
+        default=[""],
+        help="Debian releases of what serves in the local lab, one after the other, such as "
+        "bookworm,trixie; each with the server version that it has",
+    )
     add_plan(parser)
     add_results(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Provision once; deploy, tune, measure and archive each; show."""
+    """Provision once; build, deploy, tune, measure and archive each; show."""
     store = open_store(args)
     overrides = plan_overrides(args)
     scenarios = match_scenarios(checkout_root() / "scenarios", args.scenario)
     inventory = inventory_of(args)
     for scenario in scenarios:
         check(scenario, overrides, inventory)
-    prepare(inventory)
-    names = [scenario.name for scenario in scenarios]
-    if len(names) == 1:
-        bench = _deploy(store, names[0], inventory, overrides)
-        error, place = finish(store, begin(store, bench, "bench.json"))
+    commits, files = _commits(args, scenarios)
+    tasks = [
+        Task(scenario, commit, distribution)
+        for distribution in _distributions(args, inventory)
+        for commit in commits
+        for scenario in scenarios
+    ]
+    bench = Bench(store, inventory, overrides, files)
+    if len(tasks) == 1 and args.commits is None:
+        bench.prepare(tasks[0].distribution)
+        error, place = bench.measure(tasks[0])
         return tell(store, error, place, as_json=args.json)
-    return _several(args, store, names, inventory, overrides)
+    return _Series(bench, tasks, again=args.commits is None).measure(as_json=args.json)
 
 
-def _several(
-    args: argparse.Namespace,
-    store: Store,
-    names: list[str],
-    inventory: Inventory,
-    overrides: dict[str, Any],
-) -> Outcome:
-    """Measure one after the other and show a table of all.
+def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:
+    """Return the releases asked for, an empty one where none was."""
+    asked: list[str] = list(dict.fromkeys(args.distribution))
+    if asked != [""] and inventory.bench != LOCAL_BENCH:
+        raise usage_error(
+            "the release of a rack's machines is what is installed there",
+            where=str(inventory.path),
+            found="--distribution",
+            wanted="the local lab",
+        )
+    wrong = [name for name in asked if asked != [""] and not _SUITE.fullmatch(name)]
+    if wrong:
+        raise usage_error(
+            "not the name of a release", found=repr(wrong[0]), wanted="such as bookworm"
+        )
+    return asked
 
-    A scenario that cannot be measured does not keep the others from it; a
-    broken lab and an interrupt do, and what was measured before is shown.  The
-    outcome is that of the first that was not well.
+
+def _commits(
+    args: argparse.Namespace, scenarios: Sequence[Scenario]
+) -> tuple[Sequence[Commit | None], dict[str, Path]]:
+    """Return the commits to be measured, and the tar of each one's files by its tree.
+
+    The distribution's packages are one that is None.
     """
-    cells: list[Cell] = []
-    outcome = Outcome.OK
-    place: Path | None
-    try:
-        for number, name in enumerate(names):
-            print(f"{name} ({number + 1} of {len(names)})", file=sys.stderr, flush=True)
-            left = names[number:]
-            try:
-                bench = _deploy(store, name, inventory, overrides)
-                running = begin(store, bench, "bench.json")
-                left = names[number + 1 :]  # from here on this one can be resumed
-                error, place = finish(store, running)
-            except KeyboardInterrupt as stop:
-                raise KeyboardInterrupt(*stop.args, *_rest(left)) from None
-            except LeaselabError as fault:
-                if fault.outcome is Outcome.LAB:
-                    fault.todo = "; then ".join(filter(None, (fault.todo, *_rest(left))))
-                    raise
-                error, place = fault, None
-            if place is not None:
-                cells.append(cell_of(store.load(str(place))))
-            if error is not None:
-                print(f"leaselab: {name}: {error}", file=sys.stderr, flush=True)
-                outcome = error.outcome if outcome is Outcome.OK else outcome
-    finally:
-        _show(cells, as_json=args.json)
-    return outcome
+    text = args.commits or args.commit
+    if text is None and not args.worktree:
+        if args.repo is not None:
+            raise usage_error(
+                "a repository was named, and nothing of it",
+                todo="say --commit REF, --commits A..B or --worktree",
+            )
+        return [None], {}
+    servers = sorted({scenario.server for scenario in scenarios})
+    if len(servers) > 1:
+        raise usage_error(
+            "scenarios of one server go with its repository",
+            found=f"those of {' and '.join(servers)}",
+            wanted="one",
+        )
+    if text is not None and args.worktree:
+        raise usage_error("the checkout or a commit", found="both", wanted="one")
+    if args.commits and ".." not in args.commits:
+        raise usage_error("not a range of commits", found=args.commits, wanted="A..B")
+    repository = source_of(args)
+    commits = commits_of(repository, text or "HEAD", args)
+    return commits, {
+        commit.tree: repository.archive(commit, source_folder()) for commit in commits
+    }
 
 
-def _rest(names: list[str]) -> list[str]:
-    """What to say of scenarios that were not come to, if there are any."""
-    if not names:
-        return []
-    return [f"measure the rest, with the same options: leaselab run {' '.join(names)}"]
+class _Series:
+    """Several measurements, one after the other, and a table of all."""
 
+    def __init__(self, bench: Bench, tasks: Sequence[Task], *, again: bool) -> None:
+        """`again`: measure also what the archive has."""
+        self._bench = bench
+        self._tasks = tasks
+        self._again = again
+        self._documents: list[dict[str, Any]] = []
+        self._outcome = Outcome.OK
 
-def _deploy(
-    store: Store, name: str, inventory: Inventory, overrides: dict[str, Any]
-) -> dict[str, Any]:
-    """Deploy and tune one scenario; return its bench document."""
-    expected = _expected_rate(store, name, inventory.bench)
-    if expected is not None:
-        limits = {"start_rate": expected, **overrides.get("limits", {})}
-        overrides = {**overrides, "limits": limits}
-    return deploy(name, inventory, overrides)
+    def measure(self, *, as_json: bool) -> Outcome:
+        """Measure all and show what came of it.
 
+        One that cannot be measured does not keep the others from it; a broken
+        lab and an interrupt do, and what was measured before is shown.  The
+        outcome is that of the first that was not well.
+        """
+        try:
+            for number, task in enumerate(self._tasks):
+                count = f"({number + 1} of {len(self._tasks)})"
+                print(f"{task} {count}", file=sys.stderr, flush=True)
+                try:
+                    error = self._measure(task)
+                except KeyboardInterrupt as stop:
+                    raise KeyboardInterrupt(*stop.args, *self._rest(number)) from None
+                except LeaselabError as fault:
+                    if fault.outcome is Outcome.LAB:
+                        todo = (fault.todo, *self._rest(number))
+                        fault.todo = "; then ".join(filter(None, todo))
+                        raise
+                    error = fault
+                if error is not None:
+                    print(f"leaselab: {task}: {error}", file=sys.stderr, flush=True)
+                    if self._outcome is Outcome.OK:
+                        self._outcome = error.outcome
+        finally:
+            self._show(as_json=as_json)
+        return self._outcome
 
-def _show(cells: list[Cell], *, as_json: bool) -> None:
-    if as_json:
-        print_json(document(cells))
-    elif cells:
-        print_matrix(cells)
+    def _measure(self, task: Task) -> LeaselabError | None:
+        """Measure one, or find it measured; return what went wrong with it."""
+        store = self._bench.store
+        self._bench.prepare(task.distribution)
+        known = "" if self._again else self._bench.measured(task)
+        if known:
+            print(f"measured before: {known}", file=sys.stderr, flush=True)
+            self._documents.append(store.load(known))
+            return None
+        going_on = None if self._again else self._bench.go_on(task)
+        error, place = going_on or self._bench.measure(task)
+        self._documents.append(store.load(str(place)))
+        return error
 
+    def _rest(self, number: int) -> list[str]:
+        """What to say of tasks that were not come to, if there are any.
 
-def _expected_rate(store: Store, scenario: str, bench: str) -> int | None:
-    """Return where the first run may begin to look: a little above this bench's last result.
+        One whose sweep was begun can be resumed, and is not among them.
+        """
+        if not self._again:
+            return [f"measure the rest by the same command: {shlex.join(command())}"]
+        begun = self._bench.begun is self._tasks[number]
+        left = [task.scenario.name for task in self._tasks[number + begun :]]
+        if not left:
+            return []
+        return [f"measure the rest, with the same options: leaselab run {' '.join(left)}"]
 
-    It saves the first run's scouts; what the run finds, it still proves itself.
-    None where there is no such result.
-    """
-    rows = store.index.rows(scenario=scenario, outcome=Outcome.OK.label, limit=20)
-    rates = [row["trimmed_mean"] for row in rows if row["bench"] == bench]
-    return round(HEADROOM * rates[0]) if rates and rates[0] else None
+    def _show(self, *, as_json: bool) -> None:
+        servers = any(task.commit or task.distribution for task in self._tasks)
+        cells = [cell_of(document) for document in self._documents]
+        if as_json:
+            print_json(by_server_document(self._documents) if servers else document(cells))
+        elif servers and cells:
+            print_by_server(self._documents)
+        elif cells:
+            print_matrix(cells)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import Cell, cell_of
-from leaselab.archive.index import UNREADABLE
 from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.matrix import document, print_matrix
@@ -50,15 +49,16 @@ def newest(store: Store, patterns: list[str], bench: str | None) -> list[Cell]:
     """The newest result of each scenario that a pattern names, on one bench or on all.
 
     One for each durability: a scenario that was measured with other settings
-    does not replace what it usually is.  Raises a usage error for a pattern
-    without a result.
+    does not replace what it usually is.  A commit whose server never ran has
+    no place, nor has a result that cannot be read.  Raises a usage error for a
+    pattern without a result.
     """
     found: dict[tuple[str, str], str] = {}
     for pattern in patterns:
         rows = [
             row
             for row in store.index.rows(scenario=pattern)
-            if row["outcome"] != UNREADABLE and bench in (None, row["bench"])
+            if row["durability"] is not None and bench in (None, row["bench"])
         ]
         if not rows:
             raise usage_error(

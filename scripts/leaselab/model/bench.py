@@ -57,6 +57,9 @@ class ServerUnderTest:
     commit: str | None = None
     package: str = ""
     """Distribution package and its version, empty for a built commit."""
+    build: Mapping[str, Any] | None = None
+    """What is known of the build of a commit: its source, options, compiler, artifact; None
+    for a package."""
     durability: Durability = Durability.WRITTEN
     """What the lease backend promises of a lease, as its settings were read back.  Results
     older than this field are all of memfile with its file."""
@@ -91,6 +94,8 @@ class Bench:
     generator: GeneratorTool
     scenario: Scenario
     plan: Plan
+    distribution: str = ""
+    """Release of what serves, where one was asked for of the local lab; else its own."""
     partner: ServerUnderTest | None = None
     """The other server of a pair, where the scenario asks for one."""
     provenance: Mapping[str, Any] = field(default_factory=dict)

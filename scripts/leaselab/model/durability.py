@@ -26,8 +26,8 @@ class Durability(enum.Enum):
 
 
 def durability_of(server: Mapping[str, Any]) -> str:
-    """Return that of the `server` of a result.
+    """Return that of the `server` of a result; empty for one that never ran.
 
     Results older than the field are all of memfile with its file.
     """
-    return str(server.get("durability", Durability.WRITTEN.value))
+    return str(server.get("durability", Durability.WRITTEN.value) or "")

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model.durability import durability_of
-from leaselab.report.listing import server_name
+from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

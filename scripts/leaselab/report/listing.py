@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leaselab.model.server import server_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -31,18 +33,6 @@ def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"{row['id']:{width}}  {row['outcome']:12}  {shown:>10}  "
             f"{row['durability'] or _NONE:10}  {server_name(row)}"
         )
-
-
-def server_name(server: Mapping[str, Any]) -> str:
-    """Server, version and, where it was built from one, the commit: ``kea 2.6.3 (1a2b3c4d5e)``.
-
-    Takes an index row or the `server` of a result (with `name` for `server`).
-    """
-    name = server.get("server") or server.get("name")
-    parts = [name or _NONE, server["version"] or ""]
-    if server["commit"]:
-        parts.append(f"({server['commit'][:10]})")
-    return " ".join(part for part in parts if part)
 
 
 def span(seconds: float) -> str:

@@ -37,9 +37,9 @@ def print_matrix(
     if markdown:
         stream.writelines(_markdown(headings, body))
     else:
-        lines = list(_aligned(headings, body, _NAMES))
+        lines = list(aligned(headings, body, _NAMES))
         if stream.isatty() and max(map(len, lines)) > Console(file=stream).width:
-            lines, legend = list(_aligned(*_one_by_one(cells), 2)), []
+            lines, legend = list(aligned(*_one_by_one(cells), 2)), []
         stream.writelines(lines)
     told = [*legend, *conditions(cells)]
     stream.writelines(["\n", *(f"{line}\n" for line in told)])
@@ -53,29 +53,35 @@ def document(cells: Sequence[Cell]) -> list[dict[str, Any]]:
             "backend": row.backend,
             "durability": row.durability,
             "gain": row.gain,
-            "results": {
-                cell.scenario: {
-                    "id": cell.id,
-                    "outcome": cell.outcome,
-                    "max_rate": cell.mean,
-                    "half_width": cell.half_width,
-                    "extent": cell.extent,
-                    "runs": cell.runs,
-                    "bench": cell.bench,
-                    "environment": cell.environment,
-                    "started_at": cell.started_at,
-                }
-                for cell in row.cells.values()
-            },
+            "results": {cell.scenario: cell_document(cell) for cell in row.cells.values()},
         }
         for row in rows_of(cells)
     ]
 
 
-def conditions(cells: Sequence[Cell]) -> Iterator[str]:
-    """What has to be known to read the figures, a line each."""
+def cell_document(cell: Cell) -> dict[str, Any]:
+    """One result in the rows for ``--json``."""
+    return {
+        "id": cell.id,
+        "outcome": cell.outcome,
+        "max_rate": cell.mean,
+        "half_width": cell.half_width,
+        "extent": cell.extent,
+        "runs": cell.runs,
+        "bench": cell.bench,
+        "environment": cell.environment,
+        "started_at": cell.started_at,
+    }
+
+
+def conditions(cells: Sequence[Cell], *, servers_named: bool = False) -> Iterator[str]:
+    """What has to be known to read the figures, a line each.
+
+    `servers_named`: the table's rows say already which server each is of.
+    """
     counts = sorted({cell.runs for cell in cells})
-    told = [f"exchanges/s: trimmed mean of {' or '.join(map(str, counts))} runs"]
+    runs = f"trimmed mean of {' or '.join(map(str, counts))} runs"
+    told = ["exchanges/s: " + ("max rate of one run" if counts == [1] else runs)]
     if any(cell.half_width is not None for cell in cells):
         told.append("± half of its 95 % interval")
     if any(cell.half_width is None and cell.extent for cell in cells):
@@ -88,7 +94,7 @@ def conditions(cells: Sequence[Cell]) -> Iterator[str]:
     )
     first = min(cell.started_at for cell in cells)
     last = max(cell.finished_at for cell in cells)
-    yield f"{servers}; bench {' and '.join(places)}"
+    yield ("" if servers_named else f"{servers}; ") + f"bench {' and '.join(places)}"
     yield f"from {_minute(first)} to {_minute(last)} UTC"
     if len(places) > 1:
         yield "of different benches or environments: these are not to be compared"
@@ -120,7 +126,7 @@ def _texts(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     for row in rows:
         texts = [f"DHCPv{row.family}", row.backend, row.durability]
         for _, place in columns:
-            texts.append(_cell(row.cells.get(place)))
+            texts.append(shown(row.cells.get(place)))
             if gains and place == (True, ONE):
                 texts.append(_gain(row))
         body.append(texts)
@@ -136,14 +142,15 @@ def _gain(row: Row) -> str:
 def _one_by_one(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of the same figures, a scenario each."""
     body = [
-        [cell.scenario, cell.durability, _cell(cell)]
+        [cell.scenario, cell.durability, shown(cell)]
         for row in rows_of(cells)
         for cell in row.cells.values()
     ]
     return ["scenario", "durability", "max rate"], body
 
 
-def _cell(cell: Cell | None) -> str:
+def shown(cell: Cell | None) -> str:
+    """A cell's max rate with how well it is known, or why there is none."""
     if cell is None:
         return _NONE
     if cell.mean is None:
@@ -155,7 +162,8 @@ def _cell(cell: Cell | None) -> str:
     return f"{cell.mean:.0f}"
 
 
-def _aligned(headings: list[str], body: list[list[str]], names: int) -> Iterator[str]:
+def aligned(headings: list[str], body: list[list[str]], names: int) -> Iterator[str]:
+    """Lines of a table; its first `names` columns are words, the others figures."""
     widths = [max(map(len, column)) for column in zip(headings, *body, strict=True)]
     for row in [headings, *body]:
         cells = [

@@ -17,7 +17,9 @@ from rich.text import Text
 from leaselab.analysis.matrix import goal_words
 from leaselab.analysis.summary import other_cpu_us, run_cpu_us
 from leaselab.model.durability import durability_of
-from leaselab.report.listing import server_name, span
+from leaselab.model.server import server_name
+from leaselab.report.commits import printable
+from leaselab.report.listing import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,10 +70,9 @@ def _result(document: Mapping[str, Any], path: Path, *, ruled: bool) -> Renderab
 
 def _headline(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     server = document["server"]
-    name = (
-        f"{document['scenario']['name']} · {server_name(server)} · "
-        f"durability {durability_of(server)}"
-    )
+    name = f"{document['scenario']['name']} · {server_name(server)}"
+    if durability_of(server):
+        name += f" · durability {durability_of(server)}"
     if document["outcome"] != "ok":
         yield Text(f"{name}: {document['outcome']}", style="bold red")
         for reason in document["reasons"]:
@@ -212,8 +213,8 @@ def _provenance(document: Mapping[str, Any], path: Path) -> Table:
 def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
     server, bench = document["server"], document["bench"]
     made = document["provenance"]
-    source = f"commit {server['commit']}" if server["commit"] else server["package"]
-    yield "server", ", ".join(part for part in (server_name(server), source) if part)
+    yield "server", ", ".join(filter(None, (server_name(server), server["package"])))
+    yield from _build(server)
     yield "leases", ", ".join(_leases(document))
     if server["config_sha256"]:
         yield (
@@ -239,10 +240,36 @@ def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]
     yield "result", str(path)
 
 
+def _build(server: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if server["commit"]:
+        source = (server["build"] or {}).get("source") or {}
+        changed = " with uncommitted changes" if source.get("dirty") else ""
+        parts = [server["commit"] + changed]
+        if source:
+            parts += [source["author_date"][:10], printable(source["subject"])]
+        yield "commit", ", ".join(parts)
+        if source:
+            yield "repository", source["repository"]
+    if server["build"] and "key" in server["build"]:
+        build = server["build"]
+        options = (f"{name} {value}" for name, value in build["options"].items())
+        yield (
+            "build",
+            f"{build['system']}, {', '.join(options)}, {build['builder']['compiler']}, "
+            f"artifact {build['artifact_sha256'][:16]}",
+        )
+
+
 def _leases(document: Mapping[str, Any]) -> Iterator[str]:
     scenario, tuning = document["scenario"], document["provenance"]["tuning"]
     yield scenario["backend"]
-    yield f"durability {durability_of(document['server'])}"
+    if durability_of(document["server"]):
+        yield f"durability {durability_of(document['server'])}"
+    proving = filter(None, map(_lower_trial, document["runs"]))
+    held = [trial["leases_held"][0] for trial in proving if trial.get("leases_held")]
+    if held:
+        # what a rate is worth where a server searches all that it holds for each packet
+        yield f"{statistics.median(held):.0f} held at the lower bound"
     database = tuning.get("database")
     if database:
         yield database["version"]

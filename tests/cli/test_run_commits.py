@@ -1,0 +1,251 @@
+"""``leaselab run`` of commits, on a real repository; builder and bench left out."""
+
+import copy
+import gzip
+import json
+from dataclasses import asdict
+
+import pytest
+from tests.bench_document import DOCUMENT
+from tests.examples import example_result
+from tests.repositories import commit, make_repository
+
+from leaselab.archive.store import Store
+from leaselab.cli import run, task
+from leaselab.cli.document import goal_document
+from leaselab.cli.main import main
+from leaselab.lab.build import build
+from leaselab.model.errors import lab_broken, server_broken
+from leaselab.model.plan import Plan
+
+ENVIRONMENT = DOCUMENT["environment"]
+BROKEN = "src/dhcp.c:7:1: error: expected ';'"
+
+
+class Lab:
+    """What the hosts would do: commits that break, commits that stop everything."""
+
+    def __init__(self, results):
+        self.results = results
+        self.environment = ENVIRONMENT
+        self.broken = set()
+        self.built = []
+        self.measured = []
+        self.stop_at = None
+
+    def build(self, server, source, files, _inventory):
+        assert server == "kea"
+        assert files.name == f"{source.tree}.tar"
+        self.built.append(source.hash)
+        if source.hash in self.broken:
+            raise server_broken(BROKEN, where="leaselab-builder")
+        return {"key": f"key of {source.hash}"}
+
+    def deploy(self, scenario, _inventory, overrides, key, *, distribution):
+        assert not distribution
+        document = copy.deepcopy(DOCUMENT)
+        document["environment"] = self.environment
+        document["scenario"]["name"] = scenario
+        document["plan"] = dict(overrides)
+        source = self.sources[key.removeprefix("key of ")]
+        document["server"] |= {"commit": source["hash"], "build": {"source": source}}
+        return document
+
+    def finish(self, store, running):
+        begun = running.events()[0].data["bench"]
+        source = begun["server"]["build"]["source"]
+        self.measured.append(source["hash"])
+        if self.stop_at == source["hash"]:
+            running.close()
+            raise KeyboardInterrupt(f"go on with: leaselab resume {running.id}")
+        document = example_result(scenario=begun["scenario"]["name"], commit=source["hash"])
+        document["id"] = running.id
+        document["server"]["build"] = {"source": source}
+        document["bench"]["environment"] = begun["environment"]
+        document["goal"] = goal_document(build(Plan, begun["plan"], "plan"))
+        running.write_text(document["server"]["config_file"], "{}")
+        document["runs"] = []
+        with running:
+            return None, store.seal(running, document)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return make_repository(tmp_path / "server")
+
+
+@pytest.fixture
+def hashes(place):
+    return [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(4)]
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    results = tmp_path / "results"
+    lab = Lab(results)
+    lab.sources = {}
+    monkeypatch.setenv("LEASELAB_RESULTS", str(results))
+    monkeypatch.setattr(task, "prepare", lambda *_: lab.environment)
+    monkeypatch.setattr(run, "source_folder", lambda: tmp_path / "sources")
+    (tmp_path / "build.log.gz").write_bytes(gzip.compress(b"the whole log"))
+    monkeypatch.setattr(task, "build_log", lambda _: tmp_path / "build.log.gz")
+    monkeypatch.setattr(task, "deploy", lab.deploy)
+    monkeypatch.setattr(task, "finish", lab.finish)
+
+    def build_commit(server, source, files, inventory):
+        lab.sources[source.hash] = json.loads(json.dumps(asdict(source)))
+        return lab.build(server, source, files, inventory)
+
+    monkeypatch.setattr(task, "build_commit", build_commit)
+    return lab
+
+
+def measure(place, *arguments):
+    return main(["run", "v4-memfile", "--repo", str(place), "--runs", "3", *arguments])
+
+
+def test_a_range_is_measured_oldest_first_and_shown_so(lab, place, hashes, capsys):
+    assert measure(place, "--commits", f"{hashes[0]}..main") == 0
+    assert lab.measured == hashes[1:]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["commit", "date", "subject", "v4-memfile"]
+    assert [line.split()[0] for line in lines[1:4]] == [one[:10] for one in hashes[1:]]
+
+
+def test_what_the_archive_has_is_not_measured_again(lab, place, hashes, capsys):
+    measure(place, "--commits", f"{hashes[1]}..main")
+    lab.measured.clear()
+    assert measure(place, "--commits", f"{hashes[0]}..main") == 0
+    assert lab.measured == [hashes[1]]
+    out, err = capsys.readouterr()
+    assert err.count("measured before: ") == 2
+    assert out.splitlines()[-1].startswith("from")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [(["--runs", "5"], ENVIRONMENT), ([], "2-another")],
+    ids=["other parameters", "another environment"],
+)
+def test_another_measurement_is_one_of_its_own(lab, place, hashes, arguments, environment):
+    measure(place, "--commits", f"{hashes[2]}..main")
+    lab.environment = environment
+    measure(place, "--commits", f"{hashes[2]}..main", *arguments)
+    assert lab.measured == [hashes[3], hashes[3]]
+
+
+def test_another_first_load_is_the_same_measurement(lab, place, hashes):
+    measure(place, "--commits", f"{hashes[2]}..main")
+    measure(place, "--commits", f"{hashes[2]}..main", "--start-rate", "900")
+    assert lab.measured == [hashes[3]]
+
+
+def test_one_commit_is_measured_again_whenever_it_is_asked_for(lab, place, hashes):
+    measure(place, "--commit", "main")
+    measure(place, "--commit", "main")
+    assert lab.measured == [hashes[3], hashes[3]]
+
+
+def test_a_commit_that_does_not_build_is_a_result_and_the_others_are_measured(
+    lab, place, hashes, capsys
+):
+    lab.broken.add(hashes[2])
+    assert measure(place, "--commits", f"{hashes[0]}..main") == 5
+    assert lab.measured == [hashes[1], hashes[3]]
+    out, err = capsys.readouterr()
+    assert f"leaselab: v4-memfile at {hashes[2][:10]}: leaselab-builder: {BROKEN}" in err
+    assert "build-failed" in out
+    store = Store(lab.results)
+    (row,) = store.index.rows(outcome="build-failed")
+    assert row["commit"] == hashes[2]
+    document = store.load(row["id"])
+    (reason,) = document["reasons"]
+    assert reason["text"] == (
+        f"leaselab-builder: {BROKEN}; its whole log: build.log.gz of the result"
+    )
+    assert document["server"]["durability"] is None
+    assert document["server"]["build"]["source"]["subject"] == "Change 2"
+    kept = store.find(row["id"]) / "build.log.gz"
+    assert gzip.decompress(kept.read_bytes()) == b"the whole log"
+    assert store.verify(row["id"])
+
+
+def test_it_is_not_built_again_in_vain(lab, place, hashes):
+    lab.broken.add(hashes[3])
+    for _ in range(2):
+        measure(place, "--commits", f"{hashes[2]}..main")
+    assert lab.built == [hashes[3]]
+
+
+def test_a_commit_with_the_files_of_another_is_another(lab, place, hashes, capsys):
+    """It says its own name, and a change that was taken back is measured anew."""
+    back = commit(place, "Take it back", {"n": "2"}, minute=5)
+    assert measure(place, "--commits", f"{hashes[1]}..main") == 0
+    assert lab.measured == [hashes[2], hashes[3], back]
+    assert [line[:10] for line in capsys.readouterr().out.splitlines()[1:4]] == [
+        one[:10] for one in lab.measured
+    ]
+
+
+def test_a_broken_lab_ends_a_range_and_says_so(lab, place, hashes, capsys, monkeypatch):
+    def broken(*_):
+        raise lab_broken("the builder's disk is full", where="leaselab-builder")
+
+    monkeypatch.setattr(task, "build_commit", broken)
+    assert measure(place, "--commits", f"{hashes[0]}..main") == 4
+    assert Store(lab.results).index.rows() == []
+    assert "measure the rest by the same command" in capsys.readouterr().err
+
+
+def test_an_interrupted_range_goes_on_with_the_sweep_it_was_in(lab, place, hashes):
+    lab.stop_at = hashes[2]
+    assert measure(place, "--commits", f"{hashes[0]}..main") == 130
+    (left,) = Store(lab.results).running()
+    lab.stop_at = None
+    lab.measured.clear()
+    assert measure(place, "--commits", f"{hashes[0]}..main") == 0
+    assert lab.measured == hashes[2:]
+    store = Store(lab.results)
+    assert store.running() == []
+    assert store.load(left.id)["server"]["commit"] == hashes[2]
+
+
+@pytest.mark.usefixtures("lab")
+def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
+    (place / "n").write_text("changed")
+    assert measure(place, "--worktree", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    source = document["server"]["build"]["source"]
+    assert (source["hash"], source["dirty"]) == (hashes[3], True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "a repository was named, and nothing of it"),
+        (["--commits", "main"], "not a range of commits"),
+        (["--commit", "main", "--worktree"], "the checkout or a commit"),
+        (["--commit", "main", "--every", "2"], "are for a range"),
+        (["--commit", "nowhere"], "no commit 'nowhere'"),
+    ],
+)
+@pytest.mark.usefixtures("hashes")
+def test_what_does_not_go_together_is_refused_before_anything_is_touched(
+    lab, place, arguments, said, capsys
+):
+    assert measure(place, *arguments) == 2
+    assert said in capsys.readouterr().err
+    assert (lab.built, lab.measured) == ([], [])
+
+
+def test_scenarios_of_two_servers_are_refused(lab, place, capsys):
+    arguments = ["v4-memfile", "v4-dnsmasq", "--repo", str(place), "--commit", "main"]
+    assert main(["run", *arguments]) == 2
+    assert "those of dnsmasq and kea" in capsys.readouterr().err
+    assert lab.built == []
+
+
+def test_a_commit_without_a_repository_is_refused(lab, capsys):
+    assert main(["run", "v4-memfile", "--commit", "main"]) == 2
+    assert "no repository was named" in capsys.readouterr().err
+    assert lab.built == []

@@ -1,0 +1,73 @@
+"""The table of servers: commits of one, or releases of a distribution."""
+
+import io
+
+import pytest
+from tests.examples import example_result
+
+from leaselab.report.by_server import by_server_document, print_by_server
+
+SUBJECT = "Answer twice \x1b[31mas fast"
+
+
+def of_commit(name, **fields):
+    document = example_result(commit=name * 40)
+    source = {
+        "hash": name * 40,
+        "tree": "0" * 40,
+        "author_date": "2026-11-01T12:00:00+01:00",
+        "subject": SUBJECT,
+        "dirty": False,
+        **fields,
+    }
+    document["server"]["build"] = {"source": source}
+    return document
+
+
+def packaged(scenario, package, release):
+    document = example_result(scenario=scenario)
+    document["server"] |= {"package": package, "build": None}
+    document["bench"]["hosts"]["server"]["os"] = release
+    return document
+
+
+def printed(documents):
+    stream = io.StringIO()
+    print_by_server(documents, stream)
+    return stream.getvalue().splitlines()
+
+
+def test_commits_with_the_same_files_have_a_row_each():
+    lines = printed([of_commit("a"), of_commit("b")])
+    assert lines[0].split() == ["commit", "date", "subject", "v4-memfile"]
+    assert [line[:10] for line in lines[1:3]] == ["a" * 10, "b" * 10]
+    assert lines[1].endswith("6006 ± 25")
+
+
+def test_a_subject_cannot_command_the_terminal():
+    assert not any("\x1b" in line for line in printed([of_commit("a")]))
+
+
+def test_a_checkout_with_changes_is_marked():
+    lines = printed([of_commit("a", dirty=True)])
+    assert lines[1].startswith("a" * 10 + "*  ")
+    assert lines[-1] == "*: a checkout with changes that no commit has"
+
+
+def test_packages_of_one_server_share_a_row_and_releases_do_not():
+    documents = [
+        packaged("v4-memfile", "kea-dhcp4-server 2.6.3-1", "Debian 13.7"),
+        packaged("v6-memfile", "kea-dhcp6-server 2.6.3-1", "Debian 13.7"),
+        packaged("v4-memfile", "kea-dhcp4-server 2.6.3-2", "Debian 14"),
+    ]
+    lines = printed(documents)
+    assert lines[0].split() == ["release", "server", "package", "v4-memfile", "v6-memfile"]
+    assert lines[1].split()[:5] == ["Debian", "13.7", "kea", "2.6.3", "2.6.3-1"]
+    assert lines[2].split()[-1] == "-"  # not measured there
+    assert lines[-1].startswith("releases differ in libraries and compiler, too")
+    rows = by_server_document(documents)
+    assert [list(row["results"]) for row in rows] == [
+        ["v4-memfile", "v6-memfile"],
+        ["v4-memfile"],
+    ]
+    assert rows[0]["results"]["v4-memfile"]["max_rate"] == pytest.approx(6006, abs=1)
