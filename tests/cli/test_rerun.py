@@ -35,9 +35,7 @@ def measured(tmp_path, monkeypatch):
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     monkeypatch.setattr(rerun, "_same", lambda *_: None)
     monkeypatch.setattr(rerun, "prepare", lambda _, release: asked.append(release))
-    monkeypatch.setattr(
-        rerun, "deploy", lambda *_, distribution: asked.append(distribution) or now
-    )
+    monkeypatch.setattr(rerun, "deploy", deploy)
     monkeypatch.setattr(rerun, "finish", lambda *_: pytest.fail("it was measured"))
     yield result["id"], now["server"]
     assert asked == ["bookworm", "bookworm"]  # of the release that was measured

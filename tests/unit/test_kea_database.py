@@ -1,13 +1,11 @@
 """The database of Kea's leases, as Kea's contract sees it through the database's own."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.contracts import contract_module
 
-ROLES = Path(__file__).parents[2] / "roles"
-FOLDERS = [str(ROLES / "contract" / "files"), str(ROLES / "kea" / "files")]
 HUNG_UP = "mysql: ERROR 2026 (HY000): TLS/SSL error: Connection reset by peer"
 CONTRACT = f"""#!/bin/sh
 case $1 in
@@ -20,12 +18,8 @@ esac
 @pytest.fixture(scope="module")
 def database():
     """The module, found where the contract finds it."""
-    sys.path[:0] = FOLDERS
-    from kea_contract import database  # noqa: PLC0415  # installed beside the contract
-
-    yield database
-    for folder in FOLDERS:
-        sys.path.remove(folder)
+    with contract_module("kea", "kea_contract.database") as database:
+        yield database
 
 
 @pytest.fixture

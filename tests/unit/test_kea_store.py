@@ -1,12 +1,8 @@
 """The leases of a memfile as they lie on the disk, after whatever ended the server."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from tests.contracts import contract_module
 
-ROLES = Path(__file__).parents[2] / "roles"
-FOLDERS = [str(ROLES / "contract" / "files"), str(ROLES / "kea" / "files")]
 HEAD4 = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id"
 HEAD6 = "address,duid,valid_lifetime,expire,subnet_id"
 
@@ -14,12 +10,8 @@ HEAD6 = "address,duid,valid_lifetime,expire,subnet_id"
 @pytest.fixture(scope="module")
 def store():
     """The module that reads them, found where the contract finds it."""
-    sys.path[:0] = FOLDERS
-    from kea_contract import store  # noqa: PLC0415  # installed beside the contract
-
-    yield store
-    for folder in FOLDERS:
-        sys.path.remove(folder)
+    with contract_module("kea", "kea_contract.store") as store:
+        yield store
 
 
 @pytest.fixture

@@ -96,14 +96,16 @@ def run(args: argparse.Namespace) -> Outcome:
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:
     """Return the releases asked for, an empty one where none was."""
     asked: list[str] = list(dict.fromkeys(args.distribution))
-    if asked != [""] and inventory.bench != LOCAL_BENCH:
+    if asked == [""]:
+        return asked
+    if inventory.bench != LOCAL_BENCH:
         raise usage_error(
             "the release of a rack's machines is what is installed there",
             where=str(inventory.path),
             found="--distribution",
             wanted="the local lab",
         )
-    wrong = [name for name in asked if asked != [""] and not _SUITE.fullmatch(name)]
+    wrong = [name for name in asked if not _SUITE.fullmatch(name)]
     if wrong:
         raise usage_error(
             "not the name of a release", found=repr(wrong[0]), wanted="such as bookworm"

@@ -11,6 +11,7 @@ from leaselab.cli.measuring import archive_failure, begin, finish
 from leaselab.lab.build import build
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.plan import Plan
+from leaselab.model.source import SHORT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +42,7 @@ class Task:
 
     def __str__(self) -> str:
         """The scenario, the commit by its short hash, the release."""
-        commit = f" at {self.commit.hash[:10]}" if self.commit else ""
+        commit = f" at {self.commit.hash[:SHORT]}" if self.commit else ""
         return (
             f"{self.scenario.name}{commit}{' on ' * bool(self.distribution)}{self.distribution}"
         )

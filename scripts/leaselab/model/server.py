@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leaselab.model.source import SHORT
+
 _NONE = "-"
-_SHORT = 10
-"""Letters of a commit's hash."""
 
 
 def server_name(server: Mapping[str, Any]) -> str:
@@ -18,5 +18,5 @@ def server_name(server: Mapping[str, Any]) -> str:
     name = server.get("server") or server.get("name")
     parts = [name or _NONE, server["version"] or ""]
     if server["commit"]:
-        parts.append(f"({server['commit'][:_SHORT]})")
+        parts.append(f"({server['commit'][:SHORT]})")
     return " ".join(part for part in parts if part)

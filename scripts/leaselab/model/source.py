@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SHORT = 10
+"""Digits of a hash that people read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:

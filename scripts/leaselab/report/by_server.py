@@ -6,7 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.matrix import Cell, cell_of
-from leaselab.report.commits import SHORT, printable
+from leaselab.model.source import SHORT
+from leaselab.report.commits import printable
 from leaselab.report.matrix import aligned, cell_document, conditions, shown
 
 if TYPE_CHECKING:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leaselab.model.source import SHORT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leaselab.model.source import Commit
-
-SHORT = 10
-"""Digits of a hash that people read."""
 
 
 def commit_lines(commits: Sequence[Commit]) -> Iterator[str]:
