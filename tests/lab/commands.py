@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+import docker
 from tests.processes import hear_interrupts
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,12 @@ def _run(command, timeout_s, environment):
         stdin=subprocess.DEVNULL,
         timeout=timeout_s,
     )
+
+
+def containers():
+    """The lab's containers by their ids: others after a lab was taken down and came back."""
+    mine = {"label": f"leaselab_checkout={ROOT}"}
+    return {found.id for found in docker.from_env().containers.list(filters=mine)}
 
 
 def pinned_keys():
