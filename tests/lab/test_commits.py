@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import secrets
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -153,7 +154,9 @@ def test_a_checkout_is_measured_before_it_is_committed(source, tmp_path):
 
 @pytest.mark.usefixtures("lab")
 def test_a_commit_is_never_built_twice_even_by_two_at_once(source, build):
-    name = commit(source.path, "A commit of its own", {"a-file": "for this test"}, minute=20)
+    # of its own each time: the builder's cache outlasts labs and checkouts
+    files = {"a-file": secrets.token_hex()}
+    name = commit(source.path, "A commit of its own", files, minute=20)
     with ThreadPoolExecutor(2) as both:
         done = list(both.map(build, [name, name]))
     assert [one.returncode for one in done] == [0, 0], done[0].stdout + done[1].stdout
