@@ -44,7 +44,7 @@ def test_it_has_one_form_at_a_time(capsys):
 @pytest.mark.usefixtures("results")
 def test_nothing_to_show_is_said(capsys):
     assert main(["table", "v4-mysql"]) == 2
-    assert "table: no results of v4-mysql; `leaselab list` shows" in capsys.readouterr().err
+    assert "no results of v4-mysql; `leaselab list` shows" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("results")

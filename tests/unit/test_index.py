@@ -14,7 +14,8 @@ import pytest
 from tests.examples import START, archive_result, example_result, invalid_result
 
 from leaselab.archive import index as index_module
-from leaselab.archive.index import INDEX, UNREADABLE, Index
+from leaselab.archive.index import INDEX, Index
+from leaselab.archive.row import UNREADABLE
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError
 

@@ -72,7 +72,7 @@ class Row:
         single, multi = self.cells.get((False, ONE)), self.cells.get((True, ONE))
         if single is None or multi is None or single.known is None or multi.known is None:
             return None
-        if (single.bench, single.environment) != (multi.bench, multi.environment):
+        if _like(single) != _like(multi):
             return None
         return single.known, multi.known
 
@@ -89,6 +89,11 @@ class Row:
         if low <= multi_high and multi_low <= high:
             return None
         return multi / single - 1.0
+
+
+def _like(cell: Cell) -> tuple[str, ...]:
+    """What two cells must have in common for one to be set against the other."""
+    return cell.server, cell.goal, cell.bench, cell.environment
 
 
 def cell_of(document: Mapping[str, Any]) -> Cell:

@@ -16,25 +16,22 @@ from a read-only one.  Where the index cannot be written, it is made in memory.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import sqlite3
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.archive.ident import is_id
-from leaselab.model.durability import durability_of
+from leaselab.archive.row import COLUMNS, LISTED, Row, read_row
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 INDEX = "index.sqlite"
-UNREADABLE = "unreadable"
-"""Stands for the outcome of a result whose result.json cannot be read."""
-_VERSION = 2
+_VERSION = 3
 _SETTLED_NS = 2_000_000_000
 _UNSETTLED = -1
 _PATIENCE_S = 10.0
@@ -46,35 +43,27 @@ _CANNOT_WRITE = {
     sqlite3.SQLITE_PERM,
 }
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_COLUMNS = (
-    "id",
-    "started_at",
-    "finished_at",
-    "scenario",
-    "server",
-    "version",
-    "commit",
-    "durability",
-    "bench",
-    "outcome",
-    "trimmed_mean",
-    "path",
-)
-_NAMES = ", ".join(f'"{column}"' for column in _COLUMNS)
-_SELECT = f"SELECT {_NAMES} FROM result"  # noqa: S608  # constants, as all SQL text here
-_MARKS = ", ".join("?" for _ in _COLUMNS)
+_PATTERN = frozenset("*?[")
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
+
+
+_SELECT = f"SELECT {_names(LISTED)} FROM result"  # noqa: S608  # constants, as all SQL text here
+_SELECT_ALL = f"SELECT {_names(COLUMNS)} FROM result"  # noqa: S608
+_MARKS = ", ".join("?" for _ in COLUMNS)
+_INSERT = f"INSERT OR REPLACE INTO result ({_names(COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608
 _TABLES = (
-    f"CREATE TABLE result ({_NAMES}, PRIMARY KEY (id)) WITHOUT ROWID",
+    f"CREATE TABLE result ({_names(COLUMNS)}, PRIMARY KEY (id)) WITHOUT ROWID",
     "CREATE INDEX result_by_start ON result (started_at, id)",
     "CREATE INDEX result_by_end ON result (finished_at, id)",
     "CREATE INDEX result_by_path ON result (path)",
+    "CREATE INDEX result_by_scenario ON result (scenario, started_at, id)",
     "CREATE TABLE month (name PRIMARY KEY, changed_ns INTEGER NOT NULL) WITHOUT ROWID",
     f"PRAGMA user_version = {_VERSION}",
 )
 _log = logging.getLogger(__name__)
-
-Row = dict[str, Any]
-"""One line of the index, by column name; values are JSON's."""
 
 
 class Index:
@@ -98,10 +87,50 @@ class Index:
         full hash, `limit` the highest number of rows.
         """
         where, values = _conditions(
-            {"scenario GLOB ?": scenario, "outcome = ?": outcome, '"commit" = ?': commit}
+            {_named(scenario): scenario, "outcome = ?": outcome, '"commit" = ?': commit}
         )
         query = f"{_SELECT}{where} ORDER BY started_at DESC, id DESC LIMIT ?"
         return self._query(query, [*values, -1 if limit is None else limit])
+
+    def every(self, scenario: str | None = None, newest: int | None = None) -> list[Row]:
+        """Results with all that the index has of them, oldest first.
+
+        `scenario` is a shell pattern; None for all.  `newest` is the highest
+        number of rows, of which the oldest are left out.
+        """
+        where, values = _conditions({_named(scenario): scenario})
+        query = f"{_SELECT_ALL}{where} ORDER BY started_at DESC, id DESC LIMIT ?"
+        return self._query(query, [*values, -1 if newest is None else newest])[::-1]
+
+    def scenarios(self) -> list[str]:
+        """The scenarios that have results, by name; an unreadable result has none."""
+        query = "SELECT DISTINCT scenario FROM result WHERE scenario NOT NULL ORDER BY scenario"
+        return [str(row["scenario"]) for row in self._query(query, [])]
+
+    def outcomes(self) -> dict[str, int]:
+        """How many results ended how."""
+        query = "SELECT outcome, count(*) AS n FROM result GROUP BY outcome ORDER BY outcome"
+        return {str(row["outcome"]): int(row["n"]) for row in self._query(query, [])}
+
+    def without_figure(self, limit: int) -> list[Row]:
+        """The newest results that came to no figure, with all columns, newest first."""
+        query = (
+            f"{_SELECT_ALL} WHERE outcome NOT IN ('ok', 'regression')"
+            " ORDER BY started_at DESC, id DESC LIMIT ?"
+        )
+        return self._query(query, [limit])
+
+    def newest_places(self, pattern: str, bench: str | None = None) -> list[Row]:
+        """The newest result of each scenario that a pattern names and each durability.
+
+        On one bench or on all; a result without a durability never ran.
+        """
+        where = " WHERE durability NOT NULL AND scenario GLOB ? AND (bench = ? OR ? IS NULL)"
+        query = (
+            f"SELECT {_names(LISTED)}, max(started_at || id) FROM result{where}"  # noqa: S608
+            " GROUP BY scenario, durability ORDER BY started_at DESC, id DESC"
+        )
+        return self._query(query, [pattern, bench, bench])
 
     def newest(self, back: int = 0) -> Row | None:
         """The result that finished last, or the one `back` places before it."""
@@ -234,12 +263,11 @@ class Index:
             note = _UNSETTLED
         if present == known and note == noted_ns:
             return
-        rows = [self._row(f"{month}/{name}") for name in sorted(present - known)]
+        rows = [read_row(self._root, f"{month}/{name}") for name in sorted(present - known)]
         database.execute("BEGIN IMMEDIATE")
         with database:
             database.executemany(
-                f"INSERT OR REPLACE INTO result ({_NAMES}) VALUES ({_MARKS})",  # noqa: S608  # constants
-                [tuple(row[column] for column in _COLUMNS) for row in rows],
+                _INSERT, [tuple(row[column] for column in COLUMNS) for row in rows]
             )
             gone = [(name,) for name in known - present]
             database.executemany("DELETE FROM result WHERE id = ?", gone)
@@ -248,38 +276,11 @@ class Index:
             else:
                 database.execute("INSERT OR REPLACE INTO month VALUES (?, ?)", (month, note))
 
-    def _row(self, path: str) -> Row:
-        """The row of one result; one that cannot be read still has a row that says so."""
-        try:
-            return row_of(json.loads((self._root / path / "result.json").read_text()), path)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            started = path.rpartition("/")[2][:16]
-            row: Row = dict.fromkeys(_COLUMNS)
-            row |= {"id": path.rpartition("/")[2], "path": path, "outcome": UNREADABLE}
-            row["started_at"] = row["finished_at"] = (
-                f"{started[:4]}-{started[4:6]}-{started[6:11]}:{started[11:13]}:{started[13:]}"
-            )
-            return row
 
-
-def row_of(document: Mapping[str, Any], path: str) -> Row:
-    """The index row of a result that lies at `path` below the results folder."""
-    summary = document["summary"]["max_rate"]
-    server = document["server"]
-    return {
-        "id": path.rpartition("/")[2],
-        "started_at": document["started_at"],
-        "finished_at": document["finished_at"],
-        "scenario": document["scenario"]["name"],
-        "server": server["name"],
-        "durability": durability_of(server) or None,
-        "version": server["version"],
-        "commit": server["commit"],
-        "bench": document["bench"]["name"],
-        "outcome": document["outcome"],
-        "trimmed_mean": None if summary is None else summary["trimmed_mean"],
-        "path": path,
-    }
+def _named(scenario: str | None) -> str:
+    """The condition: SQLite finds a name by its index, a pattern by looking at each row."""
+    pattern = scenario is not None and not _PATTERN.isdisjoint(scenario)
+    return "scenario GLOB ?" if pattern else "scenario = ?"
 
 
 def _conditions(wanted: Mapping[str, str | None]) -> tuple[str, list[object]]:

@@ -18,6 +18,10 @@ RUN_OVERHEAD_S = 60
 """Time starting and stopping the server may take, for the same bound (s)."""
 
 
+COMPARED = ("loss_ratio", "late_s", "relative_width", "trial_s")
+"""Fields of a result's goal that have to agree for its figure to be compared with another's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Parameters of one sweep."""

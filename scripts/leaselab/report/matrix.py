@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.console import Console
 
 from leaselab.analysis.matrix import HOT_STANDBY, LOAD_BALANCING, ONE, Cell, Row, rows_of
+from leaselab.report.markup import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _NONE = "-"
 _GAIN, _OVERLAP = "gain", "none seen"
-_COLUMNS = (
+COLUMNS = (
     ("st", (False, ONE)),
     ("mt", (True, ONE)),
     ("st hs", (False, HOT_STANDBY)),
@@ -22,6 +23,7 @@ _COLUMNS = (
     ("st lb", (False, LOAD_BALANCING)),
     ("mt lb", (True, LOAD_BALANCING)),
 )
+"""Ways of running in the order of the table: heading, and threads with mode."""
 
 
 def print_matrix(
@@ -42,6 +44,8 @@ def print_matrix(
             lines, legend = list(aligned(*_one_by_one(cells), 2)), []
         stream.writelines(lines)
     told = [*legend, *conditions(cells)]
+    if markdown:
+        told = [escaped(line) for line in told]
     stream.writelines(["\n", *(f"{line}\n" for line in told)])
 
 
@@ -115,7 +119,7 @@ _NAMES = 3
 
 def _texts(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     used = {place for row in rows for place in row.cells}
-    columns = [column for column in _COLUMNS if column[1] in used]
+    columns = [column for column in COLUMNS if column[1] in used]
     gains = any({(False, ONE), (True, ONE)} <= row.cells.keys() for row in rows)
     headings = ["clients", "backend", "durability"]
     for heading, place in columns:
@@ -128,12 +132,13 @@ def _texts(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         for _, place in columns:
             texts.append(shown(row.cells.get(place)))
             if gains and place == (True, ONE):
-                texts.append(_gain(row))
+                texts.append(gain_words(row))
         body.append(texts)
     return headings, body
 
 
-def _gain(row: Row) -> str:
+def gain_words(row: Row) -> str:
+    """What threads bring one server, in words."""
     if row.gain is not None:
         return f"{100 * row.gain:+.0f} %"
     return _OVERLAP if row.compared else _NONE
@@ -177,7 +182,7 @@ def _markdown(headings: list[str], body: list[list[str]]) -> Iterator[str]:
     yield f"| {' | '.join(headings)} |\n"
     yield "|" + "".join("---|" if n < _NAMES else "---:|" for n in range(len(headings))) + "\n"
     for row in body:
-        yield f"| {' | '.join(row)} |\n"
+        yield f"| {' | '.join(map(escaped, row))} |\n"
 
 
 def _minute(text: str) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-import statistics
 import sys
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -14,11 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from leaselab.analysis.matrix import goal_words
+from leaselab.analysis.latency import PERCENTILES, latencies
 from leaselab.analysis.summary import other_cpu_us, run_cpu_us
 from leaselab.model.durability import durability_of
 from leaselab.model.server import server_name
-from leaselab.report.commits import printable
+from leaselab.report.facts import facts
 from leaselab.report.listing import span
 
 if TYPE_CHECKING:
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 _NONE = "-"
 _PIPE_WIDTH = 10_000
 """Columns of a pipe: its lines are never folded, so that grep finds whole ones."""
-_STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 
 
 def print_result(document: Mapping[str, Any], path: Path, stream: TextIO | None = None) -> None:
@@ -168,129 +164,26 @@ def _remark(run: Mapping[str, Any], middle: Mapping[str, Any] | None) -> str:
     return "; ".join(remarks)
 
 
-def _lower_trial(run: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The trial that proves the lower bound."""
-    position = run.get("lower_trial")
-    if position is not None:
-        trial: Mapping[str, Any] = run["trials"][position]
-        return trial
-    proving = [
-        trial
-        for trial in run["trials"]
-        if trial["valid"] and trial["rate"] == run["lower_bound"]
-    ]
-    return max(proving, key=lambda trial: float(trial["duration_s"]), default=None)
-
-
 def _latency(document: Mapping[str, Any], *, ruled: bool) -> Table | None:
-    trials = [trial for run in document["runs"] if (trial := _lower_trial(run)) is not None]
-    first, second = _STAGES[document["scenario"]["family"]]
-    stages = {"offer": first, "ack": second, "exchange": "whole exchange"}
+    found = latencies(document)
+    if not found:
+        return None
     table = _table(ruled=ruled)
     table.add_column("stage", no_wrap=True)
-    columns = ("p50", "p90", "p99", "p99.9", "max")
-    for column in columns:
+    for column in PERCENTILES:
         table.add_column(column, justify="right", no_wrap=True)
-    for stage, label in stages.items():
-        seen = [
-            value for trial in trials if (value := trial["latency_s"].get(stage)) is not None
-        ]
-        if seen:
-            middles = (statistics.median(value[column] for value in seen) for column in columns)
-            table.add_row(label, *(f"{1000 * middle:.2f}" for middle in middles))
-    return table if table.row_count else None
+    for stage, values in found.items():
+        table.add_row(stage, *(f"{1000 * value:.2f}" for value in values))
+    return table
 
 
 def _provenance(document: Mapping[str, Any], path: Path) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in _facts(document, path):
+    for label, value in facts(document, path):
         table.add_row(Text(f"  {label}", style="dim"), Text(value))
     return table
-
-
-def _facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
-    server, bench = document["server"], document["bench"]
-    made = document["provenance"]
-    yield "server", ", ".join(filter(None, (server_name(server), server["package"])))
-    yield from _build(server)
-    yield "leases", ", ".join(_leases(document))
-    if server["config_sha256"]:
-        yield (
-            "config",
-            f"{server['config_file'] or _NONE} (sha256 {server['config_sha256'][:16]})",
-        )
-    yield "goal", goal_words(document["goal"])
-    yield (
-        "generator",
-        f"{document['generator']['name']} {document['generator']['version'] or ''}",
-    )
-    yield "bench", f"{bench['name']}, environment {bench['environment'] or _NONE}"
-    for role, host in bench["hosts"].items():
-        yield f"{role} host", ", ".join(_host(host))
-    dirty = ", with uncommitted changes" if made["leaselab_dirty"] else ""
-    commit = f" ({made['leaselab_commit'][:10]}{dirty})" if made["leaselab_commit"] else ""
-    yield "leaselab", f"{made['leaselab_version']}{commit}"
-    yield "command", shlex.join(made["command"])
-    yield (
-        "started",
-        f"{_moment(document['started_at'])}, ended {_moment(document['finished_at'])}",
-    )
-    yield "result", str(path)
-
-
-def _build(server: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if server["commit"]:
-        source = (server["build"] or {}).get("source") or {}
-        changed = " with uncommitted changes" if source.get("dirty") else ""
-        parts = [server["commit"] + changed]
-        if source:
-            parts += [source["author_date"][:10], printable(source["subject"])]
-        yield "commit", ", ".join(parts)
-        if source:
-            yield "repository", source["repository"]
-    if server["build"] and "key" in server["build"]:
-        build = server["build"]
-        options = (f"{name} {value}" for name, value in build["options"].items())
-        yield (
-            "build",
-            f"{build['system']}, {', '.join(options)}, {build['builder']['compiler']}, "
-            f"artifact {build['artifact_sha256'][:16]}",
-        )
-
-
-def _leases(document: Mapping[str, Any]) -> Iterator[str]:
-    scenario, tuning = document["scenario"], document["provenance"]["tuning"]
-    yield scenario["backend"]
-    if durability_of(document["server"]):
-        yield f"durability {durability_of(document['server'])}"
-    proving = filter(None, map(_lower_trial, document["runs"]))
-    held = [trial["leases_held"][0] for trial in proving if trial.get("leases_held")]
-    if held:
-        # what a rate is worth where a server searches all that it holds for each packet
-        yield f"{statistics.median(held):.0f} held at the lower bound"
-    database = tuning.get("database")
-    if database:
-        yield database["version"]
-        yield from (f"{name}={value}" for name, value in database["variables"].items())
-    pair = scenario.get("high_availability", {}).get("mode", "none")
-    if pair != "none":
-        yield f"{pair} pair"
-
-
-def _host(host: Mapping[str, Any]) -> Iterator[str]:
-    for field, shown in (
-        ("hostname", "{}"),
-        ("cpu_model", "{}"),
-        ("cpus_allowed", "CPUs {}"),
-        ("governor", "governor {}"),
-        ("kernel", "kernel {}"),
-        ("os", "{}"),
-        ("test_address", "test address {}"),
-    ):
-        if host[field] is not None:
-            yield shown.format(host[field])
 
 
 def _table(*, ruled: bool) -> Table:
@@ -309,7 +202,3 @@ def _indented(text: str, style: str = "") -> RenderableType:
 
 def _number(value: float | None, digits: int = 0) -> str:
     return _NONE if value is None else f"{value:.{digits}f}"
-
-
-def _moment(text: str) -> str:
-    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S} UTC"
