@@ -119,6 +119,23 @@ def test_an_interrupt_ends_it_the_same_way(measured, capsys):
     )
 
 
+@pytest.mark.usefixtures("measured")
+def test_a_run_brings_the_report_up_to_date(tmp_path, capsys):
+    for scenarios in (["v4-memfile"], ["v4-memfile-mt", "v6-memfile"]):
+        assert main(["run", *scenarios]) == 0
+        first = tmp_path / "results" / "report" / "index.html"
+        assert f"report: {first}" in capsys.readouterr().err
+        assert all(f"history/{name}.html" in first.read_text() for name in scenarios)
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_report_that_cannot_be_written_is_said_and_changes_no_outcome(tmp_path, capsys):
+    (tmp_path / "results" / "report").mkdir(parents=True)
+    (tmp_path / "results" / "report" / "mine.txt").write_text("mine", encoding="utf-8")
+    assert main(["run", "v4-memfile"]) == 0
+    assert "the report was not written: " in capsys.readouterr().err
+
+
 def test_an_unknown_one_is_refused_before_anything_is_touched(measured, capsys):
     calls, _ = measured
     assert main(["run", "v4-memfile", "v5-*"]) == 2

@@ -14,6 +14,7 @@ from leaselab.cli.measuring import command
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
 from leaselab.cli.outcome import tell
 from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.report import report_after
 from leaselab.cli.source import add_source, commits_of, source_folder, source_of
 from leaselab.cli.task import Bench, Task
 from leaselab.lab.catalog import match_scenarios
@@ -89,8 +90,11 @@ def run(args: argparse.Namespace) -> Outcome:
     if len(tasks) == 1 and args.commits is None:
         bench.prepare(tasks[0].distribution)
         error, place = bench.measure(tasks[0])
-        return tell(store, error, place, as_json=args.json)
-    return _Series(bench, tasks, again=args.commits is None).measure(as_json=args.json)
+        outcome = tell(store, error, place, as_json=args.json)
+    else:
+        outcome = _Series(bench, tasks, again=args.commits is None).measure(as_json=args.json)
+    report_after(store)
+    return outcome
 
 
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:

@@ -1,0 +1,75 @@
+"""``leaselab report``: results as pages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from leaselab.archive.store import Store
+from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
+
+NAME = "report"
+HELP = "Write results as pages that open from a disk: overview, history, every sweep, compare."
+FOLDER = "report"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``report``."""
+    parser.add_argument(
+        "refs",
+        metavar="ID",
+        nargs="*",
+        help="results, as `leaselab show` names them; two or more are compared with the first "
+        "(default: the whole archive)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        help="folder of the pages (default: report/ of the results)",
+    )
+    parser.add_argument(
+        "--sweeps",
+        metavar="N",
+        type=int,
+        help="newest results of each scenario that have a page of their own (default: 3); "
+        "pages of older ones stay",
+    )
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Write the pages; say where they are."""
+    if args.sweeps is not None and args.sweeps < 0:
+        raise usage_error("--sweeps cannot be negative", found=str(args.sweeps))
+    from leaselab.report.site.site import SWEEPS, write_site  # noqa: PLC0415  # draws; slow to import
+
+    store = open_store(args, existing=True)
+    folder = args.output or store.root / FOLDER
+    sweeps = SWEEPS if args.sweeps is None else args.sweeps
+    first = write_site(store, folder, args.refs, sweeps=sweeps).absolute()
+    if args.json:
+        print_json({"path": str(first)})
+    else:
+        print(first)
+    return Outcome.OK
+
+
+def report_after(store: Store) -> None:
+    """Bring the archive's report up to date once something was measured.
+
+    The measurement stands whatever becomes of it, so that a report that cannot
+    be written is said and is not an error.
+    """
+    try:
+        from leaselab.report.site.site import write_site  # noqa: PLC0415  # draws; slow to import
+
+        first = write_site(store, store.root / FOLDER)
+    except (LeaselabError, OSError) as error:
+        print(f"leaselab: the report was not written: {error}", file=sys.stderr)
+    else:
+        print(f"report: {first}", file=sys.stderr)

@@ -1,0 +1,158 @@
+"""Writing pages: templates that escape, charts beside them, and which pages are current."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from leaselab import __version__
+from leaselab.model.errors import usage_error
+from leaselab.report.facts import moment_words
+from leaselab.report.listing import span
+from leaselab.report.site.drawing import script, script_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from leaselab.report.site.figure import Figure
+
+_HERE = Path(__file__).parent
+_MANIFEST = "pages.json"
+_ASSETS = "assets"
+_CHARTS = "charts.js"
+_SHARED = ("leaselab.css", "leaselab.js", "icon.svg")
+_CAN_BE_TEXT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028"}
+
+
+class Pages:
+    """A folder of pages.
+
+    Pages that were written from the same input by the same leaselab are left as
+    they are: most results of a site have not changed since the last time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Name the folder; it is made when the first page is written."""
+        self._folder = folder
+        self._written: dict[str, str] = {}
+        self._made: set[str] = set()
+        self._known = self._read_manifest()
+        self._environment = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {"moment": moment_words, "span": span}
+
+    def write(
+        self,
+        name: str,
+        template: str,
+        source: object,
+        context: Callable[[], tuple[Mapping[str, Any], Iterable[Figure | None]]],
+    ) -> None:
+        """Write a page and the data of its charts, unless it is current or just written.
+
+        `name` is its path in the site without ``.html``; `source` is all that it
+        shows, as JSON values; `context` makes what the template gets and the charts.
+        """
+        if name in self._made:
+            return
+        self._made.add(name)
+        fingerprint = _digest(json.dumps([source, _code()], sort_keys=True).encode())
+        self._written[name] = fingerprint
+        page = self._folder / f"{name}.html"
+        if self._known.get(name) == fingerprint and page.exists():
+            return
+        values, figures = context()
+        drawn = [one for one in figures if one is not None]
+        text = self._environment.get_template(template).render(
+            **values,
+            page=name,
+            up="../" * name.count("/"),
+            charted=bool(drawn),
+            version=__version__,
+        )
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+        data = page.with_suffix(".js")
+        if drawn:
+            charts = json.dumps({one.id: one.spec for one in drawn}, separators=(",", ":"))
+            data.write_text(f"leaselabCharts({_inert(charts)});\n", encoding="utf-8")
+        else:
+            data.unlink(missing_ok=True)
+
+    def keep(self, wanted: Callable[[str], bool]) -> None:
+        """Leave those pages that were written before and that `wanted` says yes to."""
+        self._written |= {name: known for name, known in self._known.items() if wanted(name)}
+
+    def has(self, name: str) -> bool:
+        """Whether the page is of this site: written now, or kept."""
+        return name in self._written
+
+    def finish(self) -> None:
+        """Write what all pages share, and remove the pages that are not of this site."""
+        assets = self._folder / _ASSETS
+        assets.mkdir(parents=True, exist_ok=True)
+        for name in _SHARED:
+            (assets / name).write_bytes((_HERE / "static" / name).read_bytes())
+        self._write_script(assets / _CHARTS)
+        for name in self._known.keys() - self._written.keys():
+            for suffix in (".html", ".js"):
+                (self._folder / f"{name}{suffix}").unlink(missing_ok=True)
+        manifest = {"leaselab": __version__, "pages": self._written}
+        (self._folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+    def _write_script(self, path: Path) -> None:
+        """Make the script once for each version: it takes seconds."""
+        first = f"// Vega {script_version()}\n"
+        if path.exists():
+            with path.open(encoding="utf-8") as stream:
+                if stream.readline() == first:
+                    return
+        path.write_text(first + script(), encoding="utf-8")
+
+    def _read_manifest(self) -> dict[str, str]:
+        """The pages that are there; refuses a folder that holds something else."""
+        path = self._folder / _MANIFEST
+        if not path.exists():
+            if self._folder.exists() and any(self._folder.iterdir()):
+                raise usage_error(
+                    "the folder of the report holds something else",
+                    where=str(self._folder),
+                    wanted="an empty folder, or a report",
+                    todo="name another with -o",
+                )
+            return {}
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8"))["pages"])
+        except (ValueError, KeyError, TypeError):
+            return {}
+
+
+def _inert(text: str) -> str:
+    """JSON that is the same to a script, and holds nothing that HTML would read."""
+    for letter, escaped in _CAN_BE_TEXT.items():
+        text = text.replace(letter, escaped)
+    return text
+
+
+@cache
+def _code() -> str:
+    """A hash of everything that makes pages of results: another version, other pages."""
+    files = sorted(path for path in _HERE.parents[1].rglob("*") if path.suffix in _PARTS)
+    return _digest(b"".join(path.read_bytes() for path in files))
+
+
+_PARTS = {".py", ".html", ".css", ".js"}
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]

@@ -1,0 +1,30 @@
+// Follows a running sweep: asks for its state once a second and draws it.
+"use strict";
+
+function tell(facts) {
+  const list = document.getElementById("facts");
+  list.replaceChildren(...Object.entries(facts).flatMap(([label, words]) => {
+    const term = document.createElement("dt");
+    const told = document.createElement("dd");
+    term.textContent = label;
+    told.textContent = words;
+    return [term, told];
+  }));
+}
+
+async function follow() {
+  try {
+    const state = await (await fetch("/state.json")).json();
+    document.getElementById("title").textContent = state.title;
+    tell(state.facts);
+    if (state.chart) {
+      await globalThis.vegaEmbed("#chart", state.chart, { actions: false, renderer: "svg" });
+    }
+  } catch {
+    tell({ phase: "the sweep has ended, or `leaselab watch` has" });
+    return;
+  }
+  setTimeout(follow, 1000);
+}
+
+document.addEventListener("DOMContentLoaded", follow);

@@ -1,0 +1,119 @@
+"""The page of one result: runs, trials, seconds, configuration, how to repeat it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from leaselab.analysis.credibility import flags
+from leaselab.analysis.latency import PERCENTILES, latencies, stages
+from leaselab.analysis.summary import run_cpu_us
+from leaselab.model.durability import durability_of
+from leaselab.model.server import server_name
+from leaselab.report.facts import facts
+from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.sweep_charts import (
+    latency_chart,
+    loss_chart,
+    runs_chart,
+    seconds_chart,
+)
+
+_CONFIG_LIMIT = 200_000
+"""Letters of a configuration that a page shows."""
+
+
+def sweep(
+    document: Mapping[str, Any], directory: Path, raw: str | None
+) -> tuple[dict[str, Any], list[Figure | None]]:
+    """What the template gets, and the charts.
+
+    `directory` is the result's, `raw` the way there from the page; None where
+    the site does not lie beside its results.
+    """
+    charts = {
+        "runs": figure(
+            "runs",
+            "Runs",
+            runs_chart(document),
+            note="A dot is a run's max rate, the bar its bracket: passed at the lower end, "
+            "failed at the upper. Dashed: the trimmed mean, with its 95 % interval.",
+        ),
+        "loss": figure(
+            "loss",
+            "Loss by offered load",
+            loss_chart(document),
+            note="Every trial of every run; the dashed line is the goal.",
+        ),
+        "latency": figure(
+            "latency",
+            "Latency by offered load",
+            latency_chart(document, stages(document["scenario"]["family"])),
+            note="Of every valid trial.",
+        ),
+    }
+    seconds = [
+        figure(
+            f"seconds-{run['index']}",
+            f"Run {run['index']}, second by second",
+            seconds_chart(run, document["goal"]),
+        )
+        for run in document["runs"]
+    ]
+    context = {
+        "document": document,
+        "server_words": server_name(document["server"]),
+        "durability": durability_of(document["server"]),
+        "flags": flags(document),
+        "charts": charts,
+        "seconds": seconds,
+        "runs": [_run(run, document["goal"]) for run in document["runs"]],
+        "percentiles": PERCENTILES,
+        "latencies": latencies(document),
+        "facts": list(facts(document, Path(directory.name))),
+        "configs": list(_configs(document, directory)),
+        "commands": _commands(document),
+        "raw": raw,
+    }
+    return context, [*charts.values(), *seconds]
+
+
+def _run(run: Mapping[str, Any], goal: Mapping[str, Any]) -> dict[str, Any]:
+    proofs = {run.get("lower_trial"): "lower bound", run.get("upper_trial"): "upper bound"}
+    return {
+        **run,
+        "cpu_us": run_cpu_us(run, goal["loss_ratio"]),
+        "trials": [
+            {
+                **trial,
+                "proof": proofs.get(position, ""),
+                "passes": trial["valid"] and trial["loss_ratio"] <= goal["loss_ratio"],
+                "command": shlex.join(trial["argv"]),
+                "held": (trial.get("leases_held") or [None])[0],
+            }
+            for position, trial in enumerate(run["trials"])
+        ],
+    }
+
+
+def _configs(document: Mapping[str, Any], directory: Path) -> list[tuple[str, str]]:
+    """The configuration of the server and of its partner: whose, and the text."""
+    found = []
+    for role in ("server", "partner"):
+        place = (document.get(role) or {}).get("config_file")
+        path = directory / place if place else None
+        if path is not None and path.is_file():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            found.append((role, text[:_CONFIG_LIMIT]))
+    return found
+
+
+def _commands(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What does the same again: label and command."""
+    return [
+        ("as it was measured", shlex.join(document["provenance"]["command"])),
+        ("the same again, on the bench that it names", f"leaselab rerun {document['id']}"),
+        ("its figures in full", f"leaselab show {document['id']} --json"),
+    ]

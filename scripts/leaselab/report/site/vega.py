@@ -1,0 +1,105 @@
+"""Pieces of Vega-Lite charts, as dicts that both the drawing and the browser take.
+
+Colours of text, axes and grid are left to the style sheet, which knows whether
+it is dark; those of marks are of Okabe and Ito's palette, told apart by colour-blind
+eyes and readable on both grounds.  Each chart is `width` wide; the page scales it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Spec = dict[str, Any]
+WIDTH = 860
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
+    "#3a87c8",
+    "#e08a1e",
+    "#1b9e77",
+    "#d1495b",
+    "#b06fb0",
+    "#8a8a8a",
+)
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_CONFIG = {
+    "background": None,
+    "font": "system-ui, sans-serif",
+    "view": {"stroke": None},
+    "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "top", "title": None},
+    "header": {"labelFontSize": 12, "title": None},
+    "concat": {"spacing": 12},
+}
+
+
+def chart(layers: Sequence[Spec], *, height: int, name: str, width: int = WIDTH) -> Spec:
+    """A chart of layers on the same axes; `name` is what a screen reader says of it.
+
+    A layer that has nothing to show is left out: it would leave its scales without an end.
+    """
+    shown = [layer for layer in layers if layer.get("data", {}).get("values", True)]
+    return whole({"width": width, "height": height, "layer": shown}, name)
+
+
+def stacked(panels: Sequence[Spec], *, name: str) -> Spec:
+    """Charts below each other on one horizontal axis."""
+    scale = {"x": "shared", "color": "independent"}
+    return whole({"vconcat": list(panels), "resolve": {"scale": scale}, "spacing": 14}, name)
+
+
+def whole(parts: Spec, name: str) -> Spec:
+    """A chart of its own, with what all of them share."""
+    return {"$schema": _SCHEMA, "description": name, "config": _CONFIG, **parts}
+
+
+def rows(values: Sequence[Mapping[str, Any]]) -> Spec:
+    """The data of a chart or a layer."""
+    return {"values": list(values)}
+
+
+def number(field: str, title: str | None, **options: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
+    """A position by a number.
+
+    An axis without a title has none; `zero` is off, as rates lie far from it.
+    """
+    scale = options.pop("scale", {})
+    if "type" not in scale:
+        scale = {"zero": False, **scale}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": scale,
+        **options,
+    }
+
+
+def told(*fields: tuple[str, str, str]) -> list[Spec]:
+    """A tooltip: field, its title, its number format (empty for text)."""
+    return [
+        {"field": field, "title": title}
+        | ({"type": "quantitative", "format": shown} if shown else {"type": "nominal"})
+        for field, title, shown in fields
+    ]
+
+
+def still(spec: Spec) -> Spec:
+    """The same chart for a drawing that nobody can move: without what only a browser uses.
+
+    A mark that links somewhere keeps its words; the others are told by the chart's own.
+    """
+    kept = {name: value for name, value in spec.items() if name != "params"}
+    for name in ("layer", "vconcat", "hconcat"):
+        if name in kept:
+            kept[name] = [still(part) for part in kept[name]]
+    if "mark" in kept:
+        encoding = kept["encoding"] = {
+            name: value for name, value in kept["encoding"].items() if name != "tooltip"
+        }
+        mark = {name: value for name, value in kept["mark"].items() if name != "point"}
+        kept["mark"] = mark if "href" in encoding else {**mark, "aria": False}
+    return kept
+
+
+ZOOM = {"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}
+"""A parameter of a layer: the wheel and dragging move the horizontal axis."""

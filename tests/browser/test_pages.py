@@ -1,0 +1,223 @@
+"""The report in a real browser: Debian's Chromium, driven by Playwright."""
+
+import contextlib
+import functools
+import http.server
+import re
+import shutil
+import threading
+
+import pytest
+from playwright.sync_api import sync_playwright
+from tests.hostile import ATTACK, hostile_archive
+
+from leaselab.archive.store import Store
+from leaselab.report.site.site import write_site
+
+JENKINS = "sandbox allow-same-origin; default-src 'none'; img-src 'self'; style-src 'self';"
+"""What Jenkins sends with published HTML unless its keeper says otherwise."""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The report of a hostile archive."""
+    root = tmp_path_factory.mktemp("results")
+    hostile_archive(root)
+    return write_site(Store(root), root / "report").parent
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One Chromium for all; it is installed by `leaselab test`."""
+    program = shutil.which("chromium")
+    assert program, "no chromium: ./leaselab test installs it"
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def look(browser):
+    """Open pages in a context with options; what they complain of and ask for is kept."""
+    with contextlib.ExitStack() as stack:
+
+        def open_context(**options):
+            context = browser.new_context(viewport={"width": 1200, "height": 900}, **options)
+            stack.callback(context.close)
+            page = context.new_page()
+            page.complaints, page.requested = [], []
+            page.on(
+                "console",
+                lambda line: page.complaints.append(line.text) if line.type != "log" else None,
+            )
+            page.on("pageerror", lambda error: page.complaints.append(str(error)))
+            page.on("request", lambda request: page.requested.append(request.url))
+            return page
+
+        yield open_context
+
+
+def pages(report):
+    """Every page of the site, by its path in it."""
+    return sorted(str(page.relative_to(report)) for page in report.rglob("*.html"))
+
+
+def walk(page):
+    """Scroll through the page, so that each chart comes into view, and wait for the last."""
+    for chart in page.query_selector_all("[data-chart]"):
+        chart.scroll_into_view_if_needed()
+    charts = "document.querySelectorAll('[data-chart]').length"
+    page.wait_for_function(
+        f"document.querySelectorAll('.chart.live svg.marks').length === {charts}"
+    )
+    return page.evaluate(charts)
+
+
+def test_every_page_comes_to_life_without_a_complaint_or_a_request(report, look):
+    page = look()
+    seen = 0
+    for name in pages(report):
+        page.goto(f"file://{report}/{name}")
+        seen += walk(page)
+        assert page.evaluate("window.hacked") is None
+    assert seen > 20
+    assert page.complaints == []
+    assert all(url.startswith(f"file://{report}/") for url in page.requested)
+
+
+def test_hovering_over_a_point_shows_its_words_as_text(report, look):
+    page = look()
+    page.goto(f"file://{report}/history/v4-memfile.html")
+    walk(page)
+    page.locator("#time .chart.live .means_marks path").first.hover()
+    shown = page.locator("#vg-tooltip-element.visible")
+    shown.wait_for()
+    assert ATTACK in shown.inner_text()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_a_point_of_the_history_leads_to_its_sweep(report, look):
+    for scripts in (True, False):
+        page = look(java_script_enabled=scripts)
+        page.goto(f"file://{report}/history/v4-memfile.html")
+        if scripts:
+            walk(page)
+        page.locator("#time .chart .means_marks path").last.click()
+        page.wait_for_url(f"file://{report}/sweep/*")
+        assert "v4-memfile" in page.locator("h1").inner_text()
+
+
+def test_without_scripts_every_chart_is_there_all_the_same(report, look):
+    page = look(java_script_enabled=False)
+    for name in pages(report):
+        page.goto(f"file://{report}/{name}")
+        for chart in page.locator("[data-chart]").all():
+            box = chart.locator("svg").bounding_box()
+            assert box["width"] > 300
+            assert box["height"] > 30
+            assert chart.locator("svg path").count() > 2
+    assert page.complaints == []
+
+
+def test_under_the_policy_of_jenkins_pages_are_styled_and_drawn(report, look):
+    with served(report, {"Content-Security-Policy": JENKINS}) as url:
+        page = look()
+        page.goto(f"{url}/index.html")
+        heading = page.locator("thead th").first
+        assert heading.evaluate("one => getComputedStyle(one).borderBottomWidth") == "1px"
+        page.locator("td.figure a").first.click()
+        page.wait_for_url(f"{url}/sweep/*")
+        assert page.locator(".chart.live").count() == 0
+        dot = page.locator("#runs .mark-symbol path").first
+        assert re.fullmatch(r"#[0-9a-f]{6}", dot.get_attribute("fill"))
+        assert dot.bounding_box()["width"] > 2
+        # the one thing that is refused is the script; no style, picture or font is
+        assert all("script" in text.lower() for text in page.complaints), page.complaints
+
+
+def test_dark_and_light_are_two_and_the_words_of_charts_follow(report, look):
+    seen = {}
+    for scheme in ("light", "dark"):
+        page = look(color_scheme=scheme, java_script_enabled=False)
+        page.goto(f"file://{report}/history/v4-memfile.html")
+        ground = page.locator("body").evaluate("one => getComputedStyle(one).backgroundColor")
+        label = page.locator(".chart .role-axis-label text").first
+        ink = label.evaluate("one => getComputedStyle(one).fill")
+        seen[scheme] = (luminance(ground), luminance(ink))
+    for ground, ink in seen.values():
+        assert contrast(ground, ink) > 4.5  # what WCAG asks of text
+    assert seen["light"][0] > seen["dark"][0]
+
+
+def test_the_keyboard_reaches_content_navigation_and_results(report, look):
+    page = look()
+    page.goto(f"file://{report}/index.html")
+    reached = []
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.textContent"))
+    assert reached[:5] == ["Skip to the content", "Overview", "History", "Compare", "Validity"]
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("sweep|history"))
+
+
+def test_a_screen_reader_is_told_what_each_chart_and_table_is(report, look):
+    page = look(java_script_enabled=False)
+    for name in pages(report):
+        page.goto(f"file://{report}/{name}")
+        for picture in page.locator("svg.marks").all():
+            assert picture.get_attribute("role") in ("img", "group")
+            assert picture.get_attribute("aria-label")
+        for table in page.locator("table").all():
+            assert table.locator("th[scope=col]").count() > 0
+        assert page.locator("h1").count() == 1
+        assert page.locator("main").count() == 1
+
+
+def test_a_page_fits_paper_and_a_small_screen(report, look):
+    page = look()
+    page.goto(f"file://{report}/index.html")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    page.set_viewport_size({"width": 400, "height": 800})
+    for name in pages(report):
+        page.goto(f"file://{report}/{name}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
+
+
+def luminance(colour):
+    """Relative luminance of a CSS colour ``rgb(r, g, b)``, by WCAG 2."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return sum(
+        weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    )
+
+
+def contrast(one, other):
+    """Contrast ratio of two luminances, by WCAG 2."""
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+
+
+@contextlib.contextmanager
+def served(folder, headers):
+    """Serve a folder on the loopback address with these headers."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def end_headers(self):
+            for name, value in headers.items():
+                self.send_header(name, value)
+            super().end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Handler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()

@@ -1,0 +1,236 @@
+"""The pages of a report, as files."""
+
+import os
+import re
+import shutil
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tests.examples import START, archive_result, example_result
+from tests.hostile import ATTACK, hostile_archive
+
+from leaselab.archive.store import Store
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.report.site.site import write_site
+
+OURS = {"assets/leaselab.js", "assets/charts.js"}
+
+
+class Page(HTMLParser):
+    """Links, scripts, handlers and text of a page."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.scripts, self.handlers, self.styles, self.ids = [], [], [], [], set()
+        self.words = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag == "script":
+            self.scripts.append(found.get("src"))
+        if "style" in found or tag == "style":
+            self.styles.append(tag)
+        self.handlers += [name for name in found if name.startswith("on")]
+        self.links += [found[name] for name in ("href", "xlink:href", "src") if found.get(name)]
+        self.ids.add(found.get("id"))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """A hostile archive with its report beside it."""
+    root = tmp_path_factory.mktemp("results")
+    documents = hostile_archive(root)
+    write_site(Store(root), root / "report")
+    return root, documents
+
+
+def pages(folder):
+    return sorted(folder.rglob("*.html"))
+
+
+def test_every_result_scenario_and_question_has_its_page(archive):
+    root, documents = archive
+    names = {str(page.relative_to(root / "report")) for page in pages(root / "report")}
+    assert names == {
+        "index.html",
+        "compare.html",
+        "validity.html",
+        "history/index.html",
+        *(f"history/{document['scenario']['name']}.html" for document in documents),
+        *(f"sweep/{document['id']}.html" for document in documents),
+    }
+
+
+def test_every_link_leads_to_a_file_that_is_there_and_none_leaves_the_disk(archive):
+    root, _ = archive
+    for page in pages(root / "report"):
+        found = Page(page)
+        assert found.links
+        for link in found.links:
+            place, _, part = link.partition("#")
+            if place:
+                assert (page.parent / place).resolve().exists(), f"{page.name}: {link}"
+            else:
+                assert part in found.ids, f"{page.name}: {link}"
+
+
+def test_no_text_becomes_markup_and_nothing_needs_a_style_of_its_own(archive):
+    root, _ = archive
+    seen = set()
+    for page in pages(root / "report"):
+        found = Page(page)
+        for source in found.scripts:
+            assert source, f"{page.name} has a script inside"
+            own = page.with_suffix(".js").name
+            assert source == own or source.removeprefix("../") in OURS
+        assert found.handlers == []
+        # a strict content policy drops inline styles: nothing may depend on one
+        assert found.styles == [], page.name
+        if ATTACK in "".join(found.words):
+            seen.add(page.parent.name)
+    assert seen == {"report", "history", "sweep"}
+
+
+def test_data_files_hold_nothing_that_html_would_read(archive):
+    root, _ = archive
+    for data in (root / "report").rglob("*.js"):
+        if data.parent.name != "assets":
+            assert "<" not in data.read_text(encoding="utf-8")
+
+
+def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
+    root, documents = archive
+    page = root / "report" / "sweep" / f"{documents[0]['id']}.html"
+    text = page.read_text(encoding="utf-8")
+    names = re.findall(r'data-chart="([\w-]+)"', text)
+    assert names == ["runs", "loss", "latency", *(f"seconds-{run}" for run in range(1, 10))]
+    drawn = re.findall(r'<svg role="(?:img|group)" aria-label="[^"]+"', text)
+    assert len(drawn) == len(names)
+    assert "NaN" not in text
+    data = page.with_suffix(".js").read_text(encoding="utf-8")
+    for name in names:
+        assert f'"{name}":' in data
+
+
+def test_a_history_has_nine_dots_a_mean_an_interval_and_a_mark_where_the_lab_changed(archive):
+    root, _ = archive
+    text = (root / "report" / "history" / "v4-memfile.html").read_text(encoding="utf-8")
+    over_time = text.split('data-chart="time"')[1].split("</figure>")[0]
+    dots, *layers = re.findall(
+        r'class="mark-(\w+) role-mark \w+_marks".*?</g>', over_time, re.S
+    )
+    assert (dots, layers) == ("symbol", ["rule", "symbol", "rule", "text"])
+    circles = over_time.split("layer_0_marks")[1].split("</g>")[0]
+    assert circles.count("<path") == 2 * 9
+    assert over_time.count("<a ") == 2
+    assert "<h2>Changes of the lab</h2>" in text
+    assert 'data-chart="commits"' in text
+
+
+def test_two_commits_are_compared_with_ratio_interval_and_what_differs(archive):
+    root, _ = archive
+    text = (root / "report" / "compare.html").read_text(encoding="utf-8")
+    assert "0.700" in text
+    assert "not like with like: another environment of the lab" in text
+    assert "server.commit" in text
+
+
+def test_pages_that_are_current_are_left_alone_and_others_are_not(tmp_path):
+    archive_result(tmp_path, example_result())
+    report = tmp_path / "report"
+    write_site(Store(tmp_path), report)
+    first = {page: page.stat().st_mtime_ns for page in report.rglob("*.*ml")}
+    archive_result(tmp_path, example_result(started=START + timedelta(hours=1)))
+    write_site(Store(tmp_path), report)
+    old = report / "sweep" / f"{example_result()['id']}.html"
+    changed = {
+        str(page.relative_to(report))
+        for page in report.rglob("*.*ml")
+        if page.stat().st_mtime_ns != first.get(page)
+    }
+    assert old.stat().st_mtime_ns == first[old]
+    assert {"index.html", "compare.html", "history/v4-memfile.html"} < changed
+
+
+def test_a_page_of_a_result_that_is_gone_goes(tmp_path):
+    for hour in range(2):
+        archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
+    write_site(Store(tmp_path), tmp_path / "report")
+    gone = Store(tmp_path).find("last")
+    for path in (gone, *gone.rglob("*")):
+        path.chmod(0o755)
+    shutil.rmtree(gone)
+    os.utime(gone.parent)
+    write_site(Store(tmp_path), tmp_path / "report")
+    assert len(list((tmp_path / "report" / "sweep").glob("*.html"))) == 1
+
+
+def test_older_results_are_linked_where_they_lie_and_keep_the_page_they_had(tmp_path):
+    for hour in range(4):
+        archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
+    report = tmp_path / "report"
+    write_site(Store(tmp_path), report, sweeps=1)
+    history = report / "history" / "v4-memfile.html"
+    links = set(Page(history).links)
+    assert sum(link.endswith("/result.json") for link in links) == 2
+    oldest = example_result()["id"]
+    write_site(Store(tmp_path), report, [oldest])
+    assert (report / "sweep" / f"{oldest}.html").exists()
+    write_site(Store(tmp_path), report, sweeps=1)
+    assert (report / "sweep" / f"{oldest}.html").exists()
+    links = set(Page(history).links)
+    assert sum(link.endswith("/result.json") for link in links) == 1
+
+
+def test_a_report_elsewhere_links_nothing_that_it_does_not_hold(tmp_path):
+    archive_result(tmp_path / "results", example_result())
+    report = tmp_path / "elsewhere"
+    write_site(Store(tmp_path / "results"), report)
+    for page in pages(report):
+        for link in Page(page).links:
+            place = link.partition("#")[0]
+            assert (page.parent / place).resolve().is_relative_to(report)
+
+
+def test_results_that_are_named_are_reported_alone_and_compared_with_the_first(tmp_path):
+    ids = []
+    for hour in range(3):
+        document = example_result(started=START + timedelta(hours=hour))
+        ids.append(archive_result(tmp_path, document)["id"])
+    write_site(Store(tmp_path), tmp_path / "out", [ids[2], ids[0]])
+    assert {page.stem for page in (tmp_path / "out" / "sweep").glob("*.html")} == {
+        ids[0],
+        ids[2],
+    }
+    text = (tmp_path / "out" / "compare.html").read_text(encoding="utf-8")
+    assert text.index(ids[2]) < text.index(ids[0])
+    assert "no difference seen" in text
+
+
+def test_a_folder_that_holds_something_else_is_not_written_to(tmp_path):
+    archive_result(tmp_path / "results", example_result())
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("all of it", encoding="utf-8")
+    with pytest.raises(LeaselabError, match="holds something else") as error:
+        write_site(Store(tmp_path / "results"), tmp_path / "mine")
+    assert error.value.outcome is Outcome.USAGE
+
+
+def test_an_empty_archive_is_said(tmp_path):
+    with pytest.raises(LeaselabError, match="no result to report"):
+        write_site(Store(tmp_path), tmp_path / "report")
+
+
+def test_a_damaged_result_is_not_shown_as_if_it_were_none(tmp_path):
+    place = Store(tmp_path).place(archive_result(tmp_path, example_result())["id"])
+    path = Path(place) / "result.json"
+    path.chmod(0o644)
+    path.write_text(path.read_text(encoding="utf-8").replace("6006", "9999"), encoding="utf-8")
+    with pytest.raises(LeaselabError, match="checksum"):
+        write_site(Store(tmp_path), tmp_path / "report")
