@@ -1,0 +1,134 @@
+"""``leaselab export``: results for other programs."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leaselab.archive.newest import newest_of
+from leaselab.cli.options import add_results, open_store
+from leaselab.model.errors import Outcome, usage_error
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.archive.row import Row
+    from leaselab.archive.store import Store
+
+NAME = "export"
+HELP = "Write results for other programs: tables, metrics, a test report, a merge request."
+FORMS = {
+    "csv": "a table as CSV",
+    "parquet": "the same table as Parquet",
+    "openmetrics": "metrics for Prometheus",
+    "junit": "a test report: a case for each result",
+    "markdown": "the table of the newest results for a merge request",
+}
+LEVELS = ("results", "runs", "trials")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``export``."""
+    parser.add_argument(
+        "refs",
+        metavar="ID",
+        nargs="*",
+        help="results, as `leaselab show` names them (default: all; with --junit and "
+        "--markdown the newest of each scenario)",
+    )
+    form = parser.add_mutually_exclusive_group(required=True)
+    for name, told in FORMS.items():
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=told)
+    parser.add_argument("--scenario", metavar="PATTERN", help="only results of these scenarios")
+    parser.add_argument(
+        "--level",
+        choices=LEVELS,
+        help="with --csv and --parquet: a row for each of these (default: results)",
+    )
+    parser.add_argument(
+        "--history",
+        action="store_true",
+        help="with --openmetrics: every result with its time, for backfilling; else the newest "
+        "ones, for a scraper",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to this file, not to stdout"
+    )
+    add_results(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Write what was asked for."""
+    if args.level and args.form not in ("csv", "parquet"):
+        raise usage_error("--level goes with --csv and --parquet", found=f"--{args.form}")
+    if args.history and args.form != "openmetrics":
+        raise usage_error("--history goes with --openmetrics", found=f"--{args.form}")
+    if args.form == "parquet" and args.output is None and sys.stdout.isatty():
+        raise usage_error("Parquet is not for a terminal", todo="name a file with -o")
+    content = _content(args, open_store(args, existing=True))
+    if args.output is not None:
+        args.output.write_bytes(content)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    return Outcome.OK
+
+
+def _content(args: argparse.Namespace, store: Store) -> bytes:
+    if args.form in ("junit", "markdown"):
+        documents = [store.load(ref) for ref in _refs(args, store)]
+        return _of_documents(args.form, documents)
+    rows = _rows(args, store)
+    if args.form == "openmetrics":
+        from leaselab.report.export.openmetrics import openmetrics  # noqa: PLC0415  # when asked for
+
+        return openmetrics(rows, history=args.history)
+    return _table(args, store, rows)
+
+
+def _of_documents(form: str, documents: list[dict[str, Any]]) -> bytes:
+    if form == "junit":
+        from leaselab.report.export.junit import junit  # noqa: PLC0415  # when asked for
+
+        return junit(documents)
+    from leaselab.report.export.markdown import markdown  # noqa: PLC0415
+
+    return markdown(documents).encode()
+
+
+def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
+    from pyarrow import csv, parquet  # noqa: PLC0415  # slow to import
+
+    from leaselab.report.export.records import (  # noqa: PLC0415
+        results_table,
+        runs_table,
+        trials_table,
+    )
+
+    if args.level == "trials":
+        readable = (row for row in rows if row["server"] is not None)
+        table = trials_table((row, store.load(row["id"])) for row in readable)
+    else:
+        table = (runs_table if args.level == "runs" else results_table)(rows)
+    stream = io.BytesIO()
+    if args.form == "csv":
+        csv.write_csv(table, stream)
+    else:
+        parquet.write_table(table, stream, compression="zstd")
+    return stream.getvalue()
+
+
+def _refs(args: argparse.Namespace, store: Store) -> list[str]:
+    if args.refs:
+        return [store.find(ref).name for ref in args.refs]
+    return newest_of(store.index, [args.scenario or "*"])
+
+
+def _rows(args: argparse.Namespace, store: Store) -> list[Row]:
+    """Rows with all columns, oldest first."""
+    ids = {store.find(ref).name for ref in args.refs}
+    rows = store.index.every(scenario=args.scenario)
+    return [row for row in rows if not ids or row["id"] in ids]

@@ -1,0 +1,1 @@
+"""Results for other programs: tables, metrics, test reports, merge requests."""

@@ -1,0 +1,164 @@
+"""Exports: what other programs read of an archive."""
+
+import csv
+import io
+import json
+import re
+from datetime import timedelta
+from xml.etree import ElementTree as ET
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from pyarrow import parquet
+from tests.examples import MAX_RATES, START, archive_result, example_result, invalid_result
+from tests.hostile import ATTACK, hostile_archive
+
+from leaselab.cli.main import main
+
+
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    """Two results of one scenario a day apart, and an invalid one of another."""
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
+    for day in range(2):
+        archive_result(tmp_path, example_result(started=START + timedelta(days=day)))
+    archive_result(tmp_path, invalid_result(scenario="v6-memfile"))
+    return tmp_path
+
+
+def export(capfdbinary, *arguments):
+    assert main(["export", *arguments]) == 0
+    return capfdbinary.readouterr().out
+
+
+@pytest.mark.usefixtures("archive")
+@pytest.mark.parametrize(
+    ("level", "count"), [("results", 3), ("runs", 9 + 9 + 3), ("trials", 3 * (9 + 9 + 3))]
+)
+def test_csv_has_a_row_for_each_of_its_level(level, count, capfdbinary):
+    text = export(capfdbinary, "--csv", "--level", level).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == count
+    assert {row["scenario"] for row in rows} == {"v4-memfile", "v6-memfile"}
+    assert rows[0]["started_at"] == "2026-11-21T11:30:05.000Z"
+    if level == "results":
+        assert float(rows[0]["max_rate"]) == pytest.approx(6006, abs=1)
+        by_outcome = {row["outcome"]: row for row in rows}
+        assert by_outcome["invalid"]["max_rate"] == ""
+        assert by_outcome["invalid"]["reasons"] == "generator-limited"
+    if level == "runs":
+        assert sorted(float(row["max_rate"]) for row in rows[:9]) == sorted(MAX_RATES)
+        assert sum(row["dropped"] == "true" for row in rows) == 4
+
+
+def test_parquet_is_the_same_table_with_its_types(archive, tmp_path, capfdbinary):
+    assert archive
+    path = tmp_path / "out.parquet"
+    assert export(capfdbinary, "--parquet", "-o", str(path)) == b""
+    table = parquet.read_table(path)
+    assert table.num_rows == 3
+    assert str(table.schema.field("max_rate").type) == "double"
+    assert table["runs"].to_pylist() == [9, 3, 9]
+
+
+@pytest.mark.usefixtures("archive")
+def test_metrics_for_a_scraper_are_the_newest_and_have_no_time(capfdbinary):
+    families = {
+        family.name: family
+        for family in text_string_to_metric_families(
+            export(capfdbinary, "--openmetrics").decode()
+        )
+    }
+    (rate,) = families["leaselab_max_rate"].samples
+    assert rate.value == pytest.approx(6006, abs=1)
+    assert rate.timestamp is None
+    assert rate.labels["scenario"] == "v4-memfile"
+    outcomes = {sample.labels["outcome"] for sample in families["leaselab_result_info"].samples}
+    assert outcomes == {"ok", "invalid"}
+
+
+@pytest.mark.usefixtures("archive")
+def test_a_history_of_metrics_has_every_result_at_its_time(capfdbinary):
+    text = export(capfdbinary, "--openmetrics", "--history").decode()
+    families = {one.name: one for one in text_string_to_metric_families(text)}
+    times = [float(sample.timestamp) for sample in families["leaselab_max_rate"].samples]
+    assert times == sorted(times)
+    assert times[1] - times[0] == pytest.approx(86400)
+    assert len(families["leaselab_run_max_rate"].samples) == 18
+
+
+@pytest.mark.usefixtures("archive")
+def test_a_test_report_never_takes_an_invalid_measurement_for_a_pass(capfdbinary):
+    root = ET.fromstring(export(capfdbinary, "--junit"))  # noqa: S314  # our own
+    assert root.attrib["tests"] == "2"
+    assert root.attrib["errors"] == "1"
+    (error,) = root.iter("error")
+    assert (
+        error.attrib["message"] == "run 3: perfdhcp started 5702 of 6000 exchanges/s asked for"
+    )
+    assert error.attrib["type"] == "invalid: generator-limited"
+
+
+def test_a_regression_is_a_failure(tmp_path, capfdbinary):
+    reasons = [{"word": "slower", "text": "8 % slower than before"}]
+    archive_result(tmp_path, example_result(outcome="regression", reasons=reasons))
+    root = ET.fromstring(export(capfdbinary, "--junit", "--results", str(tmp_path)))  # noqa: S314
+    assert [one.attrib["type"] for one in root.iter("failure")] == ["slower"]
+
+
+@pytest.mark.usefixtures("archive")
+def test_markdown_has_the_table_the_flags_and_the_ids(capfdbinary):
+    text = export(capfdbinary, "--markdown").decode()
+    assert "| clients | backend | durability | st |" in text
+    assert "- **v6-memfile**: generator-limited: run 3: perfdhcp started 5702 of 6000" in text
+    assert f"`{example_result(started=START + timedelta(days=1))['id']}`" in text
+
+
+def test_nothing_that_somebody_wrote_is_markup_in_markdown_or_xml(tmp_path, capfdbinary):
+    hostile_archive(tmp_path)
+    text = export(capfdbinary, "--markdown", "--results", str(tmp_path)).decode()
+    assert re.search(r"(?<!\\)[<`]script", text) is None
+    assert "\\<script\\>" in text
+    root = ET.fromstring(export(capfdbinary, "--junit", "--results", str(tmp_path)))  # noqa: S314
+    assert list(root.iter("script")) == []
+    assert any(ATTACK in case.attrib["name"] for case in root.iter("testcase"))
+
+
+@pytest.mark.usefixtures("archive")
+def test_one_result_or_one_family_can_be_asked_for(capfdbinary):
+    one = export(capfdbinary, "--csv", example_result()["id"]).decode()
+    assert len(one.splitlines()) == 2
+    family = export(capfdbinary, "--csv", "--scenario", "v6-*").decode()
+    assert len(family.splitlines()) == 2
+
+
+@pytest.mark.usefixtures("archive")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--csv", "--junit"], "not allowed with"),
+        ([], "one of the arguments --csv"),
+        (["--junit", "--level", "runs"], "--level goes with --csv and --parquet"),
+        (["--csv", "--history"], "--history goes with --openmetrics"),
+        (["--markdown", "--scenario", "v9-*"], "no results of v9-*"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(arguments, said, capsys):
+    assert main(["export", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("archive")
+def test_report_says_where_its_first_page_is(tmp_path, capsys):
+    assert main(["report", "--json", "-o", str(tmp_path / "site")]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "path": str(tmp_path / "site" / "index.html")
+    }
+
+
+@pytest.mark.usefixtures("archive")
+def test_report_refuses_what_is_no_result(capsys):
+    assert main(["report", "20990101T000000Z-nothing-0000"]) == 2
+    assert "no such result" in capsys.readouterr().err
+    assert main(["report", "--sweeps", "-1"]) == 2
+    assert "--sweeps cannot be negative" in capsys.readouterr().err
