@@ -82,7 +82,7 @@ class Host:
             return SimpleNamespace(status=status, stdout=b"", stderr=words)
         return SimpleNamespace(status=0, stdout=json.dumps(answer).encode(), stderr="")
 
-    def follow(self, argv):
+    def follow(self, argv, _heard=None):
         assert argv == [CONTRACT, "sample"]
         return self.sampler
 

@@ -11,16 +11,18 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from leaselab.archive.ident import new_id
+from leaselab.archive.live import LiveFeed
 from leaselab.archive.running import RunningSweep
 from leaselab.archive.store import Store
 from leaselab.cli.document import failed_document, own_provenance, result_document
+from leaselab.cli.listeners import Live, Several
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
@@ -118,9 +120,9 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
         )
     begun = events[0][1]
     bench = parse_bench(begun["bench"], str(running.path))
-    with running, progress(bench) as listener:
+    with running, progress(bench) as shown, closing(LiveFeed(running.path)) as feed:
         try:
-            measured = _measure(running, bench, listener, events)
+            measured = _measure(running, bench, shown, feed, events)
         except BaseException as fault:
             running.record(FAULT, {"text": str(fault) or type(fault).__name__})
             go_on = f"go on with: leaselab resume {running.id}"
@@ -162,10 +164,13 @@ class _Measured:
 def _measure(
     running: RunningSweep,
     bench: Bench,
-    listener: Listener,
+    shown: Listener,
+    feed: LiveFeed,
     events: list[tuple[str, Mapping[str, Any]]],
 ) -> _Measured:
     began = time.monotonic()
+    live = Live(feed)
+    listener = Several(shown, live)
     with ExitStack() as stack:
         hosts: dict[str, Connection] = {}
         roles = ("generator", "server", "partner") if bench.partner else ("generator", "server")
@@ -177,13 +182,14 @@ def _measure(
             BenchLock(hosts["generator"], owner, lease_s(bench.plan, bench.scenario))
         )
         config_files = {"server": _fetch_config(running, bench.server, hosts["server"])}
-        alone = ContractServer(hosts["server"], bench.server)
+        alone = ContractServer(hosts["server"], bench.server, live.sampler("server"))
         server: Server = alone
         if bench.partner:
             config_files["partner"] = _fetch_config(
                 running, bench.partner, hosts["partner"], "partner/"
             )
-            server = ServerPair(alone, ContractServer(hosts["partner"], bench.partner))
+            partner = ContractServer(hosts["partner"], bench.partner, live.sampler("partner"))
+            server = ServerPair(alone, partner)
         trials = BenchTrials(bench, server, RemoteGenerator(hosts["generator"]), running)
         sweep = Sweep(bench, server, trials, lock, running, listener)
         setup_s = time.monotonic() - began

@@ -7,7 +7,7 @@ nothing here knows which server it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -35,9 +35,16 @@ _BENEATH = 4
 class ContractServer:
     """One server behind its contract, started and stopped by a sweep."""
 
-    def __init__(self, connection: Connection, deployed: ServerUnderTest) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        deployed: ServerUnderTest,
+        heard: Callable[[str], None] | None = None,
+    ) -> None:
+        """`heard` is told each sample as it comes, as the contract prints it."""
         self._connection = connection
         self._deployed = deployed
+        self._heard = heard
         self._contract = deployed.contract
         self._running = ExitStack()
         self._sampler: Follower | None = None
@@ -65,7 +72,7 @@ class ContractServer:
             )
         answer = self._json(done.stdout, "start")
         self._sampler = self._running.enter_context(
-            self._connection.follow([self._contract, "sample"])
+            self._connection.follow([self._contract, "sample"], self._heard)
         )
         started = ServerStarted(
             pid=int(answer["pid"]),

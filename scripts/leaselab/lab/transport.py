@@ -88,11 +88,16 @@ class Connection(AbstractContextManager["Connection"]):
         return Completed(status, b"".join(output), b"".join(errors).decode(errors="replace"))
 
     @contextmanager
-    def follow(self, argv: Sequence[str]) -> Iterator[Follower]:
-        """Run a command that prints lines until its standard input is closed."""
+    def follow(
+        self, argv: Sequence[str], heard: Callable[[str], None] | None = None
+    ) -> Iterator[Follower]:
+        """Run a command that prints lines until its standard input is closed.
+
+        `heard` is told each line as it comes, from another thread.
+        """
         with self._faults(shlex.join(argv[:1])):
             channel = self._open(argv)
-        follower = Follower(channel)
+        follower = Follower(channel, heard)
         try:
             yield follower
         finally:
@@ -137,8 +142,11 @@ class Connection(AbstractContextManager["Connection"]):
 class Follower:
     """Lines of a running remote command, collected in the background."""
 
-    def __init__(self, channel: paramiko.Channel) -> None:
+    def __init__(
+        self, channel: paramiko.Channel, heard: Callable[[str], None] | None = None
+    ) -> None:
         self._channel = channel
+        self._heard = heard
         self._lines: list[str] = []
         self._errors: list[bytes] = []
         self._changed = threading.Condition()
@@ -200,9 +208,13 @@ class Follower:
         try:
             while chunk := self._channel.recv(_CHUNK):
                 *whole, rest = (rest + chunk).split(b"\n")
+                lines = [line.decode(errors="replace") for line in whole]
                 with self._changed:
-                    self._lines += [line.decode(errors="replace") for line in whole]
+                    self._lines += lines
                     self._changed.notify_all()
+                if self._heard is not None:
+                    for line in lines:
+                        self._heard(line)
         except OSError:
             pass  # the connection is gone; whoever needs the command is told below
         with self._changed:

@@ -1,0 +1,91 @@
+"""What happens in a sweep right now: a file beside it that others may follow.
+
+The journal holds what was measured, and keeps it; this holds what is being
+measured, and goes away with the sweep's end.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leaselab.model import moment
+
+_SUFFIX = ".live"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One line of the file."""
+
+    at: str
+    """When it was written (UTC, ISO 8601 with ``Z``)."""
+    name: str
+    """``phase``, ``run``, ``trial``, ``trial-done`` or ``sample``."""
+    data: dict[str, Any]
+
+
+class LiveFeed:
+    """Writes the file.  Nothing depends on it: a sweep goes on when it cannot be written."""
+
+    def __init__(self, sweep: Path) -> None:
+        """Name the running sweep's directory; the file lies beside it."""
+        self._path = live_path(sweep)
+        self._lock = threading.Lock()
+        self._lost = False
+        self._write("w", "")
+
+    def tell(self, name: str, **data: object) -> None:
+        """Write one line; may be called from any thread."""
+        line = {"at": moment.now(), "event": name, "data": data}
+        self._write("a", json.dumps(line, separators=(",", ":")) + "\n")
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._path.unlink(missing_ok=True)
+
+    def _write(self, mode: str, text: str) -> None:
+        with self._lock:
+            if self._lost:
+                return
+            try:
+                with self._path.open(mode, encoding="utf-8") as stream:
+                    stream.write(text)
+            except OSError as error:
+                self._lost = True
+                _log.warning("%s: %s; `leaselab watch` sees no more", self._path, error)
+
+
+class LiveReader:
+    """Reads the file while it grows."""
+
+    def __init__(self, sweep: Path) -> None:
+        """Name the running sweep's directory."""
+        self._path = live_path(sweep)
+        self._place = 0
+
+    def news(self) -> list[Happening]:
+        """Return what was written since the last call; a line without its end waits."""
+        try:
+            with self._path.open("rb") as stream:
+                if stream.seek(0, 2) < self._place:  # begun anew, by a sweep that was resumed
+                    self._place = 0
+                stream.seek(self._place)
+                whole, end, _ = stream.read().rpartition(b"\n")
+        except OSError:
+            return []
+        self._place += len(whole) + len(end)
+        return [
+            Happening(line["at"], line["event"], line["data"])
+            for line in map(json.loads, whole.splitlines())
+        ]
+
+
+def live_path(sweep: Path) -> Path:
+    """Where the file of a running sweep lies: beside its directory, no part of the result."""
+    return sweep.with_name(sweep.name + _SUFFIX)

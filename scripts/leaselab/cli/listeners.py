@@ -1,0 +1,85 @@
+"""Listeners of a sweep beside its own progress: several at once, and the live file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from leaselab.archive.live import LiveFeed
+    from leaselab.measure.ports import Listener
+    from leaselab.model.trial import RunEstimate, Trial, TrialRequest
+
+
+class Several:
+    """Tells each of several listeners."""
+
+    def __init__(self, *listeners: Listener) -> None:
+        self._listeners: Sequence[Listener] = listeners
+
+    def phase(self, text: str) -> None:
+        """Tell each."""
+        for one in self._listeners:
+            one.phase(text)
+
+    def run_started(self, index: int) -> None:
+        """Tell each."""
+        for one in self._listeners:
+            one.run_started(index)
+
+    def trial_started(self, request: TrialRequest) -> None:
+        """Tell each."""
+        for one in self._listeners:
+            one.trial_started(request)
+
+    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
+        """Tell each."""
+        for one in self._listeners:
+            one.trial_done(trial, replayed=replayed)
+
+    def run_done(self, index: int, estimate: RunEstimate) -> None:
+        """Tell each."""
+        for one in self._listeners:
+            one.run_done(index, estimate)
+
+
+class Live:
+    """Writes what happens to the live file; what came of trials and runs is in the journal."""
+
+    def __init__(self, feed: LiveFeed) -> None:
+        self._feed = feed
+
+    def phase(self, text: str) -> None:
+        """Write it."""
+        self._feed.tell("phase", text=text)
+
+    def run_started(self, index: int) -> None:
+        """Write it."""
+        self._feed.tell("run", index=index)
+
+    def trial_started(self, request: TrialRequest) -> None:
+        """Write it."""
+        self._feed.tell("trial", **asdict(request))
+
+    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
+        """Write that it has ended."""
+        if not replayed:
+            self._feed.tell("trial-done", rate=trial.rate)
+
+    def run_done(self, index: int, estimate: RunEstimate) -> None:
+        """Nothing: the journal has it."""
+
+    def sampler(self, host: str) -> Callable[[str], None]:
+        """Return what takes a host's samples as they come, as the lines they are."""
+
+        def heard(line: str) -> None:
+            try:
+                sample = json.loads(line)
+            except ValueError:
+                return  # whoever measures with it says so
+            self._feed.tell("sample", host=host, sample=sample)
+
+        return heard

@@ -1,0 +1,109 @@
+"""The live page of ``leaselab watch``, served to this machine alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+from leaselab.model.errors import usage_error
+from leaselab.report.site.drawing import script
+from leaselab.report.site.live_page import live_page, page_file
+from leaselab.report.site.sweep_charts import seconds_chart
+
+if TYPE_CHECKING:
+    from leaselab.cli.watch import Source
+
+LOOPBACK = "127.0.0.1"
+EVERY_S = 1.0
+_FILES = {
+    "/assets/live.js": "text/javascript",
+    "/assets/leaselab.css": "text/css",
+    "/assets/icon.svg": "image/svg+xml",
+}
+
+
+def serve(source: Source, port: int) -> None:
+    """Serve the page until the sweep ends or the user interrupts.
+
+    Raises usage_error when the port is taken.
+    """
+    pages = _Pages(source)
+    try:
+        server = _server(pages, port)
+    except OSError as error:
+        raise usage_error(
+            f"port {port} cannot be used: {error.strerror}", where=LOOPBACK, todo="name another"
+        ) from error
+    with server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        print(f"http://{LOOPBACK}:{server.server_address[1]}/", flush=True)
+        print("leaselab: until the sweep ends, or Ctrl-C", file=sys.stderr, flush=True)
+        ended = threading.Event()
+        try:
+            while pages.refresh():
+                ended.wait(EVERY_S)
+        except KeyboardInterrupt:
+            pass  # the sweep goes on; whoever watched has left
+        finally:
+            server.shutdown()
+
+
+class _Pages:
+    """What the page and its script ask for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._script = script().encode()
+
+    def refresh(self) -> bool:
+        with self._lock:
+            return self._source.refresh()
+
+    def content(self, path: str) -> tuple[bytes, str] | None:
+        """What lies at a path, and its type; None where there is nothing."""
+        if path == "/":
+            return live_page(self._source.view.title).encode(), "text/html; charset=utf-8"
+        if path == "/state.json":
+            return self._state(), "application/json"
+        if path == "/assets/charts.js":
+            return self._script, "text/javascript"
+        kind = _FILES.get(path)
+        return (page_file(path.rpartition("/")[2]), kind) if kind else None
+
+    def _state(self) -> bytes:
+        with self._lock:
+            view = self._source.view
+            state = {
+                "title": view.title,
+                "facts": view.facts(datetime.now(UTC)),
+                "chart": seconds_chart(view.document(), view.goal),
+            }
+        return json.dumps(state).encode()
+
+
+def _server(pages: _Pages, port: int) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the name that http.server asks for
+            found = pages.content(self.path)
+            if found is None:
+                self.send_error(HTTPStatus.NOT_FOUND)
+                return
+            content, kind = found
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name
+            """Say nothing: a request a second is no news."""
+
+    return ThreadingHTTPServer((LOOPBACK, port), Handler)

@@ -1,0 +1,190 @@
+"""Following a sweep while it runs: the live file, what is made of it, and its views."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.examples import START, example_result
+from textual.widgets import Sparkline
+
+from leaselab.archive.live import LiveFeed, LiveReader, live_path
+from leaselab.archive.store import Store
+from leaselab.cli.main import main
+from leaselab.cli.watch import Source
+from leaselab.cli.watch_app import WatchApp
+from leaselab.report.live import LiveView
+
+SWEEP = "20261121T113005Z-v4-memfile-3f9a"
+BENCH = {
+    "scenario": {"name": "v4-memfile"},
+    "server": {"name": "kea", "version": "2.6.3"},
+    "plan": {"runs": 9, "goal": {"loss_ratio": 0.025}},
+}
+
+
+@pytest.fixture
+def running(tmp_path):
+    """A sweep in its second run: one trial done, another under way."""
+    document = example_result()
+    with Store(tmp_path).create(SWEEP) as sweep:
+        first, second = document["runs"][:2]
+        sweep.record("sweep", {"bench": BENCH})
+        sweep.record("run", {"index": 1, "started_at": first["started_at"]})
+        for trial in first["trials"]:
+            sweep.record("trial", {"index": 1, "trial": trial})
+        sweep.record("run-done", {"run": first})
+        sweep.record("run", {"index": 2, "started_at": second["started_at"]})
+        sweep.record("trial", {"index": 2, "trial": second["trials"][0]})
+        feed = LiveFeed(sweep.path)
+        feed.tell("phase", text="connecting to the server")
+        feed.tell("run", index=2)
+        feed.tell("trial", rate=6000, duration_s=5)
+        for sample in second["trials"][1]["samples"]:
+            feed.tell("sample", host="server", sample=sample)
+        yield sweep, feed
+        feed.close()
+
+
+def view_of(sweep):
+    source = Source(Store(sweep.path.parents[1]).running()[0])
+    assert source.refresh()
+    return source.view
+
+
+def test_a_line_is_read_once_and_only_when_it_is_whole(tmp_path):
+    feed, reader = LiveFeed(tmp_path / SWEEP), LiveReader(tmp_path / SWEEP)
+    feed.tell("phase", text="starting")
+    assert [(one.name, one.data) for one in reader.news()] == [("phase", {"text": "starting"})]
+    assert reader.news() == []
+    with live_path(tmp_path / SWEEP).open("a") as stream:
+        stream.write('{"at": "2026-')
+    assert reader.news() == []
+    LiveFeed(tmp_path / SWEEP).tell("run", index=1)  # a sweep that was resumed begins it anew
+    assert [one.name for one in reader.news()] == ["run"]
+
+
+def test_a_live_file_that_cannot_be_written_is_said_once_and_stops_nothing(tmp_path, caplog):
+    feed = LiveFeed(tmp_path / "nowhere" / SWEEP)
+    for _ in range(3):
+        feed.tell("phase", text="starting")
+    feed.close()
+    assert len(caplog.records) == 1
+    assert "`leaselab watch` sees no more" in caplog.text
+
+
+def test_the_trial_under_way_stands_beside_those_that_are_done(running):
+    view = view_of(running[0])
+    run = view.document()
+    assert [len(trial["per_second"]) for trial in run["trials"]] == [1, 0]
+    series = view.series()
+    assert len(series["completed (1/s)"]) == 1
+    assert series["leases held"][-1][1] > 0
+    assert len(series["CPUs busy"]) == 1 + 5
+
+
+def test_facts_say_where_the_sweep_is(running):
+    now = datetime.now(UTC) + timedelta(seconds=3)
+    facts = view_of(running[0]).facts(now)
+    assert facts["phase"] == "measuring"
+    assert facts["run"] == "2 of 9"
+    assert facts["trial"].startswith("6000/s for 5 s, since ")
+    assert facts["estimate so far"] == "6015/s (6015 to 6015)"
+    assert "failed" in facts["last trial"]
+
+
+def test_a_trial_that_ends_is_taken_from_the_journal(running):
+    sweep, feed = running
+    trial = example_result()["runs"][1]["trials"][1]
+    sweep.record("trial", {"index": 2, "trial": trial})
+    feed.tell("trial-done", rate=trial["rate"])
+    view = view_of(sweep)
+    assert [len(one["per_second"]) for one in view.document()["trials"]] == [1, 5]
+    assert "trial" not in view.facts(datetime.now(UTC))
+
+
+def test_a_view_of_nothing_yet_has_no_lines():
+    view = LiveView(SWEEP)
+    assert view.series() == {}
+    assert view.state(START)["facts"]["estimate so far"] == "none yet"
+
+
+def test_watch_prints_its_state_as_json(running, capsys):
+    assert main(["watch", "--json", "--results", str(running[0].path.parents[1])]) == 0
+    state = json.loads(capsys.readouterr().out)
+    assert (state["id"], state["run"], state["runs"]) == (SWEEP, 2, 9)
+
+
+def test_watch_in_a_pipe_prints_lines_until_the_sweep_ends(running, capsys):
+    sweep, _ = running
+    ended = threading.Timer(1.5, sweep.close)
+    ended.start()
+    assert main(["watch", "--results", str(sweep.path.parents[1])]) == 0
+    said = capsys.readouterr()
+    assert "phase measuring; run 2 of 9; trial 6000/s for 5 s" in said.out
+    assert f"{SWEEP} was interrupted: `leaselab resume {SWEEP}`" in said.err
+
+
+def test_nothing_to_watch_is_said(tmp_path, capsys):
+    assert main(["watch", "--results", str(tmp_path)]) == 2
+    assert "no sweep is running" in capsys.readouterr().err
+
+
+def test_the_terminal_shows_facts_and_lines_and_leaves_with_the_sweep(running):
+    sweep, _ = running
+    source = Source(Store(sweep.path.parents[1]).running()[0])
+
+    async def look():
+        app = WatchApp(source)
+        async with app.run_test(size=(100, 40)) as pilot:
+            await pilot.pause()
+            shown = [str(line.render()) for line in app.query("Static, Label")]
+            lines = [len(line.data) for line in app.query(Sparkline)]
+            sweep.close()
+            await pilot.pause(2.5)
+            return shown, lines, app.is_running
+
+    shown, lines, runs = asyncio.run(look())
+    assert "v4-memfile · kea 2.6.3" in shown
+    assert any("6000/s for 5 s" in text for text in shown)
+    assert {"completed (1/s)", "CPUs busy", "leases held"} <= set(shown)
+    assert max(lines) == 6
+    assert not runs
+
+
+def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(running):
+    sweep, _ = running
+    command = [sys.executable, "-m", "leaselab", "watch", "--html", "--results"]
+    watch = subprocess.Popen(
+        [*command, sweep.path.parents[1]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        url = watch.stdout.readline().strip()
+        assert url.startswith("http://127.0.0.1:"), watch.communicate(timeout=10)
+        with urllib.request.urlopen(url) as answer:  # noqa: S310  # our own
+            page = answer.read().decode()
+        for asset in re.findall(r'(?:src|href)="/([^"]+)"', page):
+            with urllib.request.urlopen(f"{url}{asset}") as answer:  # noqa: S310
+                assert answer.status == 200
+        with urllib.request.urlopen(f"{url}state.json") as answer:  # noqa: S310
+            state = json.loads(answer.read())
+        assert state["title"] == "v4-memfile · kea 2.6.3"
+        assert state["chart"]["vconcat"]
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{url}../../etc/passwd")  # noqa: S310
+        sweep.close()
+        _, said = watch.communicate(timeout=20)
+        assert f"{SWEEP} was interrupted" in said
+        assert watch.returncode == 0
+    finally:
+        watch.kill()
+        watch.communicate(timeout=10)
