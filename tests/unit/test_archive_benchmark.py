@@ -1,0 +1,42 @@
+"""`leaselab bench archive`: its results are whole ones, and its times are of real commands."""
+
+import json
+import random
+from datetime import UTC, datetime
+
+from benchmarks import archive
+from benchmarks._synthetic import SCENARIOS, write_result
+
+from leaselab.archive.schema import check_document
+from leaselab.archive.store import Store
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def test_synthetic_results_are_what_the_archive_takes_for_results(tmp_path):
+    for number in range(60):
+        write_result(tmp_path, number, NOW, random.Random(number))  # noqa: S311  # no secret
+    store = Store(tmp_path)
+    rows = store.index.every()
+    assert {row["scenario"] for row in rows} == {scenario[0] for scenario in SCENARIOS}
+    for row in rows:
+        check_document(store.load(row["id"]), where=row["id"])
+        assert (row["trimmed_mean"] is None) == (row["outcome"] == "invalid")
+    assert len({row["commit"] for row in rows}) == 2
+
+
+def test_every_wanted_time_is_taken_and_a_missed_one_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(archive.WANTED, "list", 0.0)
+    code = archive.main(["--results", "30", "--folder", str(tmp_path), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    (row,) = told["rows"]
+    assert row["results"] == 30
+    assert all(row[name] > 0 for name in archive.WANTED)
+    assert "list" in told["missed"]
+    assert code == archive.MISSED
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_few_results_are_refused(capsys):
+    assert archive.main(["--results", "5"]) == archive.USAGE
+    assert "wanted at least 30" in capsys.readouterr().err
