@@ -13,6 +13,7 @@ from tests.hostile import ATTACK, hostile_archive
 
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.report.site import site
 from leaselab.report.site.site import write_site
 
 OURS = {"assets/leaselab.js", "assets/charts.js"}
@@ -220,6 +221,32 @@ def test_a_folder_that_holds_something_else_is_not_written_to(tmp_path):
     with pytest.raises(LeaselabError, match="holds something else") as error:
         write_site(Store(tmp_path / "results"), tmp_path / "mine")
     assert error.value.outcome is Outcome.USAGE
+
+
+def test_a_report_that_was_interrupted_is_gone_on_with(tmp_path, monkeypatch):
+    archive_result(tmp_path, example_result())
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(site, "history", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            write_site(Store(tmp_path), tmp_path / "report")
+    assert list((tmp_path / "report" / "sweep").glob("*.html"))
+    assert write_site(Store(tmp_path), tmp_path / "report").exists()
+
+
+def test_an_older_result_that_gets_a_page_is_linked_there_from_everywhere(tmp_path):
+    for hour in range(4):
+        archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
+    report = tmp_path / "report"
+    write_site(Store(tmp_path), report, sweeps=1)
+    oldest = f"sweep/{example_result()['id']}.html"
+    assert oldest not in Page(report / "index.html").links
+    write_site(Store(tmp_path), report, sweeps=4)
+    assert oldest in Page(report / "index.html").links
+    assert f"../{oldest}" in Page(report / "history" / "v4-memfile.html").links
 
 
 def test_an_empty_archive_is_said(tmp_path):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from leaselab.model.errors import usage_error
 from leaselab.report.site.drawing import script
 from leaselab.report.site.live_page import live_page, page_file
-from leaselab.report.site.sweep_charts import seconds_chart
+from leaselab.report.site.seconds_chart import seconds_chart
 
 if TYPE_CHECKING:
     from leaselab.cli.watch import Source

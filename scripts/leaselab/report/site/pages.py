@@ -80,6 +80,8 @@ class Pages:
             charted=bool(drawn),
             version=__version__,
         )
+        if not (self._folder / _MANIFEST).exists():
+            self._write_manifest({})  # ours from now on, also when this is interrupted
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text, encoding="utf-8")
         data = page.with_suffix(".js")
@@ -107,7 +109,11 @@ class Pages:
         for name in self._known.keys() - self._written.keys():
             for suffix in (".html", ".js"):
                 (self._folder / f"{name}{suffix}").unlink(missing_ok=True)
-        manifest = {"leaselab": __version__, "pages": self._written}
+        self._write_manifest(self._written)
+
+    def _write_manifest(self, pages: Mapping[str, str]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        manifest = {"leaselab": __version__, "pages": pages}
         (self._folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
     def _write_script(self, path: Path) -> None:

@@ -171,13 +171,13 @@ class _Site:
         self._pages.write(
             "index",
             "overview.html",
-            [newest, latest, outcomes],
+            [newest, latest, outcomes, [self._href(row) for row in latest]],
             lambda: ({**overview(documents, latest, outcomes), **linked}, ()),
         )
         self._pages.write(
             "validity",
             "validity.html",
-            [newest, failed],
+            [newest, failed, [self._href(row) for row in failed]],
             lambda: ({**validity(documents, failed), **linked}, ()),
         )
         self._pages.write("compare", "compare.html", groups, partial(self._compared, groups))

@@ -14,12 +14,8 @@ from leaselab.model.durability import durability_of
 from leaselab.model.server import server_name
 from leaselab.report.facts import facts
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.sweep_charts import (
-    latency_chart,
-    loss_chart,
-    runs_chart,
-    seconds_chart,
-)
+from leaselab.report.site.seconds_chart import seconds_chart
+from leaselab.report.site.sweep_charts import latency_chart, loss_chart, runs_chart
 
 _CONFIG_LIMIT = 200_000
 """Letters of a configuration that a page shows."""
