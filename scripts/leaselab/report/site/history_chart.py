@@ -80,7 +80,7 @@ def history_chart(
             },
         },
         {
-            "data": rows([mean for mean in means if mean["low"] is not None]),
+            "data": rows(list(_intervals(means))),
             "mark": {"type": "rule", "strokeWidth": 2, "aria": False, "color": BLUE},
             "encoding": {"x": x, "y": number("low", rate), "y2": {"field": "high"}},
         },
@@ -142,6 +142,13 @@ def _mean(point: Point, places: Mapping[str, int]) -> dict[str, Any]:
         "label": point.label,
         "href": point.href,
     }
+
+
+def _intervals(means: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The ends of the intervals and where they stand: less than a mean's row, and many."""
+    for mean in means:
+        if mean["low"] is not None:
+            yield {name: mean[name] for name in ("at", "place", "low", "high")}
 
 
 def _tenth(value: float | None) -> float | None:
