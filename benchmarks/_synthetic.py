@@ -13,6 +13,8 @@ from leaselab.analysis.summary import summarise
 from leaselab.archive.checksums import SUMS
 from leaselab.archive.ident import month_of, new_id
 from leaselab.archive.running import RESULT
+from leaselab.cli.document import goal_document
+from leaselab.model.plan import Plan
 
 COMMITS_A_YEAR = 330
 _BACKENDS = (
@@ -28,20 +30,7 @@ SCENARIOS = [
     for way, factor in _WAYS
 ]
 """Name, family, backend, typical max rate (exchanges/s), durability: thirty."""
-_GOAL = {
-    "loss_ratio": 0.025,
-    "late_s": 2.0,
-    "relative_width": 0.01,
-    "runs": 9,
-    "trim": 1,
-    "trial_s": 5,
-    "scout_s": 1,
-    "wait_s": 2.0,
-    "min_rate": 10,
-    "max_rate": 200_000,
-    "start_rate": 2000,
-    "max_trials": 40,
-}
+_GOAL = goal_document(Plan())
 _RUN = timedelta(seconds=24)
 _BROKEN = 0.02
 """Share of results that gave no figure."""

@@ -11,9 +11,11 @@ import pytest
 from tests.examples import START, archive_result, example_result
 from tests.hostile import ATTACK, hostile_archive
 
+from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.report.site import site
+from leaselab.report.site.history import history
 from leaselab.report.site.site import write_site
 
 OURS = {"assets/leaselab.js", "assets/charts.js"}
@@ -132,6 +134,23 @@ def test_a_history_has_nine_dots_a_mean_an_interval_and_a_mark_where_the_lab_cha
     assert over_time.count("<a ") == 2
     assert "<h2>Changes of the lab</h2>" in text
     assert 'data-chart="commits"' in text
+
+
+def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_numbers():
+    row = row_of(example_result(), "2026/11/x")
+    rows = [
+        row
+        | {"started_at": f"2026-{month:02}-{day:02}T00:00:00.000Z", "environment": f"1-{month}"}
+        for month in range(1, 11)
+        for day in range(1, 29)
+    ]
+    context, (chart, _) = history("v4-memfile", rows, lambda _: "page.html")
+    assert [mark.number for mark in context["marks"]] == list(range(1, 10))
+    drawn = re.findall(r"<text[^>]*>(\d)</text>", chart.drawing)
+    assert drawn[-7:] == ["3", "4", "5", "6", "7", "8", "9"]
+    assert chart.drawing.count("<a ") == 200
+    assert "The newest 200 of 280 are drawn" in chart.note
+    assert len(context["rows"]) == 200
 
 
 def test_two_commits_are_compared_with_ratio_interval_and_what_differs(archive):

@@ -27,7 +27,6 @@ class Column:
     id: str
     label: str
     """What tells it from the others: server and version, or scenario."""
-    scenario: str
     started_at: str
     rate: str
     cpu_us: float | None
@@ -106,7 +105,6 @@ def _column(base: Mapping[str, Any], document: Mapping[str, Any], *, several: bo
     return Column(
         id=document["id"],
         label=f"{cell.scenario}, {label}" if several else label,
-        scenario=cell.scenario,
         started_at=document["started_at"],
         rate=shown(cell),
         cpu_us=document["summary"]["cpu_us_per_exchange"],

@@ -25,14 +25,16 @@ def history(
 
     `rows` are the index's, oldest first; `href` says where a result is shown.
     """
-    marks = list(_environments(rows))
+    marks = _changes(rows)
     points = [_point(row, row["started_at"], href(row)) for row in rows]
+    drawn = points[-_DRAWN:]
+    since = [mark for mark in marks if mark.at >= drawn[0].at]
     title = f"{scenario} over time"
     over_time = figure(
         "time",
         title,
         history_chart(points, marks, name=title, by_commit=False),
-        drawn=history_chart(points[-_DRAWN:], marks, name=title, by_commit=False),
+        drawn=history_chart(drawn, since, name=title, by_commit=False),
         note=_note(len(points)),
     )
     by_commit = _by_commit(scenario, rows, href)
@@ -109,13 +111,16 @@ def _point(row: Mapping[str, Any], at: str, href: str) -> Point:
         if believed
         else [],
         href=href,
-        outcome=row["outcome"],
     )
 
 
-def _environments(rows: Sequence[Mapping[str, Any]]) -> list[Mark]:
+def _changes(rows: Sequence[Mapping[str, Any]]) -> list[Mark]:
     """A mark where bench, its environment or the goal is not that of the result before."""
-    marks = []
+    marks: list[Mark] = []
+
+    def add(row: Mapping[str, Any], kind: str, label: str) -> None:
+        marks.append(Mark(len(marks) + 1, row["started_at"], kind, label))
+
     before: Mapping[str, Any] | None = None
     for row in rows:
         if row["trimmed_mean"] is None:
@@ -123,9 +128,9 @@ def _environments(rows: Sequence[Mapping[str, Any]]) -> list[Mark]:
         if before is not None:
             if (row["bench"], row["environment"]) != (before["bench"], before["environment"]):
                 words = f"{row['bench']} {row['environment'] or _NONE}"
-                marks.append(Mark(row["started_at"], "environment", words))
+                add(row, "environment", words)
             if row["goal"] != before["goal"]:
-                marks.append(Mark(row["started_at"], "goal", _goal_change(before, row)))
+                add(row, "goal", _goal_change(before, row))
         before = row
     return marks
 

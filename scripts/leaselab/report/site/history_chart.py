@@ -42,13 +42,14 @@ class Point:
     runs: Sequence[tuple[float, bool]]
     """Max rate of each run, and whether it was dropped (exchanges/s)."""
     href: str
-    outcome: str
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A moment from which on results differ for a reason that is known."""
 
+    number: int
+    """By which its line is found in the table."""
     at: str
     kind: str
     """Such as ``environment``; a change point is one more."""
@@ -163,12 +164,12 @@ def _marks(marks: Sequence[Mark], x: Spec) -> Iterator[Spec]:
     values = [
         {
             "at": mark.at,
-            "number": str(place),
+            "number": str(mark.number),
             "label": mark.label,
             "kind": mark.kind,
             "colour": _COLOURS.get(mark.kind, RED),
         }
-        for place, mark in enumerate(marks, start=1)
+        for mark in marks
     ]
     colour = {"field": "colour", "type": "nominal", "scale": None}
     yield {
