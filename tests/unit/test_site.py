@@ -9,15 +9,21 @@ from pathlib import Path
 
 import pytest
 from tests.examples import START, archive_result, example_result
-from tests.hostile import ATTACK, hostile_archive
+from tests.hostile import ATTACK, COMMIT, hostile_archive
 
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.cli.document import failed_document
+from leaselab.lab.catalog import find_scenario
+from leaselab.lab.inventory import read_inventory
+from leaselab.model.errors import LeaselabError, Outcome, server_broken
+from leaselab.model.plan import Plan
+from leaselab.model.source import Commit
 from leaselab.report.site import site
 from leaselab.report.site.history import history
 from leaselab.report.site.site import write_site
 
+ROOT = Path(__file__).parents[2]
 OURS = {"assets/leaselab.js", "assets/charts.js"}
 
 
@@ -280,3 +286,40 @@ def test_a_damaged_result_is_not_shown_as_if_it_were_none(tmp_path):
     path.write_text(path.read_text(encoding="utf-8").replace("6006", "9999"), encoding="utf-8")
     with pytest.raises(LeaselabError, match="checksum"):
         write_site(Store(tmp_path), tmp_path / "report")
+
+
+def test_a_commit_that_does_not_build_has_a_page_that_says_so(tmp_path):
+    commit = Commit(
+        repository="a-repository",
+        ref="main",
+        hash=COMMIT,
+        tree=COMMIT,
+        author_date="2026-11-20T10:00:00+00:00",
+        subject="Break it",
+        described="",
+    )
+    document = failed_document(
+        sweep_id=example_result()["id"],
+        scenario=find_scenario(ROOT / "scenarios", "v4-memfile"),
+        plan=Plan(),
+        commit=commit,
+        inventory=read_inventory(ROOT / "inventory" / "docker"),
+        environment="1",
+        error=server_broken("alloc.cc:12: expected ';'"),
+        started_at="2026-11-21T11:30:05.000Z",
+        command=["leaselab", "run"],
+        provenance={
+            "leaselab_version": "0.1.0",
+            "leaselab_commit": None,
+            "leaselab_dirty": False,
+        },
+    )
+    with Store(tmp_path).create(document["id"]) as running:
+        Store(tmp_path).seal(running, document)
+    write_site(Store(tmp_path), tmp_path / "report")
+    (page,) = (tmp_path / "report" / "sweep").glob("*.html")
+    text = " ".join(Page(page).words)
+    assert "build-failed" in text
+    assert "alloc.cc:12: expected ';'" in text
+    assert "No max rate." in text
+    assert "build-failed" in " ".join(Page(tmp_path / "report" / "validity.html").words)

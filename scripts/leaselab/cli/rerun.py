@@ -11,6 +11,7 @@ from leaselab.cli.bench_setup import add_inventory, build_commit, deploy, is_kep
 from leaselab.cli.measuring import BENCH_FILE, begin, finish
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store
 from leaselab.cli.outcome import tell
+from leaselab.cli.report import report_after
 from leaselab.cli.source import open_source, source_folder
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_scenario
@@ -60,7 +61,9 @@ def run(args: argparse.Namespace) -> Outcome:
     )
     _same_tuning(before, parse_bench(document, "bench.json"))
     error, place = finish(store, begin(store, document, BENCH_FILE))
-    return tell(store, error, place, as_json=args.json)
+    outcome = tell(store, error, place, as_json=args.json)
+    report_after(store)
+    return outcome
 
 
 def _build_again(before: Bench, inventory: Inventory) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from leaselab.cli.measuring import finish
 from leaselab.cli.options import add_json, add_results, open_store
 from leaselab.cli.outcome import tell
+from leaselab.cli.report import report_after
 
 if TYPE_CHECKING:
     import argparse
@@ -28,4 +29,6 @@ def run(args: argparse.Namespace) -> Outcome:
     """Measure what is left, seal, show."""
     store = open_store(args, existing=True)
     error, place = finish(store, store.open_running(args.ref))
-    return tell(store, error, place, as_json=args.json)
+    outcome = tell(store, error, place, as_json=args.json)
+    report_after(store)
+    return outcome
