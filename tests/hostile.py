@@ -10,7 +10,10 @@ from tests.examples import (
     invalid_result,
 )
 
-ATTACK = "<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>\"'`{{7*7}}&amp;"
+ATTACK = (
+    "<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"
+    "\"'`{{7*7}}&amp;\\1\\d"
+)
 """What a commit subject, a host name or a log line may carry."""
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

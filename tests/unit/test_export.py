@@ -13,6 +13,7 @@ from pyarrow import parquet
 from tests.examples import MAX_RATES, START, archive_result, example_result, invalid_result
 from tests.hostile import ATTACK, hostile_archive
 
+from leaselab.archive.store import Store
 from leaselab.cli.main import main
 
 
@@ -92,6 +93,10 @@ def test_a_test_report_never_takes_an_invalid_measurement_for_a_pass(capfdbinary
     root = ET.fromstring(export(capfdbinary, "--junit"))  # noqa: S314  # our own
     assert root.attrib["tests"] == "2"
     assert root.attrib["errors"] == "1"
+    assert [case.findtext("system-out")[:9] for case in root.iter("testcase")] == [
+        "6006 ± 25",
+        "no figure",
+    ]
     (error,) = root.iter("error")
     assert (
         error.attrib["message"] == "run 3: perfdhcp started 5702 of 6000 exchanges/s asked for"
@@ -104,6 +109,25 @@ def test_a_regression_is_a_failure(tmp_path, capfdbinary):
     archive_result(tmp_path, example_result(outcome="regression", reasons=reasons))
     root = ET.fromstring(export(capfdbinary, "--junit", "--results", str(tmp_path)))  # noqa: S314
     assert [one.attrib["type"] for one in root.iter("failure")] == ["slower"]
+
+
+def test_a_build_that_fails_after_a_good_result_is_no_pass(archive, capfdbinary):
+    failed = example_result(
+        [],
+        started=START + timedelta(days=9),
+        outcome="build-failed",
+        reasons=[{"word": "build-failed", "text": "it does not compile"}],
+    )
+    failed["server"] |= {"durability": None, "version": None}
+    archive_result(archive, failed)
+    place = Store(archive).find(invalid_result(scenario="v6-memfile")["id"])
+    (place / "result.json").chmod(0o644)
+    (place / "result.json").write_text("{", encoding="utf-8")
+    Store(archive).index.rebuild()
+    root = ET.fromstring(export(capfdbinary, "--junit"))  # noqa: S314  # our own
+    types = sorted(one.attrib["type"] for one in root.iter("error"))
+    assert types == ["build-failed: build-failed", "unreadable"]
+    assert root.attrib["tests"] == "2"
 
 
 @pytest.mark.usefixtures("archive")
@@ -141,6 +165,8 @@ def test_one_result_or_one_family_can_be_asked_for(capfdbinary):
         (["--junit", "--level", "runs"], "--level goes with --csv and --parquet"),
         (["--csv", "--history"], "--history goes with --openmetrics"),
         (["--markdown", "--scenario", "v9-*"], "no results of v9-*"),
+        (["--csv", "--scenario", "nope"], "no results of nope"),
+        (["--csv", "last", "--scenario", "v4-*"], "by their ids or by scenario"),
     ],
 )
 def test_what_does_not_go_together_is_refused(arguments, said, capsys):
@@ -154,6 +180,17 @@ def test_report_says_where_its_first_page_is(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {
         "path": str(tmp_path / "site" / "index.html")
     }
+
+
+def test_results_that_are_named_do_not_replace_the_report_of_all(archive, capsys):
+    ref = example_result()["id"]
+    assert main(["report"]) == 0
+    assert main(["report", ref]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        str(archive / "report" / "index.html"),
+        str(archive / f"report-{ref}" / "index.html"),
+    ]
+    assert len(list((archive / "report" / "sweep").glob("*.html"))) == 3
 
 
 @pytest.mark.usefixtures("archive")

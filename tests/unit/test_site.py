@@ -1,5 +1,7 @@
 """The pages of a report, as files."""
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -21,6 +23,7 @@ from leaselab.model.plan import Plan
 from leaselab.model.source import Commit
 from leaselab.report.site import site
 from leaselab.report.site.history import history
+from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_site
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +73,7 @@ def test_every_result_scenario_and_question_has_its_page(archive):
         "index.html",
         "compare.html",
         "validity.html",
-        "history/index.html",
+        "histories.html",
         *(f"history/{document['scenario']['name']}.html" for document in documents),
         *(f"sweep/{document['id']}.html" for document in documents),
     }
@@ -279,13 +282,79 @@ def test_an_empty_archive_is_said(tmp_path):
         write_site(Store(tmp_path), tmp_path / "report")
 
 
-def test_a_damaged_result_is_not_shown_as_if_it_were_none(tmp_path):
+def test_a_damaged_result_is_refused_and_keeps_no_other_from_its_page(tmp_path):
+    good = archive_result(tmp_path, example_result(started=START + timedelta(hours=1)))["id"]
     place = Store(tmp_path).place(archive_result(tmp_path, example_result())["id"])
+    other = archive_result(tmp_path, example_result(scenario="v6-memfile"))["id"]
+    (Store(tmp_path).place(other) / "SHA256SUMS").chmod(0o644)
+    (Store(tmp_path).place(other)).chmod(0o755)
+    (Store(tmp_path).place(other) / "SHA256SUMS").unlink()
     path = Path(place) / "result.json"
     path.chmod(0o644)
     path.write_text(path.read_text(encoding="utf-8").replace("6006", "9999"), encoding="utf-8")
-    with pytest.raises(LeaselabError, match="checksum"):
-        write_site(Store(tmp_path), tmp_path / "report")
+    report = tmp_path / "report"
+    write_site(Store(tmp_path), report)
+    assert [page.stem for page in (report / "sweep").glob("*.html")] == [good]
+    refused = " ".join(Page(report / "validity.html").words)
+    assert place.name in refused
+    assert other in refused
+    assert "checksum" in refused
+
+
+def test_a_foreign_result_neither_leaves_the_folder_nor_shows_a_file_of_this_machine(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("of this machine alone", encoding="utf-8")
+    first = archive_result(tmp_path / "results", example_result())
+    second = archive_result(
+        tmp_path / "results", example_result(started=START + timedelta(hours=1))
+    )
+    _forge(
+        tmp_path / "results", first["id"], scenario={"name": "../../../escaped", "family": 4}
+    )
+    _forge(
+        tmp_path / "results",
+        second["id"],
+        server=second["server"] | {"config_file": str(secret)},
+    )
+    report = tmp_path / "results" / "report"
+    write_site(Store(tmp_path / "results"), report)
+    assert list(tmp_path.rglob("escaped*")) == []
+    page = report / "sweep" / f"{second['id']}.html"
+    assert "of this machine alone" not in page.read_text(encoding="utf-8")
+    assert "unreadable" in (report / "index.html").read_text(encoding="utf-8")
+
+
+def _forge(root, ref, **fields):
+    """Change a result so that its checksum agrees, as a stranger could have made it."""
+    place = Store(root).place(ref)
+    content = json.dumps(json.loads((place / "result.json").read_bytes()) | fields)
+    for name, text in (
+        ("result.json", content),
+        ("SHA256SUMS", f"{hashlib.sha256(content.encode()).hexdigest()}  result.json\n"),
+    ):
+        (place / name).chmod(0o644)
+        (place / name).write_text(text, encoding="utf-8")
+    os.utime(place.parent)
+    Store(root).index.rebuild()
+
+
+def test_an_interrupted_rewrite_leaves_nothing_that_counts_as_current(tmp_path, monkeypatch):
+    for hour in range(3):
+        archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
+    report = tmp_path / "report"
+    write_site(Store(tmp_path), report)
+    whole = (report / "index.html").read_text(encoding="utf-8")
+
+    def interrupt(_pages):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pages, "finish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            write_site(Store(tmp_path), report, ["last"])
+    assert (report / "index.html").read_text(encoding="utf-8") != whole
+    write_site(Store(tmp_path), report)
+    assert (report / "index.html").read_text(encoding="utf-8") == whole
 
 
 def test_a_commit_that_does_not_build_has_a_page_that_says_so(tmp_path):

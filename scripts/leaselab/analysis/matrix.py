@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model.durability import durability_of
+from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _like(cell: Cell) -> tuple[str, ...]:
 def cell_of(document: Mapping[str, Any]) -> Cell:
     """The cell of a result.json."""
     scenario, bench = document["scenario"], document["bench"]
-    rate = document["summary"]["max_rate"] if document["outcome"] == "ok" else None
+    rate = document["summary"]["max_rate"] if document["outcome"] in BELIEVED else None
     interval = rate["ci95"] if rate else None
     server = document["server"]
     return Cell(

@@ -42,14 +42,14 @@ def server_points(run: Mapping[str, Any], samples: str = "samples") -> Iterator[
     (1e6 bytes), ``leases``, ``granted`` (leases that came to be, 1/s), ``drops`` (packets
     lost for want of receive buffer, 1/s).
     The time is that of the servers' clock from the server's first sample of the trial
-    on: its clock may not agree with ours.
+    on, as its clock may not agree with ours; what a partner told before that is left out.
     """
     for number, trial, begin in _trials(run):
         taken = trial.get(samples) or ()
-        origin = trial["samples"][0]["t"] if trial["samples"] else 0.0
+        origin = (trial["samples"] or taken or [{"t": 0.0}])[0]["t"]
         for before, now in pairwise(taken):
             length = now["t"] - before["t"]
-            if length <= 0:
+            if length <= 0 or now["t"] < origin:
                 continue
             yield {
                 "s": begin + now["t"] - origin,

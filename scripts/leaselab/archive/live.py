@@ -46,8 +46,10 @@ class LiveFeed:
         self._write("a", json.dumps(line, separators=(",", ":")) + "\n")
 
     def close(self) -> None:
-        """Remove the file."""
-        self._path.unlink(missing_ok=True)
+        """Remove the file; who still tells something is not heard any more."""
+        with self._lock:
+            self._lost = True
+            self._path.unlink(missing_ok=True)
 
     def _write(self, mode: str, text: str) -> None:
         with self._lock:
@@ -80,10 +82,16 @@ class LiveReader:
         except OSError:
             return []
         self._place += len(whole) + len(end)
-        return [
-            Happening(line["at"], line["event"], line["data"])
-            for line in map(json.loads, whole.splitlines())
-        ]
+        return [one for line in whole.splitlines() if (one := _happening(line)) is not None]
+
+
+def _happening(line: bytes) -> Happening | None:
+    """What a line says; None for one that a full disk or a kill has cut."""
+    try:
+        found = json.loads(line)
+        return Happening(found["at"], found["event"], found["data"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def live_path(sweep: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from leaselab.archive.schema import SCHEMA_VERSION
 from leaselab.model.durability import durability_of
 from leaselab.model.plan import COMPARED
 
@@ -89,7 +90,11 @@ def row_of(document: Mapping[str, Any], path: str) -> Row:
 def read_row(root: Path, path: str) -> Row:
     """The row of the result at `path`; one that cannot be read has a row that says so."""
     try:
-        return row_of(json.loads((root / path / "result.json").read_bytes()), path)
+        document = json.loads((root / path / "result.json").read_bytes())
+        name = document["scenario"]["name"]
+        if f"-{name}-" not in path or document["schema_version"] != SCHEMA_VERSION:
+            raise ValueError(name)  # not the scenario of its id, or not for this version
+        return row_of(document, path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         name = path.rpartition("/")[2]
         started = f"{name[:4]}-{name[4:6]}-{name[6:11]}:{name[11:13]}:{name[13:16]}"

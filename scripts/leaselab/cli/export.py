@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaselab.archive.newest import newest_of
 from leaselab.cli.options import add_results, open_store
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 if TYPE_CHECKING:
     import argparse
@@ -69,7 +68,10 @@ def run(args: argparse.Namespace) -> Outcome:
         raise usage_error("Parquet is not for a terminal", todo="name a file with -o")
     content = _content(args, open_store(args, existing=True))
     if args.output is not None:
-        args.output.write_bytes(content)
+        # whole or not at all: a scraper may read it at this moment
+        part = args.output.with_name(f"{args.output.name}.part")
+        part.write_bytes(content)
+        part.replace(args.output)
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -78,25 +80,21 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _content(args: argparse.Namespace, store: Store) -> bytes:
-    if args.form in ("junit", "markdown"):
-        documents = [store.load(ref) for ref in _refs(args, store)]
-        return _of_documents(args.form, documents)
     rows = _rows(args, store)
     if args.form == "openmetrics":
         from leaselab.report.export.openmetrics import openmetrics  # noqa: PLC0415  # when asked for
 
         return openmetrics(rows, history=args.history)
+    if args.form == "junit":
+        from leaselab.report.export.junit import junit  # noqa: PLC0415
+
+        return junit([(row, _load(store, row)) for row in _newest(args, rows)])
+    if args.form == "markdown":
+        from leaselab.report.export.markdown import markdown  # noqa: PLC0415
+
+        loaded = [_load(store, row) for row in _newest(args, rows)]
+        return markdown([one for one in loaded if isinstance(one, dict)]).encode()
     return _table(args, store, rows)
-
-
-def _of_documents(form: str, documents: list[dict[str, Any]]) -> bytes:
-    if form == "junit":
-        from leaselab.report.export.junit import junit  # noqa: PLC0415  # when asked for
-
-        return junit(documents)
-    from leaselab.report.export.markdown import markdown  # noqa: PLC0415
-
-    return markdown(documents).encode()
 
 
 def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
@@ -109,8 +107,8 @@ def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
     )
 
     if args.level == "trials":
-        readable = (row for row in rows if row["server"] is not None)
-        table = trials_table((row, store.load(row["id"])) for row in readable)
+        loaded = ((row, _load(store, row)) for row in rows)
+        table = trials_table((row, one) for row, one in loaded if isinstance(one, dict))
     else:
         table = (runs_table if args.level == "runs" else results_table)(rows)
     stream = io.BytesIO()
@@ -121,14 +119,37 @@ def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
     return stream.getvalue()
 
 
-def _refs(args: argparse.Namespace, store: Store) -> list[str]:
-    if args.refs:
-        return [store.find(ref).name for ref in args.refs]
-    return newest_of(store.index, [args.scenario or "*"])
+def _load(store: Store, row: Row) -> dict[str, Any] | str:
+    """A result's document, or why it cannot be read; that is said, too."""
+    try:
+        return store.load(row["id"])
+    except (LeaselabError, OSError) as error:
+        print(f"leaselab: {row['id']}: {error}", file=sys.stderr)
+        return str(error)
 
 
 def _rows(args: argparse.Namespace, store: Store) -> list[Row]:
-    """Rows with all columns, oldest first."""
+    """The rows that were asked for, with all columns, oldest first.
+
+    Raises usage_error where nothing answers to the question.
+    """
+    if args.refs and args.scenario:
+        raise usage_error("results by their ids or by scenario", found="both", wanted="one")
     ids = {store.find(ref).name for ref in args.refs}
-    rows = store.index.every(scenario=args.scenario)
-    return [row for row in rows if not ids or row["id"] in ids]
+    rows = [
+        row for row in store.index.every(scenario=args.scenario) if not ids or row["id"] in ids
+    ]
+    if not rows or len(rows) < len(ids):
+        raise usage_error(
+            f"no results of {args.scenario or 'this archive'}",
+            where=str(store.root),
+            todo="`leaselab list` shows what there is, `leaselab run` makes more",
+        )
+    return rows
+
+
+def _newest(args: argparse.Namespace, rows: list[Row]) -> list[Row]:
+    """The newest result of each scenario, however it ended; all of those that were named."""
+    if args.refs:
+        return rows
+    return list({row["scenario"] or row["id"]: row for row in rows}.values())

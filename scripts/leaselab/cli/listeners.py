@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from leaselab.model.trial import RunEstimate, Trial, TrialRequest
 
 
+_SAMPLED = {"t", "cpu_s", "rss_bytes", "udp_drops", "leases"}
+"""What a sample must have for a view to show it."""
+
+
 class Several:
     """Tells each of several listeners."""
 
@@ -80,6 +84,7 @@ class Live:
                 sample = json.loads(line)
             except ValueError:
                 return  # whoever measures with it says so
-            self._feed.tell("sample", host=host, sample=sample)
+            if isinstance(sample, dict) and sample.keys() >= _SAMPLED:
+                self._feed.tell("sample", host=host, sample=sample)
 
         return heard

@@ -29,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="DIR",
         type=Path,
-        help="folder of the pages (default: report/ of the results)",
+        help="folder of the pages (default: report/ of the results; where results are named, "
+        "report-ID/, after the first)",
     )
     parser.add_argument(
         "--sweeps",
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> Outcome:
     from leaselab.report.site.site import SWEEPS, write_site  # noqa: PLC0415  # draws; slow to import
 
     store = open_store(args, existing=True)
-    folder = args.output or store.root / FOLDER
+    named = f"{FOLDER}-{store.find(args.refs[0]).name}" if args.refs else FOLDER
+    folder = args.output or store.root / named
     sweeps = SWEEPS if args.sweeps is None else args.sweeps
     first = write_site(store, folder, args.refs, sweeps=sweeps).absolute()
     if args.json:
@@ -63,13 +65,16 @@ def report_after(store: Store) -> None:
     """Bring the archive's report up to date once something was measured.
 
     The measurement stands whatever becomes of it, so that a report that cannot
-    be written is said and is not an error.
+    be written, or that nobody waits for, is said and is not an error.
     """
     try:
         from leaselab.report.site.site import write_site  # noqa: PLC0415  # draws; slow to import
 
         first = write_site(store, store.root / FOLDER)
-    except (LeaselabError, OSError) as error:
-        print(f"leaselab: the report was not written: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("leaselab: the report was not written: interrupted", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001  # whatever it is, the measurement stands
+        told = error if isinstance(error, LeaselabError | OSError) else repr(error)
+        print(f"leaselab: the report was not written: {told}", file=sys.stderr)
     else:
         print(f"report: {first}", file=sys.stderr)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NAME = "watch"
 HELP = "Follow a sweep second by second while it runs, in the terminal or on a local page."
 EVERY_S = 1.0
+_PORTS = 65535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +50,8 @@ def run(args: argparse.Namespace) -> Outcome:
         raise usage_error("--port goes with --html", found=str(args.port))
     if args.json and args.html:
         raise usage_error("--json and --html exclude each other", where=NAME)
+    if not 0 <= args.port <= _PORTS:
+        raise usage_error("no such port", found=str(args.port), wanted=f"0 to {_PORTS}")
     source = Source(_running(store, args.ref))
     if args.json:
         source.refresh()
@@ -114,6 +117,12 @@ def _running(store: Store, ref: str | None) -> Unfinished:
             "no sweep is running" if ref is None else f"no running sweep: {ref!r}",
             where=str(store.root),
             todo="`leaselab run` starts one; `leaselab list` says what is unfinished",
+        )
+    if ref is not None and len(found) > 1:
+        raise usage_error(
+            "more than one running sweep starts so",
+            found=repr(ref),
+            todo=f"one of: {', '.join(sweep.id for sweep in found)}",
         )
     return found[-1]
 

@@ -217,9 +217,10 @@ class Follower:
                         self._heard(line)
         except OSError:
             pass  # the connection is gone; whoever needs the command is told below
-        with self._changed:
-            self._over = True
-            self._changed.notify_all()
+        finally:
+            with self._changed:
+                self._over = True
+                self._changed.notify_all()
 
 
 def connect(access: HostAccess) -> Connection:

@@ -36,6 +36,10 @@ _LABELS = {
 }
 
 
+BELIEVED = frozenset({Outcome.OK.label, Outcome.REGRESSION.label})
+"""Outcomes of results whose figure is one."""
+
+
 @dataclass
 class LeaselabError(Exception):
     """A failure that its reader can act on.

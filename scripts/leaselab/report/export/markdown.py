@@ -10,16 +10,25 @@ from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.server import server_name
 from leaselab.report.markup import escaped
-from leaselab.report.matrix import print_matrix
+from leaselab.report.matrix import print_matrix, shown
 
 
 def markdown(documents: Sequence[Mapping[str, Any]]) -> str:
-    """The table of results, what is to be known of them, and which they are."""
+    """A table for each kind of server, what is to be known, and each result with its figure.
+
+    A table has one place for each backend and way of running, which the newest
+    result takes; the list at the end has them all.
+    """
     stream = io.StringIO()
     stream.write("## Leaselab\n\n")
-    print_matrix([cell_of(document) for document in documents], markdown=True, stream=stream)
+    cells = [cell_of(document) for document in documents]
+    for server in sorted({cell.server.split(" ")[0] for cell in cells}):
+        members = [cell for cell in cells if cell.server.split(" ")[0] == server]
+        print_matrix(members, markdown=True, stream=stream)
+        stream.write("\n")
     doubts = [
-        f"- **{document['scenario']['name']}**: {flag.word}: {escaped(flag.text)}\n"
+        f"- **{escaped(document['scenario']['name'])}**: {escaped(flag.word)}: "
+        f"{escaped(flag.text)}\n"
         for document in documents
         for flag in flags(document)
         if flag.level != "known"
@@ -30,7 +39,8 @@ def markdown(documents: Sequence[Mapping[str, Any]]) -> str:
     for document in documents:
         server = document["server"]
         source = (server["build"] or {}).get("source") or {}
-        told = f"- `{document['id']}`: {escaped(server_name(server))}"
+        told = f"- `{document['id']}`: {shown(cell_of(document))}, "
+        told += escaped(server_name(server))
         if source:
             told += f", {escaped(source['subject'])}"
         stream.write(told + "\n")

@@ -11,6 +11,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from leaselab.model.errors import BELIEVED
+
 _LABELS = ("scenario", "server", "durability", "bench", "environment")
 """What one line of a history has in common; version and commit are `leaselab_result_info`'s."""
 _INFO = ("id", "version", "commit", "release", "outcome")
@@ -91,9 +93,10 @@ class _Results(Collector):
 
 
 def _newest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The newest of each line in whatever environment: a lab that is gone says nothing."""
     newest = {}
     for row in sorted(rows, key=lambda row: str(row["finished_at"])):
-        newest[tuple(_labels(row))] = row
+        newest[row["scenario"], row["server"], row["durability"], row["bench"]] = row
     return list(newest.values())
 
 
@@ -103,4 +106,4 @@ def _labels(row: Mapping[str, Any]) -> list[str]:
 
 def _believed(row: Mapping[str, Any]) -> bool:
     """A figure that may be plotted; how the others ended is `leaselab_result_info`'s."""
-    return row["outcome"] in ("ok", "regression")
+    return row["outcome"] in BELIEVED

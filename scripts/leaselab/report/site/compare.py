@@ -10,8 +10,10 @@ from typing import Any
 from leaselab.analysis.differences import Difference, config_differences, differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Level, Ratio, ratio
+from leaselab.model.errors import BELIEVED
 from leaselab.model.plan import COMPARED
 from leaselab.model.server import server_name
+from leaselab.report.config import config_text
 from leaselab.report.matrix import shown
 from leaselab.report.site.compare_chart import compare_chart
 from leaselab.report.site.figure import Figure, figure
@@ -54,7 +56,7 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     only, the newest two.  Empty where there is nothing to compare.
     """
     believed = [
-        row for row in rows if row["trimmed_mean"] is not None and row["outcome"] == "ok"
+        row for row in rows if row["trimmed_mean"] is not None and row["outcome"] in BELIEVED
     ]
     newest: dict[tuple[str, str], str] = {}
     for row in believed:
@@ -114,7 +116,7 @@ def _column(base: Mapping[str, Any], document: Mapping[str, Any], *, several: bo
 
 
 def _level(document: Mapping[str, Any]) -> Level | None:
-    rate = document["summary"]["max_rate"] if document["outcome"] == "ok" else None
+    rate = document["summary"]["max_rate"] if document["outcome"] in BELIEVED else None
     if not rate or not rate["trimmed_mean"]:
         return None
     return Level(rate["trimmed_mean"], rate["standard_error"], rate["n"] - 2 * rate["trim"])
@@ -136,6 +138,4 @@ def _hindrances(base: Mapping[str, Any], document: Mapping[str, Any]) -> list[st
 
 
 def _config(document: Mapping[str, Any], directory: Path) -> str | None:
-    place = document["server"]["config_file"]
-    path = directory / place if place else None
-    return path.read_text(encoding="utf-8") if path and path.is_file() else None
+    return config_text(document, directory, "server")

@@ -35,7 +35,7 @@ def svg(spec: Spec) -> Markup:
     # with links in it, it is not one image but a group of things to reach
     role = "group" if "<a " in drawn else "img"
     name = f'<svg role="{role}" aria-label="{escape(spec["description"])}"'
-    drawn = _SIZE.sub(rf"{name}\1", drawn, count=1)
+    drawn = _SIZE.sub(lambda found: name + found[1], drawn, count=1)
     drawn = _EMPTY.sub("", drawn)
     # a tenth of a pixel is enough, and half the bytes
     drawn = _NUMBERS.sub(lambda found: _PRECISE.sub(r"\1", found[0]), drawn)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.site.figure import Figure, figure
@@ -98,7 +99,7 @@ def _by_commit(
 
 
 def _point(row: Mapping[str, Any], at: str, href: str) -> Point:
-    believed = row["outcome"] in ("ok", "regression")
+    believed = row["outcome"] in BELIEVED
     label = server_name(row)
     if row["subject"]:
         label += f": {row['subject']}"

@@ -41,6 +41,7 @@ class Pages:
         self._folder = folder
         self._written: dict[str, str] = {}
         self._made: set[str] = set()
+        self._stale: set[str] = set()
         self._known = self._read_manifest()
         self._environment = Environment(
             loader=FileSystemLoader(_HERE / "templates"),
@@ -65,6 +66,8 @@ class Pages:
         """
         if name in self._made:
             return
+        if ".." in name.split("/") or name.startswith("/"):
+            raise ValueError(f"not a page of this site: {name!r}")
         self._made.add(name)
         fingerprint = _digest(json.dumps([source, _code()], sort_keys=True).encode())
         self._written[name] = fingerprint
@@ -80,20 +83,23 @@ class Pages:
             charted=bool(drawn),
             version=__version__,
         )
-        if not (self._folder / _MANIFEST).exists():
-            self._write_manifest({})  # ours from now on, also when this is interrupted
+        self._disown(name)
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text, encoding="utf-8")
+        _replace(page, text)
         data = page.with_suffix(".js")
         if drawn:
             charts = json.dumps({one.id: one.spec for one in drawn}, separators=(",", ":"))
-            data.write_text(f"leaselabCharts({_inert(charts)});\n", encoding="utf-8")
+            _replace(data, f"leaselabCharts({_inert(charts)});\n")
         else:
             data.unlink(missing_ok=True)
 
     def keep(self, wanted: Callable[[str], bool]) -> None:
         """Leave those pages that were written before and that `wanted` says yes to."""
         self._written |= {name: known for name, known in self._known.items() if wanted(name)}
+
+    def drop(self, name: str) -> None:
+        """Take a page back that could not be made; one from before is removed."""
+        self._written.pop(name, None)
 
     def has(self, name: str) -> bool:
         """Whether the page is of this site: written now, or kept."""
@@ -111,10 +117,24 @@ class Pages:
                 (self._folder / f"{name}{suffix}").unlink(missing_ok=True)
         self._write_manifest(self._written)
 
+    def _disown(self, name: str) -> None:
+        """Note that a page is current no more, before it is written: this may be interrupted.
+
+        The first page makes the folder ours.
+        """
+        self._stale.add(name)
+        if name in self._known or not (self._folder / _MANIFEST).exists():
+            self._write_manifest(
+                {
+                    page: "" if page in self._stale else known
+                    for page, known in self._known.items()
+                }
+            )
+
     def _write_manifest(self, pages: Mapping[str, str]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         manifest = {"leaselab": __version__, "pages": pages}
-        (self._folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+        _replace(self._folder / _MANIFEST, json.dumps(manifest, indent=1))
 
     def _write_script(self, path: Path) -> None:
         """Make the script once for each version: it takes seconds."""
@@ -123,7 +143,7 @@ class Pages:
             with path.open(encoding="utf-8") as stream:
                 if stream.readline() == first:
                     return
-        path.write_text(first + script(), encoding="utf-8")
+        _replace(path, first + script())
 
     def _read_manifest(self) -> dict[str, str]:
         """The pages that are there; refuses a folder that holds something else."""
@@ -141,6 +161,13 @@ class Pages:
             return dict(json.loads(path.read_text(encoding="utf-8"))["pages"])
         except (ValueError, KeyError, TypeError):
             return {}
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all: somebody may be looking at it."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 def _inert(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.checksums import SUMS
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import BELIEVED, LeaselabError, usage_error
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.history import history, scenario_line
 from leaselab.report.site.links import history_page, sweep_page
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
 
+_log = logging.getLogger(__name__)
 SWEEPS = 3
 """Newest results of each scenario that have a page of their own, unless asked for more."""
 
@@ -99,7 +101,7 @@ class _Named:
         return self._rows[::-1][:limit]
 
     def without_figure(self, limit: int) -> list[Row]:
-        failed = [row for row in self._rows if row["outcome"] not in ("ok", "regression")]
+        failed = [row for row in self._rows if row["outcome"] not in BELIEVED]
         return failed[::-1][:limit]
 
     def outcomes(self) -> dict[str, int]:
@@ -116,6 +118,7 @@ class _Site:
         self._pages = pages
         self._sweeps = sweeps
         self._documents: dict[str, dict[str, Any]] = {}
+        self._refused: dict[str, str] = {}
         beside = folder.resolve().is_relative_to(store.root.resolve())
         self._to_results = os.path.relpath(store.root, folder) if beside else None
         self._first = folder / "index.html"
@@ -140,6 +143,7 @@ class _Site:
             shown = rows[-self._sweeps :] if self._sweeps else []
             for ref in (*compared, *(row["id"] for row in shown)):
                 self._write_sweep(ref)
+            compared = [ref for ref in compared if ref not in self._refused]
             self._pages.write(
                 history_page(scenario),
                 "history.html",
@@ -147,13 +151,12 @@ class _Site:
                 partial(history, scenario, rows, partial(self._href, up="../")),
             )
             lines.append(scenario_line(scenario, rows))
-            if compared:
+            if len(compared) > 1:
                 groups.append((scenario, compared))
         if len(self._chosen.named) > 1:
-            groups = [("the results that were named", list(self._chosen.named))]
-        self._pages.write(
-            "history/index", "histories.html", lines, lambda: ({"lines": lines}, ())
-        )
+            named = [ref for ref in self._chosen.named if ref not in self._refused]
+            groups = [("the results that were named", named)] if len(named) > 1 else []
+        self._pages.write("histories", "histories.html", lines, lambda: ({"lines": lines}, ()))
         self._write_summaries(newest, groups)
         self._pages.finish()
         return self._first
@@ -162,10 +165,10 @@ class _Site:
         self, newest: Sequence[str], groups: Sequence[tuple[str, Sequence[str]]]
     ) -> None:
         """The pages that show results of all scenarios."""
-        documents = [self._light(ref) for ref in newest]
+        documents = [one for ref in newest if (one := self._light(ref)) is not None]
         latest = self._chosen.latest(NEWEST)
         outcomes = self._chosen.outcomes()
-        failed = self._chosen.without_figure(NOT_OK)
+        failed = self._chosen.without_figure(NOT_OK + 1)
         linked = {"href": self._href}
         self._pages.write(
             "index",
@@ -176,17 +179,27 @@ class _Site:
         self._pages.write(
             "validity",
             "validity.html",
-            [newest, failed, [self._href(row) for row in failed]],
-            lambda: ({**validity(documents, failed), **linked}, ()),
+            [newest, failed, [self._href(row) for row in failed], self._refused],
+            lambda: ({**validity(documents, failed), **linked, "refused": self._refused}, ()),
         )
         self._pages.write("compare", "compare.html", groups, partial(self._compared, groups))
 
     def _write_sweep(self, ref: str) -> None:
-        # a result never changes, so that its checksums stand for all of it
-        sums = (self._store.place(ref) / SUMS).read_text(encoding="utf-8")
-        self._pages.write(
-            sweep_page(ref), "sweep.html", [sums, self._to_results], partial(self._sweep, ref)
-        )
+        """The page of a result; one that is damaged has none, and is told on another."""
+        page = sweep_page(ref)
+        try:
+            # a result never changes, so that its checksums stand for all of it
+            sums = (self._store.place(ref) / SUMS).read_text(encoding="utf-8")
+            source = [sums, self._to_results]
+            self._pages.write(page, "sweep.html", source, partial(self._sweep, ref))
+        except (LeaselabError, OSError) as error:
+            self._refuse(ref, error)
+            self._pages.drop(page)
+
+    def _refuse(self, ref: str, error: Exception) -> None:
+        if ref not in self._refused:
+            _log.warning("%s is left out: %s", ref, error)
+        self._refused[ref] = str(error)
 
     def _sweep(self, ref: str) -> tuple[Mapping[str, Any], list[Any]]:
         return sweep(self._store.load(ref), self._store.place(ref), self._raw(ref, "../"))
@@ -194,10 +207,15 @@ class _Site:
     def _compared(
         self, groups: Sequence[tuple[str, Sequence[str]]]
     ) -> tuple[Mapping[str, Any], list[Any]]:
-        made: list[Group] = [
-            group(name, [(self._light(ref), self._store.place(ref)) for ref in refs])
-            for name, refs in groups
-        ]
+        made: list[Group] = []
+        for name, refs in groups:
+            results = [
+                (one, self._store.place(ref))
+                for ref in refs
+                if (one := self._light(ref)) is not None
+            ]
+            if len(results) > 1:
+                made.append(group(name, results))
         return {"groups": made}, [one.figure for one in made]
 
     def _still_there(self, page: str) -> bool:
@@ -222,13 +240,20 @@ class _Site:
         place = self._store.place(ref).relative_to(self._store.root)
         return f"{up}{self._to_results}/{place.as_posix()}"
 
-    def _light(self, ref: str) -> dict[str, Any]:
-        """A result for the pages that show many: without its seconds, which are most of it."""
-        if ref not in self._documents:
-            document = self._store.load(ref)
+    def _light(self, ref: str) -> dict[str, Any] | None:
+        """A result for the pages that show many: without its seconds, which are most of it.
+
+        None for one that is not to be believed; it is told on a page of its own kind.
+        """
+        if ref not in self._documents and ref not in self._refused:
+            try:
+                document = self._store.load(ref)
+            except (LeaselabError, OSError) as error:
+                self._refuse(ref, error)
+                return None
             for trial in (trial for run in document["runs"] for trial in run["trials"]):
                 trial["per_second"] = []
                 trial["samples"] = trial["samples"][:1] + trial["samples"][-1:]
                 trial["partner_samples"] = []
             self._documents[ref] = document
-        return self._documents[ref]
+        return self._documents.get(ref)

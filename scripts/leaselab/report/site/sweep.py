@@ -12,6 +12,7 @@ from leaselab.analysis.latency import PERCENTILES, latencies, stages
 from leaselab.analysis.summary import run_cpu_us
 from leaselab.model.durability import durability_of
 from leaselab.model.server import server_name
+from leaselab.report.config import config_text
 from leaselab.report.facts import facts
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart
@@ -96,14 +97,8 @@ def _run(run: Mapping[str, Any], goal: Mapping[str, Any]) -> dict[str, Any]:
 
 def _configs(document: Mapping[str, Any], directory: Path) -> list[tuple[str, str]]:
     """The configuration of the server and of its partner: whose, and the text."""
-    found = []
-    for role in ("server", "partner"):
-        place = (document.get(role) or {}).get("config_file")
-        path = directory / place if place else None
-        if path is not None and path.is_file():
-            text = path.read_text(encoding="utf-8", errors="replace")
-            found.append((role, text[:_CONFIG_LIMIT]))
-    return found
+    texts = ((role, config_text(document, directory, role)) for role in ("server", "partner"))
+    return [(role, text[:_CONFIG_LIMIT]) for role, text in texts if text is not None]
 
 
 def _commands(document: Mapping[str, Any]) -> list[tuple[str, str]]:

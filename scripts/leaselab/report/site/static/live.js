@@ -12,17 +12,24 @@ function tell(facts) {
   }));
 }
 
+const TRIES = 5;
+let failed = 0;
+
 async function follow() {
   try {
     const state = await (await fetch("/state.json")).json();
+    failed = 0;
     document.getElementById("title").textContent = state.title;
     tell(state.facts);
     if (state.chart) {
       await globalThis.vegaEmbed("#chart", state.chart, { actions: false, renderer: "svg" });
     }
-  } catch {
-    tell({ phase: "the sweep has ended, or `leaselab watch` has" });
-    return;
+  } catch (error) {
+    failed += 1;
+    if (failed >= TRIES) {
+      tell({ phase: "no answer: the sweep has ended, or `leaselab watch` has", error: String(error) });
+      return;
+    }
   }
   setTimeout(follow, 1000);
 }
