@@ -29,8 +29,9 @@ def bench_of():
     def deploy(scenario):
         nonlocal hosts
         current = json.loads(BENCH.read_text(encoding="utf-8")) if BENCH.exists() else None
-        if scenario not in known or known[scenario] != current:
-            first = ("lab_up", "provision") if hosts is None or containers() != hosts else ()
+        anew = hosts is None or containers() != hosts
+        if anew or scenario not in known or known[scenario] != current:
+            first = ("lab_up", "provision") if anew else ()
             for name in (*first, "deploy", "tune"):
                 settings = json.dumps({"scenario": scenario, "leaselab_plan": SMALL})
                 done = playbook(name, "-e", settings)
