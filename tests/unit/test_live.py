@@ -123,7 +123,7 @@ def test_watch_prints_its_state_as_json(running, capsys):
 
 def test_watch_in_a_pipe_prints_lines_until_the_sweep_ends(running, capsys):
     sweep, _ = running
-    ended = threading.Timer(1.5, sweep.close)
+    ended = threading.Timer(4.0, sweep.close)
     ended.start()
     assert main(["watch", "--results", str(sweep.path.parents[1])]) == 0
     said = capsys.readouterr()
@@ -147,7 +147,10 @@ def test_the_terminal_shows_facts_and_lines_and_leaves_with_the_sweep(running):
             shown = [str(line.render()) for line in app.query("Static, Label")]
             lines = [len(line.data) for line in app.query(Sparkline)]
             sweep.close()
-            await pilot.pause(2.5)
+            for _ in range(100):  # a tick is a second, on a machine that has time
+                await pilot.pause(0.2)
+                if not app.is_running:
+                    break
             return shown, lines, app.is_running
 
     shown, lines, runs = asyncio.run(look())
