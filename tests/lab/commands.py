@@ -162,7 +162,7 @@ def journaled_trials(results):
 def resumed(results):
     """Go on with the unfinished sweep; return its result, which has all journaled trials."""
     before = journaled_trials(results)
-    (running,) = results.glob(".running/*")
+    (running,) = results.glob(".running/*/")
     raw = {path.name: path.read_bytes() for path in running.glob("raw/*")}
     done = leaselab("resume", "--results", results, "--json")
     assert done.returncode == 0, done.stderr

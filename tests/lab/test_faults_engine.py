@@ -47,7 +47,7 @@ def test_a_killed_engine_is_resumed_at_once_and_nobody_else_gets_the_bench(
 
     other = leaselab("sweep", bench, "--results", tmp_path / "other")
     assert other.returncode == 4
-    (running,) = results.glob(".running/*")
+    (running,) = results.glob(".running/*/")
     assert "the bench is in use (found " in complaint(other)
     assert f"pid {sweep.process.pid}, {running.name}, for " in complaint(other)
 
@@ -65,7 +65,7 @@ def test_an_interrupt_frees_the_bench_stops_the_server_and_can_be_resumed(
     sweep.process.send_signal(number)
     code, last = sweep.end()
     assert code == 130, last
-    (running,) = results.glob(".running/*")
+    (running,) = results.glob(".running/*/")
     assert last == f"leaselab: interrupted; go on with: leaselab resume {running.name}"
     assert on_host("server", "pgrep -x kea-dhcp4 || echo none") == "none\n"
     assert json.loads(on_host("generator", "/opt/leaselab/bench-lock status"))["owner"] is None

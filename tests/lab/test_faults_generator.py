@@ -60,7 +60,7 @@ def test_a_trial_without_a_measurement_is_not_counted(
     done = leaselab("sweep", bench_file(), "--results", results)
     assert done.returncode == 4
     assert what in complaint(done)
-    (running,) = results.glob(".running/*")
+    (running,) = results.glob(".running/*/")
     assert complaint(done).endswith(f"; go on with: leaselab resume {running.name}")
     assert len(journaled_trials(results)) == 1
     instead.back()
