@@ -128,6 +128,14 @@ def test_a_run_brings_the_report_up_to_date(tmp_path, capsys):
         assert all(f"history/{name}.html" in first.read_text() for name in scenarios)
 
 
+def test_what_went_wrong_with_one_is_said_last(measured, capsys):
+    measured[1]["v4-memfile"] = invalid_measurement("the generator is too slow")
+    assert main(["run", "v4-memfile"]) == 3
+    report, last = capsys.readouterr().err.splitlines()[-2:]
+    assert report.startswith("report: ")
+    assert last == "leaselab: the generator is too slow"
+
+
 @pytest.mark.usefixtures("measured")
 def test_a_report_that_cannot_be_written_is_said_and_changes_no_outcome(tmp_path, capsys):
     (tmp_path / "results" / "report").mkdir(parents=True)

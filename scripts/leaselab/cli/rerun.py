@@ -61,9 +61,8 @@ def run(args: argparse.Namespace) -> Outcome:
     )
     _same_tuning(before, parse_bench(document, "bench.json"))
     error, place = finish(store, begin(store, document, BENCH_FILE))
-    outcome = tell(store, error, place, as_json=args.json)
     report_after(store)
-    return outcome
+    return tell(store, error, place, as_json=args.json)
 
 
 def _build_again(before: Bench, inventory: Inventory) -> str:

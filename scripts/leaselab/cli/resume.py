@@ -29,6 +29,5 @@ def run(args: argparse.Namespace) -> Outcome:
     """Measure what is left, seal, show."""
     store = open_store(args, existing=True)
     error, place = finish(store, store.open_running(args.ref))
-    outcome = tell(store, error, place, as_json=args.json)
     report_after(store)
-    return outcome
+    return tell(store, error, place, as_json=args.json)

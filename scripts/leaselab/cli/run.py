@@ -90,9 +90,9 @@ def run(args: argparse.Namespace) -> Outcome:
     if len(tasks) == 1 and args.commits is None:
         bench.prepare(tasks[0].distribution)
         error, place = bench.measure(tasks[0])
-        outcome = tell(store, error, place, as_json=args.json)
-    else:
-        outcome = _Series(bench, tasks, again=args.commits is None).measure(as_json=args.json)
+        report_after(store)
+        return tell(store, error, place, as_json=args.json)  # what went wrong comes last
+    outcome = _Series(bench, tasks, again=args.commits is None).measure(as_json=args.json)
     report_after(store)
     return outcome
 
