@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leaselab.model.source import source_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -70,7 +72,7 @@ def _doubts(document: Mapping[str, Any]) -> Iterator[Flag]:
         yield Flag(
             "doubt", "changed leaselab", "measured by a checkout with uncommitted changes"
         )
-    if _dirty(document):
+    if source_of(document["server"]).get("dirty"):
         yield Flag("doubt", "changed server", "built from a checkout with uncommitted changes")
 
 
@@ -103,11 +105,6 @@ def _width(run: Mapping[str, Any]) -> float | None:
     if lower is None or not upper:
         return None
     return float((upper - lower) / upper)
-
-
-def _dirty(document: Mapping[str, Any]) -> bool:
-    source = (document["server"]["build"] or {}).get("source") or {}
-    return bool(source.get("dirty"))
 
 
 def _drops(trial: Mapping[str, Any]) -> int:

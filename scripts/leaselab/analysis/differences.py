@@ -38,13 +38,7 @@ def differences(documents: Sequence[Mapping[str, Any]]) -> list[Difference]:
     flat = [
         dict(_fields({part: document.get(part) for part in _PARTS})) for document in documents
     ]
-    names = dict.fromkeys(name for one in flat for name in one)
-    return [
-        Difference(name, values)
-        for name in names
-        if name not in _EVERY_TIME
-        and len(set(values := tuple(one.get(name, _NONE) for one in flat))) > 1
-    ]
+    return [found for found in _differing(flat) if found.field not in _EVERY_TIME]
 
 
 def config_differences(configs: Sequence[str | None]) -> list[Difference]:
@@ -58,6 +52,11 @@ def config_differences(configs: Sequence[str | None]) -> list[Difference]:
         flat = [dict(_fields(one or {})) for one in parsed]
     else:
         flat = [dict.fromkeys(_lines(text), "there") for text in configs]
+    return _differing(flat)
+
+
+def _differing(flat: Sequence[Mapping[str, str]]) -> list[Difference]:
+    """The fields whose value is not the same in all, in the order in which they come."""
     names = dict.fromkeys(name for one in flat for name in one)
     return [
         Difference(name, values)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leaselab.archive.schema import SCHEMA_VERSION
 from leaselab.model.durability import durability_of
 from leaselab.model.plan import COMPARED
+from leaselab.model.source import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +57,7 @@ def row_of(document: Mapping[str, Any], path: str) -> Row:
     summary = document["summary"]
     rate = summary["max_rate"]
     server = document["server"]
-    source = (server["build"] or {}).get("source") or {}
+    source = source_of(server)
     low, high = (rate and rate["ci95"]) or (None, None)
     return {
         "id": path.rpartition("/")[2],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 SHORT = 10
 """Digits of a hash that people read."""
@@ -29,3 +31,8 @@ class Commit:
     dirty: bool = False
     """Whether the files are a checkout's with changes that no commit has: `tree` names
     those files, `hash` the commit they started from."""
+
+
+def source_of(server: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the commit that the `server` of a result was built from; empty for a package."""
+    return (server["build"] or {}).get("source") or {}

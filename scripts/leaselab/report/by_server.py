@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.matrix import Cell, cell_of
-from leaselab.model.source import SHORT
+from leaselab.model.source import SHORT, source_of
 from leaselab.report.commits import printable
 from leaselab.report.matrix import aligned, cell_document, conditions, shown
 
@@ -75,7 +75,7 @@ def _rows(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for document in documents:
         server = document["server"]
-        source = (server["build"] or {}).get("source") or {}
+        source = source_of(server)
         cell: Cell = cell_of(document)
         row = {
             "commit": source.get("hash"),

@@ -11,6 +11,7 @@ from leaselab.analysis.latency import lower_trial
 from leaselab.analysis.matrix import goal_words
 from leaselab.model.durability import durability_of
 from leaselab.model.server import server_name
+from leaselab.model.source import source_of
 from leaselab.report.commits import printable
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
 
 def _build(server: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if server["commit"]:
-        source = (server["build"] or {}).get("source") or {}
+        source = source_of(server)
         changed = " with uncommitted changes" if source.get("dirty") else ""
         parts = [server["commit"] + changed]
         if source:

@@ -9,6 +9,7 @@ from typing import Any
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.server import server_name
+from leaselab.model.source import source_of
 from leaselab.report.markup import escaped
 from leaselab.report.matrix import print_matrix, shown
 
@@ -38,7 +39,7 @@ def markdown(documents: Sequence[Mapping[str, Any]]) -> str:
     stream.write("\n### Results\n\n")
     for document in documents:
         server = document["server"]
-        source = (server["build"] or {}).get("source") or {}
+        source = source_of(server)
         told = f"- `{document['id']}`: {shown(cell_of(document))}, "
         told += escaped(server_name(server))
         if source:
