@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.cli import bench_setup, check
+from leaselab.cli import check
 from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
+from leaselab.lab import benches
 from leaselab.lab.contact import Contact
 from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import lab_broken
@@ -75,7 +76,7 @@ def read_once(path):
 @pytest.fixture(autouse=True)
 def _checkout(monkeypatch):
     monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
-    monkeypatch.setattr(bench_setup, "read_inventory", read_once)
+    monkeypatch.setattr(benches, "read_inventory", read_once)
 
 
 @pytest.fixture

@@ -249,3 +249,13 @@ def test_a_commit_without_a_repository_is_refused(lab, capsys):
     assert main(["run", "v4-memfile", "--commit", "main"]) == 2
     assert "no repository was named" in capsys.readouterr().err
     assert lab.built == []
+
+
+def test_commits_by_their_names_are_measured_in_that_order(lab, place, hashes, tmp_path):
+    ids = tmp_path / "ids"
+    names = f"{hashes[3]},{hashes[1][:12]}"
+    assert measure(place, "--commits", names, "--id-file", str(ids)) == 0
+    assert lab.measured == [hashes[3], hashes[1]]
+    store = Store(lab.results)
+    documents = [store.load(one) for one in ids.read_text(encoding="utf-8").split()]
+    assert [document["server"]["commit"] for document in documents] == lab.measured

@@ -9,15 +9,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.lab import LOCAL_BENCH
 from leaselab.cli.options import checkout_root
 from leaselab.cli.playbook import run_playbook
+from leaselab.lab.benches import bench_named, free_bench, read_benches
 from leaselab.lab.build import build
-from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, read_inventory
+from leaselab.lab.hold import read_hold
+from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP
 from leaselab.lab.lock import refuse_in_use
 from leaselab.lab.transport import connect
-from leaselab.model.errors import LeaselabError
+from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.plan import Plan
+from leaselab.model.source import Commit
 
 if TYPE_CHECKING:
     import argparse
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
     from leaselab.cli.playbook import Event, PlaybookStats
     from leaselab.lab.inventory import Inventory
     from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
+
+LOCAL_BENCH = "docker"
+"""The bench that ``lab up`` and ``lab down`` make and remove, and may therefore be down."""
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
-    """Add ``-i``; `inventory_of` reads it."""
+    """Add ``-i`` and ``--bench``; `inventory_of` and `benches_of` read them."""
     parser.add_argument(
         "-i",
         "--inventory",
@@ -38,11 +42,27 @@ def add_inventory(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="file or folder of the inventory (default: inventory/docker of the checkout)",
     )
+    parser.add_argument(
+        "--bench",
+        metavar="NAME",
+        help="of an inventory with several benches, this one (default: the first that is free)",
+    )
+
+
+def benches_of(args: argparse.Namespace) -> tuple[Inventory, ...]:
+    """Read the benches of the inventory named, the local lab by default; or the one named."""
+    path = Path(args.inventory or checkout_root() / "inventory" / "docker")
+    benches = read_benches(path)
+    return (bench_named(benches, args.bench),) if args.bench else benches
 
 
 def inventory_of(args: argparse.Namespace) -> Inventory:
-    """Read the inventory named, the local lab's by default."""
-    return read_inventory(Path(args.inventory or checkout_root() / "inventory" / "docker"))
+    """Read one bench: the one named, or the first free one of several."""
+    benches = benches_of(args)
+    bench = free_bench(benches)
+    if len(benches) > 1:
+        print(f"bench {bench.bench}, of {len(benches)}", file=sys.stderr, flush=True)
+    return bench
 
 
 def check(scenario: Scenario, overrides: Mapping[str, Any], inventory: Inventory) -> None:
@@ -59,9 +79,32 @@ def prepare(inventory: Inventory, distribution: str = "") -> str:
     """
     _refuse_in_use(inventory)
     if inventory.bench == LOCAL_BENCH:
-        chosen = {"docker_lab_server_distribution": distribution} if distribution else {}
-        _playbook("lab_up", inventory.path, chosen)
-    return str(_playbook("provision", inventory.path, {}).custom["environment"])
+        bring_up(inventory, distribution)
+    environment = str(_playbook("provision", inventory.path, {}).custom["environment"])
+    _provisioned(inventory).parent.mkdir(parents=True, exist_ok=True)
+    _provisioned(inventory).write_text(environment, encoding="utf-8")
+    return environment
+
+
+def bring_up(inventory: Inventory, distribution: str = "", *, take_over: bool = False) -> None:
+    """Bring the local lab up; parameters as those of `prepare` and of ``lab up``."""
+    chosen = {"docker_lab_server_distribution": distribution} if distribution else {}
+    _playbook("lab_up", inventory.path, {**chosen, "docker_lab_take_over": take_over})
+
+
+def environment_of(inventory: Inventory) -> str:
+    """Return the environment that provisioning a bench last named; empty if it never was."""
+    path = _provisioned(inventory)
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _provisioned(inventory: Inventory) -> Path:
+    return checkout_root() / ".leaselab" / "provisioned" / inventory.bench
+
+
+def take(inventory: Inventory) -> None:
+    """Take the bench lock for the hold of this checkout; lab broken when somebody has it."""
+    _playbook("take", inventory.path, {})
 
 
 def build_commit(
@@ -88,6 +131,14 @@ def is_kept(build_key: str) -> bool:
     return (_builds() / build_key / "build.json").exists()
 
 
+def built_commit(build_key: str) -> Commit:
+    """Return the commit that was built under a key; a usage error where nothing was."""
+    path = _builds() / build_key / "build.json"
+    if not is_kept(build_key):
+        raise usage_error("no such build", found=build_key, todo="build it: leaselab build")
+    return Commit(**json.loads(path.read_text(encoding="utf-8"))["source"])
+
+
 def _builds() -> Path:
     return checkout_root() / ".leaselab" / "builds"
 
@@ -106,15 +157,38 @@ def deploy(
     in the version that the inventory wants or, on a `distribution` that was asked for, in
     the one that it has.
     """
+    install(scenario, inventory, overrides, build_key, distribution=distribution)
+    return tune(scenario, inventory, overrides, distribution=distribution)
+
+
+def install(
+    scenario: str,
+    inventory: Inventory,
+    overrides: Mapping[str, Any],
+    build_key: str = "",
+    *,
+    distribution: str = "",
+) -> None:
+    """Install a scenario's server on a prepared bench and prove that it serves."""
+    variables = {
+        "scenario": scenario,
+        "leaselab_plan": dict(overrides),
+        **({"leaselab_build": build_key} if build_key else {}),
+        **({"kea_version": "", "dnsmasq_version": ""} if distribution else {}),
+    }
+    _playbook("deploy", inventory.path, variables)
+
+
+def tune(
+    scenario: str, inventory: Inventory, overrides: Mapping[str, Any], *, distribution: str = ""
+) -> dict[str, Any]:
+    """Tune what a deployed scenario stands on; return its bench document."""
     bench_file = checkout_root() / ".leaselab" / "bench.json"
     variables = {
         "scenario": scenario,
         "leaselab_plan": dict(overrides),
         "bench_file_path": str(bench_file),
-        **({"leaselab_build": build_key} if build_key else {}),
-        **({"kea_version": "", "dnsmasq_version": ""} if distribution else {}),
     }
-    _playbook("deploy", inventory.path, variables)
     _playbook("tune", inventory.path, variables)
     document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
     return {**document, "distribution": distribution}
@@ -127,11 +201,13 @@ def _refuse_in_use(inventory: Inventory) -> None:
             generator = stack.enter_context(connect(inventory.only(GENERATOR_GROUP).access))
         except LeaselabError:
             return  # a lab that is down, or a host that the playbooks will name
-        refuse_in_use(generator)
+        hold = read_hold(checkout_root(), inventory.bench)
+        refuse_in_use(generator, hold.request() if hold else None)
 
 
 _TITLES = {
     "lab_up": "bringing the local lab up",
+    "take": "taking the bench",
     "provision": "preparing the hosts",
     "build": "building the server",
     "deploy": "deploying the server",

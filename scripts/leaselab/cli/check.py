@@ -56,19 +56,26 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.judge is not None:
         result = _judge(inventory, _reading(args.judge))
     else:
-        _scenarios(args.scenario)
-        print("asking the hosts", file=sys.stderr, flush=True)
-        stats = run_playbook(
-            "check",
-            inventory.path,
-            {"lab_check_fail": False, "lab_check_scenario": args.scenario},
-        )
-        result = stats.custom["check"]
+        result = inspect(inventory, args.scenario)
     if args.json:
         print_json(result)
     else:
         print_findings(result)
     return Outcome.OK if result["ok"] else Outcome.LAB
+
+
+def inspect(inventory: Inventory, scenario: str = "") -> dict[str, Any]:
+    """Ask every host of a bench and judge what they say; the document of the findings.
+
+    `scenario` limits the pools that are judged; a usage error for one that is not there.
+    """
+    _scenarios(scenario)
+    print("asking the hosts", file=sys.stderr, flush=True)
+    stats = run_playbook(
+        "check", inventory.path, {"lab_check_fail": False, "lab_check_scenario": scenario}
+    )
+    result: dict[str, Any] = stats.custom["check"]
+    return result
 
 
 def _judge(inventory: Inventory, reading: Mapping[str, Any]) -> dict[str, Any]:

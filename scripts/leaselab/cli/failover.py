@@ -24,7 +24,8 @@ from leaselab.cli.options import (
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.generator import RemoteGenerator
-from leaselab.lab.lock import BenchLock, lease_s, new_owner
+from leaselab.lab.hold import owner_under
+from leaselab.lab.lock import BenchLock, lease_s
 from leaselab.lab.pair import ServerPair
 from leaselab.lab.server import ContractServer
 from leaselab.lab.transport import connect
@@ -172,7 +173,7 @@ def _measure(bench: Bench, load: Load, runs: int) -> _Measured:
             role: stack.enter_context(connect(bench.hosts[role].access))
             for role in ("generator", "server", "partner")
         }
-        owner = new_owner(f"failover {failover_id}")
+        owner = owner_under(checkout_root(), bench.name, f"failover {failover_id}")
         lease = lease_s(bench.plan, bench.scenario) + load.before_s + load.after_s
         lock = stack.enter_context(BenchLock(hosts["generator"], owner, lease))
         pair = ServerPair(

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leaselab.cli.bench_setup import LOCAL_BENCH, add_inventory, benches_of
+from leaselab.cli.hold import add_release, add_take, release, take
 from leaselab.cli.options import add_json, checkout_root, print_json
 from leaselab.cli.playbook import changes, run_playbook
 from leaselab.lab.inventory import read_inventory
@@ -18,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 NAME = "lab"
-HELP = "Bring the local Docker lab up or down, or say how a lab is."
-LOCAL_BENCH = "docker"
-"""The bench that `up` and `down` make and remove, and may therefore be down."""
+HELP = "Bring the local Docker lab up or down, hold a bench, or say how a lab is."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their options."""
-    verbs = parser.add_subparsers(dest="verb", metavar="up|down|status", required=True)
+    verbs = parser.add_subparsers(
+        dest="verb", metavar="up|down|take|release|status", required=True
+    )
 
     up = verbs.add_parser("up", help="bring the local lab up; changes nothing when it is up")
     up.add_argument(
@@ -46,14 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_force(down)
     add_json(down)
 
-    status = verbs.add_parser("status", help="how the hosts are, and who holds the bench")
-    status.add_argument(
-        "-i",
-        "--inventory",
-        metavar="INVENTORY",
-        type=Path,
-        help="file or folder of the inventory (default: inventory/docker of the checkout)",
+    take = verbs.add_parser(
+        "take", help="inspect a bench and hold it for this checkout, over several commands"
     )
+    add_take(take)
+
+    release = verbs.add_parser(
+        "release", help="give a held bench back; what still runs on it is stopped"
+    )
+    add_release(release)
+
+    status = verbs.add_parser("status", help="how the hosts are, and who holds the bench")
+    add_inventory(status)
     add_json(status)
 
 
@@ -69,7 +75,8 @@ def run(args: argparse.Namespace) -> Outcome:
     `status` ends with 4 when a host is not well, except that a local lab of
     which no host answers is down, which is a state and not a fault (0).
     """
-    return {"up": _up, "down": _down, "status": _status}[args.verb](args)
+    verbs = {"up": _up, "down": _down, "take": take, "release": release, "status": _status}
+    return verbs[args.verb](args)
 
 
 def _local() -> Path:
@@ -115,14 +122,15 @@ def _down(args: argparse.Namespace) -> Outcome:
 
 
 def _status(args: argparse.Namespace) -> Outcome:
-    status = bench_status(read_inventory(args.inventory or _local()))
+    found = [bench_status(bench) for bench in benches_of(args)]
     if args.json:
-        print_json({"up": status.up, **dataclasses.asdict(status)})
+        each = [{"up": status.up, **dataclasses.asdict(status)} for status in found]
+        print_json(each[0] if len(each) == 1 else each)
     else:
-        sys.stdout.writelines(f"{line}\n" for line in status_lines(status))
-    if status.up or (status.down and status.bench == LOCAL_BENCH):
-        return Outcome.OK
-    return Outcome.LAB
+        for status in found:
+            sys.stdout.writelines(f"{line}\n" for line in status_lines(status))
+    well = all(one.up or (one.down and one.bench == LOCAL_BENCH) for one in found)
+    return Outcome.OK if well else Outcome.LAB
 
 
 def status_lines(status: BenchStatus) -> list[str]:

@@ -48,10 +48,14 @@ class Command:
 
 COMMANDS = (
     Command("run", "run", "set up the lab, measure scenarios, archive and show the results"),
-    Command("lab", "lab", "bring the local lab up or down, or say how it is"),
+    Command("lab", "lab", "bring the local lab up or down, hold a bench, say how it is"),
     Command("check", "check", "inspect a lab before anything touches it"),
     Command("commits", "commits", "show which commits a name or a range means"),
     Command("scenarios", "scenarios", "list the scenarios, or show one as it would be run"),
+    Command("provision", "provision", "prepare the hosts of a bench"),
+    Command("build", "build", "build one commit of a server on the builder"),
+    Command("deploy", "deploy", "install a scenario's server and prove that it serves"),
+    Command("tune", "tune", "tune what a scenario stands on, write its bench.json"),
     Command("sweep", "sweep", "run the sweep that a bench.json describes"),
     Command("resume", "resume", "go on with a sweep that was interrupted"),
     Command("failover", "failover", "kill the server of a pair under load, see what is lost"),

@@ -27,8 +27,9 @@ from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.generator import RemoteGenerator
+from leaselab.lab.hold import owner_under
 from leaselab.lab.inventory import Inventory
-from leaselab.lab.lock import BenchLock, lease_s, new_owner
+from leaselab.lab.lock import BenchLock, lease_s
 from leaselab.lab.pair import ServerPair
 from leaselab.lab.server import ContractServer
 from leaselab.lab.transport import Connection, connect
@@ -177,7 +178,8 @@ def _measure(
         for role in roles:
             listener.phase(f"connecting to the {role}")
             hosts[role] = stack.enter_context(connect(bench.hosts[role].access))
-        owner = new_owner(running.id, _lock_token(running.id))
+        token = _lock_token(running.id)
+        owner = owner_under(checkout_root(), bench.name, running.id, token)
         lock = stack.enter_context(
             BenchLock(hosts["generator"], owner, lease_s(bench.plan, bench.scenario))
         )

@@ -38,6 +38,22 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_id_file(parser: argparse.ArgumentParser) -> None:
+    """Add ``--id-file FILE``; `write_ids` writes it."""
+    parser.add_argument(
+        "--id-file",
+        metavar="FILE",
+        type=Path,
+        help="write the ids of the results that were archived to this file, however they ended",
+    )
+
+
+def write_ids(args: argparse.Namespace, *ids: str) -> None:
+    """Say in the file that was asked for which results were archived, a line each."""
+    if args.id_file is not None:
+        args.id_file.write_text("".join(f"{one}\n" for one in ids), encoding="utf-8")
+
+
 def results_dir(args: argparse.Namespace) -> Path:
     """The results folder that the options and the environment name."""
     if args.results is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import print_json
+from leaselab.cli.options import print_json, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.report.text import print_result
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
     from leaselab.archive.store import Store
@@ -26,3 +27,11 @@ def tell(store: Store, error: LeaselabError | None, place: Path, *, as_json: boo
         return Outcome.OK
     print(f"leaselab: {error}", file=sys.stderr)
     return error.outcome
+
+
+def tell_failure(
+    store: Store, error: LeaselabError, place: Path, args: argparse.Namespace
+) -> Outcome:
+    """As `tell`, of a commit that came to no sweep; its result's id goes to ``--id-file``."""
+    write_ids(args, place.name)
+    return tell(store, error, place, as_json=args.json)

@@ -7,7 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.bench_setup import add_inventory, build_commit, deploy, is_kept, prepare
+from leaselab.cli.bench_setup import (
+    add_inventory,
+    build_commit,
+    deploy,
+    inventory_of,
+    is_kept,
+    prepare,
+)
 from leaselab.cli.measuring import BENCH_FILE, begin, finish
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store
 from leaselab.cli.outcome import tell
@@ -15,7 +22,6 @@ from leaselab.cli.report import report_after
 from leaselab.cli.source import open_source, source_folder
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_scenario
-from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
@@ -49,7 +55,8 @@ def run(args: argparse.Namespace) -> Outcome:
     path = store.find(args.ref) / BENCH_FILE
     before = parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path))
     _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
-    inventory = read_inventory(Path(args.inventory or before.inventory))
+    args.inventory = args.inventory or Path(before.inventory)
+    inventory = inventory_of(args)
     prepare(inventory, before.distribution)
     key = _build_again(before, inventory)
     document = deploy(

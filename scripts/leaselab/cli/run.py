@@ -8,10 +8,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.cli.bench_setup import add_inventory, check, inventory_of
-from leaselab.cli.lab import LOCAL_BENCH
+from leaselab.cli.bench_setup import LOCAL_BENCH, add_inventory, check, inventory_of
 from leaselab.cli.measuring import command
-from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.cli.options import (
+    add_id_file,
+    add_json,
+    add_results,
+    checkout_root,
+    open_store,
+    print_json,
+    write_ids,
+)
 from leaselab.cli.outcome import tell
 from leaselab.cli.plan_options import add_plan, plan_overrides
 from leaselab.cli.report import report_after
@@ -55,8 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     which.add_argument(
         "--commits",
-        metavar="A..B",
-        help="measure the commits of a range, oldest first, but not again what is archived",
+        metavar="A..B|A,B",
+        help="measure the commits of a range, oldest first, or those named, but not again what "
+        "is archived",
     )
     parser.add_argument(
         "--distribution",
@@ -68,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_plan(parser)
     add_results(parser)
+    add_id_file(parser)
     add_json(parser)
 
 
@@ -90,9 +99,14 @@ def run(args: argparse.Namespace) -> Outcome:
     if len(tasks) == 1 and args.commits is None:
         bench.prepare(tasks[0].distribution)
         error, place = bench.measure(tasks[0])
+        write_ids(args, place.name)
         report_after(store)
         return tell(store, error, place, as_json=args.json)  # what went wrong comes last
-    outcome = _Series(bench, tasks, again=args.commits is None).measure(as_json=args.json)
+    series = _Series(bench, tasks, again=args.commits is None)
+    try:
+        outcome = series.measure(as_json=args.json)
+    finally:
+        write_ids(args, *series.ids)
     report_after(store)
     return outcome
 
@@ -141,8 +155,8 @@ def _commits(
         )
     if text is not None and args.worktree:
         raise usage_error("the checkout or a commit", found="both", wanted="one")
-    if args.commits and ".." not in args.commits:
-        raise usage_error("not a range of commits", found=args.commits, wanted="A..B")
+    if args.commits and not any(sign in args.commits for sign in ("..", ",")):
+        raise usage_error("not a range of commits", found=args.commits, wanted="A..B or A,B")
     repository = source_of(args)
     commits = commits_of(repository, text or "HEAD", args)
     return commits, {
@@ -189,6 +203,11 @@ class _Series:
         finally:
             self._show(as_json=as_json)
         return self._outcome
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of what was measured, or found measured, so far."""
+        return [str(document["id"]) for document in self._documents]
 
     def _measure(self, task: Task) -> LeaselabError | None:
         """Measure one, or find it measured; return what went wrong with it."""

@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from leaselab.model.source import Commit
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add the options; `source_of` and `commits_of` read them."""
+def add_commit(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add what names one commit; `source_of` and `one_commit` read it."""
+    group = _add_repository(parser)
+    group.add_argument(
+        "--commit", metavar="REF", default="HEAD", help="this commit of --repo (default: HEAD)"
+    )
+    return group
+
+
+def _add_repository(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("source")
     group.add_argument(
         "--repo",
@@ -30,6 +38,12 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="not a commit, but the checkout at PATH as it is, changes included",
     )
+    return group
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Add the options; `source_of` and `commits_of` read them."""
+    group = _add_repository(parser)
     group.add_argument(
         "--every", metavar="N", type=int, default=1, help="of a range every Nth commit only"
     )
@@ -57,8 +71,15 @@ def open_source(where: str) -> Repository:
     return open_repository(where, checkout_root() / ".leaselab" / "repositories")
 
 
+def one_commit(repository: Repository, args: argparse.Namespace) -> Commit:
+    """Return the commit that was named, or the checkout as it is."""
+    return repository.worktree() if args.worktree else repository.resolve(args.commit)
+
+
 def commits_of(repository: Repository, text: str, args: argparse.Namespace) -> Sequence[Commit]:
-    """Return the commits that a range, a name or the checkout means; oldest first.
+    """Return the commits that a range, names (``A,B``) or the checkout mean.
+
+    Those of a range come oldest first, named ones as they were named.
 
     Raises a usage error for what means none, and for options that do not go together.
     """
@@ -68,4 +89,6 @@ def commits_of(repository: Repository, text: str, args: argparse.Namespace) -> S
         return repository.between(text, every=args.every, first_parent=args.first_parent)
     if args.every != 1 or args.first_parent:
         raise usage_error("--every and --first-parent are for a range", wanted="A..B")
-    return [repository.worktree() if args.worktree else repository.resolve(text)]
+    if args.worktree:
+        return [repository.worktree()]
+    return [repository.resolve(name) for name in dict.fromkeys(text.split(","))]

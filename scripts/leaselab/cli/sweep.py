@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.cli.measuring import begin, finish
-from leaselab.cli.options import add_json, add_results, open_store
+from leaselab.cli.options import add_id_file, add_json, add_results, open_store, write_ids
 from leaselab.cli.outcome import tell
 from leaselab.lab.bench_file import read_bench
 
@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("bench", type=Path, metavar="BENCH.json")
     add_results(parser)
+    add_id_file(parser)
     add_json(parser)
 
 
@@ -33,4 +34,5 @@ def run(args: argparse.Namespace) -> Outcome:
     document = json.loads(args.bench.read_text(encoding="utf-8"))
     store = open_store(args)
     error, place = finish(store, begin(store, document, str(args.bench)))
+    write_ids(args, place.name)
     return tell(store, error, place, as_json=args.json)

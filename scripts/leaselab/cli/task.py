@@ -82,9 +82,7 @@ class Bench:
         try:
             document = self._deployed(task)
         except LeaselabError as error:
-            if task.commit is None or error.outcome is not Outcome.BUILD:
-                raise
-            return error, self._archive(task, task.commit, error)
+            return error, self.archive(task, error)
         running = begin(self.store, document, "bench.json")
         self.begun = task
         return finish(self.store, running)
@@ -128,7 +126,7 @@ class Bench:
 
     def _deployed(self, task: Task) -> dict[str, Any]:
         """Build, deploy and tune; return the bench document."""
-        key = self._build(task)
+        key = self.artifact(task)
         return deploy(
             task.scenario.name,
             self.inventory,
@@ -137,20 +135,29 @@ class Bench:
             distribution=task.distribution,
         )
 
-    def _archive(self, task: Task, commit: Commit, error: LeaselabError) -> Path:
+    def archive(self, task: Task, error: LeaselabError) -> Path:
+        """Seal the result of a commit that does not build or whose server does not start.
+
+        Raises the error again where it is of another kind, or not of a commit.
+        """
+        if task.commit is None or error.outcome is not Outcome.BUILD:
+            raise error
         return archive_failure(
             self.store,
             error=error,
             scenario=task.scenario,
             plan=build(Plan, self.overrides, "sweep parameters"),
-            commit=commit,
-            log=build_log(commit) if error is self.built.get(commit) else None,
+            commit=task.commit,
+            log=build_log(task.commit) if error is self.built.get(task.commit) else None,
             inventory=self.inventory,
             environment=self.environment,
         )
 
-    def _build(self, task: Task) -> str:
-        """Return the key of the task's artifact, none for packages; raise if there is none."""
+    def artifact(self, task: Task) -> str:
+        """Return the key of the task's artifact, none for packages.
+
+        Raises what the build ended with; so it does for another task of the same commit.
+        """
         commit = task.commit
         if commit is None:
             return ""
@@ -171,15 +178,19 @@ class Bench:
         return key
 
     def _plan(self, task: Task) -> Mapping[str, Any]:
-        """Let the first run begin to look a little above this bench's last result.
+        return begun_above(self.store, task.scenario.name, self.inventory.bench, self.overrides)
 
-        It saves the first run's scouts; what the run finds, it still proves itself.
-        """
-        index = self.store.index
-        rows = index.rows(scenario=task.scenario.name, outcome=Outcome.OK.label, limit=20)
-        rates = [row["trimmed_mean"] for row in rows if row["bench"] == self.inventory.bench]
-        if not rates or not rates[0]:
-            return self.overrides
-        expected = round(HEADROOM * rates[0])
-        limits = {"start_rate": expected, **self.overrides.get("limits", {})}
-        return {**self.overrides, "limits": limits}
+
+def begun_above(
+    store: Store, scenario: str, bench: str, overrides: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Let the first run begin to look a little above a bench's last result.
+
+    It saves the first run's scouts; what the run finds, it still proves itself.
+    """
+    rows = store.index.rows(scenario=scenario, outcome=Outcome.OK.label, limit=20)
+    rates = [row["trimmed_mean"] for row in rows if row["bench"] == bench]
+    if not rates or not rates[0]:
+        return overrides
+    limits = {"start_rate": round(HEADROOM * rates[0]), **overrides.get("limits", {})}
+    return {**overrides, "limits": limits}

@@ -14,7 +14,7 @@ import secrets
 import socket
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
@@ -39,6 +39,8 @@ class Owner:
     """What it is held for, such as the sweep's id."""
     token: str
     """Known to the owner alone; whoever has it may renew and release."""
+    under: str = ""
+    """Token of the hold that it takes the bench under and gives it back to; see `lab.hold`."""
 
 
 def lease_s(plan: Plan, scenario: Scenario) -> int:
@@ -57,10 +59,15 @@ def lease_s(plan: Plan, scenario: Scenario) -> int:
     return round(max(2 * trial + settle, servers * start + settle))
 
 
-def new_owner(purpose: str, token: str | None = None) -> Owner:
+def owner_name() -> str:
+    """Who this is, as others read it: LEASELAB_OWNER, else the user and the machine."""
+    return os.environ.get("LEASELAB_OWNER") or f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def new_owner(purpose: str, token: str | None = None, *, under: str = "") -> Owner:
     """Name this process as an owner; `token` takes a lock over that was its own."""
-    who = os.environ.get("LEASELAB_OWNER") or f"{getpass.getuser()}@{socket.gethostname()}"
-    return Owner(f"{who} pid {os.getpid()}", purpose, token or secrets.token_hex(8))
+    name = f"{owner_name()} pid {os.getpid()}"
+    return Owner(name, purpose, token or secrets.token_hex(8), under)
 
 
 def status(connection: Connection) -> dict[str, Any] | None:
@@ -76,16 +83,19 @@ def status(connection: Connection) -> dict[str, Any] | None:
     return held
 
 
-def refuse_in_use(connection: Connection) -> None:
-    """Raise a broken-lab error that names who has the bench, if anybody has.
+def refuse_in_use(connection: Connection, hold: Mapping[str, Any] | None = None) -> None:
+    """Raise a broken-lab error that names who has the bench, if anybody else has.
 
-    A bench that was never provisioned has no lock, and nobody can hold it.
+    A bench that was never provisioned has no lock, and nobody can hold it.  `hold` is the
+    request of one's own hold (`lab.hold`), which is prolonged.
     """
     try:
         held = status(connection)
     except LeaselabError:
         return
-    if held is not None:
+    if hold is not None:
+        ask(connection, "acquire", hold)
+    elif held is not None:
         raise _in_use(connection, held)
 
 
@@ -129,21 +139,21 @@ class BenchLock(AbstractContextManager["BenchLock"]):
         self._call("renew")
 
     def _call(self, verb: str) -> None:
-        request = {
-            "name": self._owner.name,
-            "purpose": self._owner.purpose,
-            "token": self._owner.token,
-            "lease_s": self._lease,
-        }
-        # on standard input: a token in argv could be read by everyone on the host
-        done = self._connection.run(
-            [PROGRAM, verb], timeout_s=_TIMEOUT_S, stdin=json.dumps(request).encode()
+        request = {**asdict(self._owner), "lease_s": self._lease}
+        ask(self._connection, verb, request)
+
+
+def ask(connection: Connection, verb: str, request: Mapping[str, Any]) -> None:
+    """Have the lock's program do a verb; errors as `BenchLock`."""
+    # on standard input: a token in argv could be read by everyone on the host
+    done = connection.run(
+        [PROGRAM, verb], timeout_s=_TIMEOUT_S, stdin=json.dumps(dict(request)).encode()
+    )
+    if done.status == _HELD_BY_OTHER:
+        raise _in_use(connection, json.loads(done.stdout)["owner"])
+    if done.status != 0:
+        raise lab_broken(
+            f"bench lock: {done.stderr.strip() or f'exit status {done.status}'}",
+            where=connection.access.name,
+            todo="provision the bench first: leaselab run, or ansible/provision.yml",
         )
-        if done.status == _HELD_BY_OTHER:
-            raise _in_use(self._connection, json.loads(done.stdout)["owner"])
-        if done.status != 0:
-            raise lab_broken(
-                f"bench lock: {done.stderr.strip() or f'exit status {done.status}'}",
-                where=self._connection.access.name,
-                todo="provision the bench first: leaselab run, or ansible/provision.yml",
-            )

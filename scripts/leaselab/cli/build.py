@@ -1,0 +1,67 @@
+"""``leaselab build``: build one commit of a server on the builder, or find it built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leaselab.cli.bench_setup import add_inventory, check, environment_of, inventory_of
+from leaselab.cli.options import (
+    add_id_file,
+    add_json,
+    add_results,
+    checkout_root,
+    open_store,
+    print_json,
+)
+from leaselab.cli.outcome import tell_failure
+from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.source import add_commit, one_commit, source_folder, source_of
+from leaselab.cli.task import Bench, Task
+from leaselab.lab.catalog import find_scenario
+from leaselab.model.errors import LeaselabError, Outcome
+
+if TYPE_CHECKING:
+    import argparse
+
+NAME = "build"
+HELP = (
+    "Build one commit of a scenario's server on the builder; print the key of what was built."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``build``."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="which server, and what it is for")
+    add_inventory(parser)
+    add_commit(parser)
+    add_plan(parser)
+    add_results(parser)
+    add_id_file(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Build it and print its key; a commit that does not build is archived as a result (5)."""
+    overrides = plan_overrides(args)
+    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    inventory = inventory_of(args)
+    check(scenario, overrides, inventory)
+    repository = source_of(args)
+    commit = one_commit(repository, args)
+    bench = Bench(
+        open_store(args),
+        inventory,
+        overrides,
+        {commit.tree: repository.archive(commit, source_folder())},
+        environment=environment_of(inventory),
+    )
+    task = Task(scenario, commit)
+    try:
+        key = bench.artifact(task)
+    except LeaselabError as error:
+        return tell_failure(bench.store, error, bench.archive(task, error), args)
+    if args.json:
+        print_json({"key": key, "commit": commit.hash, "described": commit.described})
+    else:
+        print(key)
+    return Outcome.OK

@@ -1,0 +1,68 @@
+"""``leaselab deploy``: install a scenario's server on a prepared bench."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leaselab.cli.bench_setup import (
+    add_inventory,
+    built_commit,
+    check,
+    environment_of,
+    install,
+    inventory_of,
+)
+from leaselab.cli.options import (
+    add_id_file,
+    add_json,
+    add_results,
+    checkout_root,
+    open_store,
+    print_json,
+)
+from leaselab.cli.outcome import tell_failure
+from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.task import Bench, Task
+from leaselab.lab.catalog import find_scenario
+from leaselab.model.errors import LeaselabError, Outcome
+
+if TYPE_CHECKING:
+    import argparse
+
+NAME = "deploy"
+HELP = "Install a scenario's server on a prepared bench and prove that it serves."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``deploy``."""
+    parser.add_argument("scenario", metavar="SCENARIO")
+    add_inventory(parser)
+    parser.add_argument(
+        "--build",
+        metavar="KEY",
+        default="",
+        help="what `leaselab build` built (default: the distribution's packages)",
+    )
+    add_plan(parser)
+    add_results(parser)
+    add_id_file(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Install it; a build whose server does not start is archived as a result (5)."""
+    overrides = plan_overrides(args)
+    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    inventory = inventory_of(args)
+    check(scenario, overrides, inventory)
+    task = Task(scenario, built_commit(args.build) if args.build else None)
+    bench = Bench(open_store(args), inventory, overrides, environment=environment_of(inventory))
+    try:
+        install(scenario.name, inventory, overrides, args.build)
+    except LeaselabError as error:
+        return tell_failure(bench.store, error, bench.archive(task, error), args)
+    if args.json:
+        print_json({"bench": inventory.bench, "scenario": scenario.name, "build": args.build})
+    else:
+        print(f"{task} is deployed on {inventory.bench}")
+    return Outcome.OK

@@ -1,0 +1,133 @@
+"""``leaselab lab take`` and ``lab release``: one bench for the commands of a pipeline."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from leaselab.cli.bench_setup import (
+    LOCAL_BENCH,
+    add_inventory,
+    benches_of,
+    bring_up,
+    inventory_of,
+)
+from leaselab.cli.bench_setup import (
+    take as lock_bench,
+)
+from leaselab.cli.check import inspect
+from leaselab.cli.options import add_json, checkout_root, print_json
+from leaselab.lab.hold import Hold, forget_hold, new_hold, read_hold, write_hold
+from leaselab.lab.inventory import GENERATOR_GROUP
+from leaselab.lab.leftovers import stop_leftovers
+from leaselab.lab.lock import ask
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.lab.inventory import Inventory
+
+LEASE_MIN = 120
+"""Longest time between two commands of a hold (min): one that builds takes part in none."""
+
+
+def add_take(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``take``."""
+    add_inventory(parser)
+    parser.add_argument(
+        "--minutes",
+        metavar="N",
+        type=int,
+        default=LEASE_MIN,
+        help="how long it is held after the last command that used it, if nobody releases it "
+        f"(default: {LEASE_MIN})",
+    )
+    parser.add_argument(
+        "--purpose", metavar="TEXT", default="lab take", help="what others are told"
+    )
+    parser.add_argument(
+        "--take-over",
+        action="store_true",
+        help="of the local lab: remove an idle one that another checkout has on this machine",
+    )
+    add_json(parser)
+
+
+def add_release(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``release``."""
+    add_inventory(parser)
+    add_json(parser)
+
+
+def take(args: argparse.Namespace) -> Outcome:
+    """Bring a local lab up, inspect the bench, lock it; 4 when it is not well or not free."""
+    if args.minutes < 1:
+        raise usage_error(
+            "--minutes is not a time", found=str(args.minutes), wanted="1 or more"
+        )
+    inventory = inventory_of(args)
+    checkout = checkout_root()
+    left = read_hold(checkout, inventory.bench)
+    if left is not None:
+        # of a pipeline that was killed; what is wrong with the bench, the inspection tells
+        try:
+            _give_back(inventory, left)
+        except LeaselabError as error:
+            print(f"leaselab: an earlier hold is given up: {error}", file=sys.stderr)
+            forget_hold(checkout, inventory.bench)
+    if inventory.bench == LOCAL_BENCH:
+        bring_up(inventory, take_over=args.take_over)
+    errors = [one["text"] for one in inspect(inventory)["findings"] if one["level"] == "error"]
+    if errors:
+        for text in errors:
+            print(f"leaselab: {text}", file=sys.stderr)
+        raise lab_broken(
+            f"the bench is not fit to be measured on: {errors[0]}",
+            where=inventory.bench,
+            todo=f"`leaselab check -i {inventory.path}` shows all that was looked at",
+        )
+    write_hold(checkout, inventory.bench, new_hold(args.purpose, 60 * args.minutes))
+    try:
+        lock_bench(inventory)
+    except BaseException:
+        forget_hold(checkout, inventory.bench)
+        raise
+    if args.json:
+        print_json({"bench": inventory.bench, "held": True})
+    else:
+        print(f"bench {inventory.bench} is held; `leaselab lab release` gives it back")
+    return Outcome.OK
+
+
+def release(args: argparse.Namespace) -> Outcome:
+    """Stop what runs on the benches that this checkout holds, and free them."""
+    freed = []
+    for inventory in benches_of(args):
+        hold = read_hold(checkout_root(), inventory.bench)
+        if hold is not None:
+            _give_back(inventory, hold)
+            freed.append(inventory.bench)
+    if args.json:
+        print_json({"released": freed})
+    else:
+        print(f"released {', '.join(freed)}" if freed else "no bench was held")
+    return Outcome.OK
+
+
+def _give_back(inventory: Inventory, hold: Hold) -> None:
+    """Stop, free, forget.
+
+    A bench that was lost to somebody else, as the hold had expired, is forgotten and left
+    alone, and that is an error; one whose hosts do not answer stays held until it expires.
+    """
+    with connect(inventory.only(GENERATOR_GROUP).access) as generator:
+        try:
+            ask(generator, "reclaim", hold.request())
+        except LeaselabError:
+            forget_hold(checkout_root(), inventory.bench)
+            raise
+        stop_leftovers(inventory)
+        ask(generator, "release", hold.request())
+    forget_hold(checkout_root(), inventory.bench)

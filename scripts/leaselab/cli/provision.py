@@ -1,0 +1,32 @@
+"""``leaselab provision``: prepare the hosts of a bench, for any scenario."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leaselab.cli.bench_setup import add_inventory, inventory_of, prepare
+from leaselab.cli.options import add_json, print_json
+from leaselab.model.errors import Outcome
+
+if TYPE_CHECKING:
+    import argparse
+
+NAME = "provision"
+HELP = "Prepare the hosts of a bench, for any scenario; brings the local lab up."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``provision``."""
+    add_inventory(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Prepare them; say what their state is called."""
+    inventory = inventory_of(args)
+    environment = prepare(inventory)
+    if args.json:
+        print_json({"bench": inventory.bench, "environment": environment})
+    else:
+        print(f"bench {inventory.bench} is prepared, environment {environment}")
+    return Outcome.OK

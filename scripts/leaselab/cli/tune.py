@@ -1,0 +1,55 @@
+"""``leaselab tune``: tune what a deployed scenario stands on, and write its bench.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.cli.bench_setup import add_inventory, check, inventory_of, tune
+from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.task import begun_above
+from leaselab.lab.catalog import find_scenario
+from leaselab.model.errors import Outcome
+
+if TYPE_CHECKING:
+    import argparse
+
+NAME = "tune"
+HELP = "Tune what a deployed scenario stands on, read it back, write its bench.json."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``tune``."""
+    parser.add_argument("scenario", metavar="SCENARIO")
+    add_inventory(parser)
+    add_plan(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="BENCH.json",
+        type=Path,
+        help="what `leaselab sweep` is given (default: .leaselab/bench.json of the checkout)",
+    )
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Tune; write what a sweep needs to know."""
+    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    inventory = inventory_of(args)
+    check(scenario, plan_overrides(args), inventory)
+    overrides = begun_above(
+        open_store(args), scenario.name, inventory.bench, plan_overrides(args)
+    )
+    document = tune(scenario.name, inventory, overrides)
+    path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    if args.json:
+        print_json(document)
+    else:
+        print(path)
+    return Outcome.OK

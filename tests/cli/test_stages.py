@@ -1,0 +1,165 @@
+"""The verbs of a pipeline one by one, on a real repository; playbooks left out."""
+
+import gzip
+import json
+from dataclasses import asdict
+
+import pytest
+from tests.bench_document import DOCUMENT
+from tests.repositories import commit, make_repository
+
+from leaselab.archive.store import Store
+from leaselab.cli import bench_setup
+from leaselab.cli.main import main
+from leaselab.cli.playbook import PlaybookStats
+from leaselab.lab import benches
+from leaselab.lab.inventory import parse_inventory
+from leaselab.lab.repository import open_repository
+from leaselab.model.errors import lab_broken, server_broken
+
+KEY = "0123456789abcdef"
+
+
+class Playbooks:
+    """What each playbook was given; one that is to fail does."""
+
+    def __init__(self, checkout):
+        self.given = {}
+        self.faults = {}
+        self.checkout = checkout
+
+    def __call__(self, name, _inventory, variables):
+        self.given[name] = variables
+        if name in self.faults:
+            raise self.faults[name]
+        if name == "tune":
+            bench = {**DOCUMENT, "plan": variables["leaselab_plan"]}
+            self.checkout.joinpath("bench").write_text(json.dumps(bench), encoding="utf-8")
+            self.checkout.joinpath("bench").rename(variables["bench_file_path"])
+        custom = {"environment": "7-abc", "build": {"key": KEY}}
+        return PlaybookStats(1, self.checkout / "log", custom)
+
+
+@pytest.fixture
+def playbooks(tmp_path, monkeypatch):
+    checkout = tmp_path / "checkout"
+    (checkout / ".leaselab").mkdir(parents=True)
+    (checkout / "scenarios").symlink_to(bench_setup.checkout_root() / "scenarios")
+    monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
+    groups = {"dhcp_server": {"hosts": ["sut"]}, "dhcp_generator": {"hosts": ["gen"]}}
+    listing = {"_meta": {"hostvars": {"sut": {"leaselab_bench": "rack1"}, "gen": {}}}, **groups}
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, listing))
+    monkeypatch.setattr(bench_setup, "_refuse_in_use", lambda _: None)
+    playbooks = Playbooks(checkout)
+    monkeypatch.setattr(bench_setup, "_playbook", playbooks)
+    return playbooks
+
+
+@pytest.fixture
+def repository(tmp_path):
+    place = make_repository(tmp_path / "server")
+    commit(place, "Break it", {"n": "1"})
+    return place
+
+
+@pytest.fixture
+def built(playbooks, repository):
+    """A build of the repository's commit, as role build leaves it."""
+    source = open_repository(str(repository), playbooks.checkout).resolve("HEAD")
+    folder = playbooks.checkout / ".leaselab" / "builds" / KEY
+    folder.mkdir(parents=True)
+    content = {"name": "kea", "source": asdict(source)}
+    (folder / "build.json").write_text(json.dumps(content), encoding="utf-8")
+    log = folder.parent / f"{source.tree}.log.gz"
+    log.write_bytes(gzip.compress(b"the whole log"))
+    return source
+
+
+def the_result(ids, results):
+    """The one result that was archived, by the file that says which."""
+    store = Store(results)
+    (row,) = store.index.rows()
+    assert ids.read_text(encoding="utf-8") == f"{row['id']}\n"
+    return store.load(row["id"])
+
+
+@pytest.mark.usefixtures("playbooks")
+def test_provisioning_tells_the_environment(capsys):
+    assert main(["provision", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"bench": "rack1", "environment": "7-abc"}
+
+
+def test_building_prints_the_key_and_nothing_else(playbooks, repository, capsys):
+    assert main(["build", "v4-memfile", "--repo", str(repository)]) == 0
+    assert capsys.readouterr().out == f"{KEY}\n"
+    source = playbooks.given["build"]["leaselab_source"]
+    assert source["commit"]["subject"] == "Break it"
+    assert source["server"] == "kea"
+
+
+@pytest.mark.parametrize("stage", ["build", "deploy"])
+def test_a_commit_that_cannot_be_served_is_a_result_with_its_environment(
+    playbooks, repository, built, stage, capsys
+):
+    folder = repository.parent
+    ids = folder / "ids"
+    playbooks.faults[stage] = server_broken("does not serve", where="sut")
+    main(["provision"])
+    options = {"build": ["--repo", str(repository)], "deploy": ["--build", KEY]}[stage]
+    arguments = [stage, "v4-memfile", *options, "--id-file", str(ids), "--runs", "5"]
+    assert main(arguments) == 5
+    assert capsys.readouterr().err.splitlines()[-1] == "leaselab: sut: does not serve"
+    document = the_result(ids, folder / "results")
+    assert document["outcome"] == "build-failed"
+    assert document["server"]["commit"] == built.hash
+    assert document["bench"]["environment"] == "7-abc"
+    assert document["goal"]["runs"] == 5
+    log = list((folder / "results").glob("*/*/*/build.log.gz"))
+    assert len(log) == (1 if stage == "build" else 0)
+
+
+@pytest.mark.parametrize("stage", ["build", "deploy"])
+def test_a_broken_lab_is_no_result(playbooks, repository, stage, tmp_path):
+    playbooks.faults[stage] = lab_broken("no route", where="sut")
+    options = ["--repo", str(repository)] if stage == "build" else []
+    assert main([stage, "v4-memfile", *options, "--id-file", str(tmp_path / "ids")]) == 4
+    assert not (tmp_path / "ids").exists()
+    assert Store(tmp_path / "results").index.rows() == []
+
+
+def test_packages_that_do_not_serve_are_no_result_of_a_commit(playbooks, tmp_path):
+    playbooks.faults["deploy"] = server_broken("does not serve", where="sut")
+    assert main(["deploy", "v4-memfile"]) == 5
+    assert Store(tmp_path / "results").index.rows() == []
+
+
+@pytest.mark.usefixtures("playbooks")
+def test_a_build_that_is_not_there_is_refused(capsys):
+    assert main(["deploy", "v4-memfile", "--build", "feedbeef"]) == 2
+    assert "no such build (found feedbeef)" in capsys.readouterr().err
+
+
+def test_a_build_is_deployed_by_its_key(playbooks, built):
+    assert main(["deploy", "v4-memfile", "--build", KEY]) == 0
+    assert playbooks.given["deploy"]["leaselab_build"] == KEY
+    assert built.subject == "Break it"
+
+
+def test_tuning_writes_what_a_sweep_is_given(playbooks, tmp_path, capsys):
+    path = tmp_path / "ci" / "bench.json"
+    assert main(["tune", "v4-memfile", "--runs", "3", "-o", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    assert json.loads(path.read_text(encoding="utf-8"))["plan"] == {"runs": 3}
+    assert "leaselab_build" not in playbooks.given["tune"]
+
+
+@pytest.mark.usefixtures("playbooks")
+@pytest.mark.parametrize("stage", ["build", "deploy", "tune"])
+def test_what_cannot_be_measured_is_refused_before_anything_is_touched(
+    stage, playbooks, repository
+):
+    options = ["--repo", str(repository)] if stage == "build" else []
+    assert main([stage, "v4-memfile", *options, "--runs", "1"]) == 2
+    assert main([stage, "v4-nosuch", *options]) == 2
+    assert playbooks.given == {}

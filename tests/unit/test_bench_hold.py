@@ -1,0 +1,127 @@
+"""A bench held over several commands: the lock's program, and what a checkout keeps of it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab.hold import forget_hold, new_hold, owner_under, read_hold, write_hold
+
+PROGRAM = Path(__file__).parents[2] / "roles" / "bench_lock" / "files" / "bench-lock"
+DONE, HELD_BY_OTHER = 0, 3
+HOLD, SWEEP, OTHER = "the hold", "a sweep", "somebody else"
+
+
+class Bench:
+    """One host's lock, asked by the token of whoever asks."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def call(self, verb, token, *, under="", lease_s=60):
+        request = {"name": f"owner of {token}", "purpose": "a test", "token": token}
+        return subprocess.run(
+            [sys.executable, str(PROGRAM), verb],
+            input=json.dumps({**request, "lease_s": lease_s, "under": under}),
+            env={**os.environ, "LEASELAB_LOCK_DIR": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        ).returncode
+
+    def holder(self):
+        held = json.loads((self.folder / "lock.json").read_text(encoding="utf-8"))
+        return held["token"]
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """A bench that is held."""
+    bench = Bench(tmp_path / "run")
+    assert bench.call("acquire", HOLD, lease_s=600) == DONE
+    return bench
+
+
+def test_a_sweep_takes_a_bench_under_the_hold_and_gives_it_back(bench):
+    assert bench.call("acquire", SWEEP, under=HOLD) == DONE
+    assert bench.holder() == SWEEP
+    assert bench.call("renew", SWEEP, under=HOLD) == DONE
+    assert bench.call("release", SWEEP) == DONE
+    assert bench.holder() == HOLD
+    assert bench.call("acquire", OTHER) == HELD_BY_OTHER
+
+
+def test_a_second_sweep_of_the_same_hold_does_not_share_the_bench(bench):
+    bench.call("acquire", SWEEP, under=HOLD)
+    assert bench.call("acquire", "another sweep", under=HOLD) == HELD_BY_OTHER
+
+
+def test_nor_does_a_playbook_of_it_change_the_bench_meanwhile(bench):
+    bench.call("acquire", SWEEP, under=HOLD)
+    assert bench.call("acquire", HOLD) == HELD_BY_OTHER
+
+
+def test_the_hold_lasts_anew_when_it_has_the_bench_back(tmp_path):
+    bench = Bench(tmp_path)
+    bench.call("acquire", HOLD, lease_s=0.3)
+    bench.call("acquire", SWEEP, under=HOLD)
+    time.sleep(0.35)
+    bench.call("release", SWEEP)
+    assert bench.call("acquire", OTHER) == HELD_BY_OTHER
+
+
+def test_what_a_killed_sweep_left_is_reclaimed_by_the_hold_alone(bench):
+    bench.call("acquire", SWEEP, under=HOLD)
+    assert bench.call("reclaim", OTHER) == HELD_BY_OTHER
+    assert bench.call("reclaim", HOLD) == DONE
+    assert bench.call("release", HOLD) == DONE
+    assert bench.call("acquire", OTHER) == DONE
+
+
+def test_a_hold_that_expired_and_was_taken_by_others_reclaims_nothing(tmp_path):
+    bench = Bench(tmp_path)
+    bench.call("acquire", HOLD, lease_s=0.05)
+    time.sleep(0.1)
+    bench.call("acquire", OTHER)
+    assert bench.call("reclaim", HOLD) == HELD_BY_OTHER
+    assert bench.call("acquire", SWEEP, under=HOLD) == HELD_BY_OTHER
+
+
+def test_a_sweep_whose_hold_has_expired_takes_the_free_bench_for_itself(tmp_path):
+    bench = Bench(tmp_path)
+    bench.call("acquire", HOLD, lease_s=0.05)
+    time.sleep(0.1)
+    assert bench.call("acquire", SWEEP, under=HOLD) == DONE
+    bench.call("release", SWEEP)
+    assert not (tmp_path / "lock.json").exists()
+
+
+def test_a_checkout_keeps_its_hold_for_itself(tmp_path):
+    assert read_hold(tmp_path, "rack1") is None
+    hold = new_hold("a pipeline", 600)
+    write_hold(tmp_path, "rack1", hold)
+    assert read_hold(tmp_path, "rack1") == hold
+    assert read_hold(tmp_path, "rack2") is None
+    (file,) = (tmp_path / ".leaselab" / "holds").iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    forget_hold(tmp_path, "rack1")
+    forget_hold(tmp_path, "rack1")
+    assert read_hold(tmp_path, "rack1") is None
+
+
+def test_whoever_measures_in_that_checkout_does_so_under_its_hold(tmp_path):
+    assert owner_under(tmp_path, "rack1", "a sweep").under == ""
+    hold = new_hold("a pipeline", 600)
+    write_hold(tmp_path, "rack1", hold)
+    owner = owner_under(tmp_path, "rack1", "a sweep")
+    assert owner.under == hold.token
+    assert owner.token != hold.token
+
+
+def test_a_hold_says_who_has_it_as_the_pipeline_names_itself(monkeypatch):
+    monkeypatch.setenv("LEASELAB_OWNER", "jenkins-leaselab-commit-17")
+    assert new_hold("a build", 60).name == "jenkins-leaselab-commit-17"

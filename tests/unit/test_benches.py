@@ -1,0 +1,117 @@
+"""Inventories with several benches: each in a file, none shares a machine, one is free."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from leaselab.lab.benches import Occupancy, bench_named, free_bench, read_benches
+from leaselab.model.errors import LeaselabError, Outcome
+
+ROOT = Path(__file__).parents[2]
+HOLDER = {"name": "ana@laptop", "purpose": "20261122T1", "age_s": 1.0, "expires_in_s": 9.0}
+
+
+def write_bench(folder, name, *, server="192.0.2.1", bench=None, builder=None):
+    """Write the file of a bench; its generator has the server's address and another port."""
+    hosts = {
+        "dhcp_server": {"hosts": {f"{name}-server": {"ansible_host": server}}},
+        "dhcp_generator": {
+            "hosts": {f"{name}-generator": {"ansible_host": server, "ansible_port": 2022}}
+        },
+    }
+    if builder:
+        hosts["builder"] = {"hosts": {f"{name}-builder": {"ansible_host": builder}}}
+    content = {"bench": {"children": hosts, "vars": {"leaselab_bench": bench or name}}}
+    (folder / f"{name}.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
+
+
+@pytest.fixture
+def racks(tmp_path):
+    """An inventory of two benches."""
+    write_bench(tmp_path, "rack1", builder="192.0.2.9")
+    write_bench(tmp_path, "rack2", server="192.0.2.2", builder="192.0.2.9")
+    return tmp_path
+
+
+def refusal(call, *arguments):
+    with pytest.raises(LeaselabError) as caught:
+        call(*arguments)
+    return caught.value
+
+
+@pytest.mark.parametrize("path", ["inventory/docker", "inventory/docker/hosts.yml"])
+def test_a_folder_with_a_hosts_file_and_a_file_are_one_bench_each(path):
+    (bench,) = read_benches(ROOT / path)
+    assert bench.bench == "docker"
+
+
+def test_any_other_folder_has_a_bench_in_each_file_and_variables_for_all(racks):
+    variables = racks / "group_vars"
+    variables.mkdir()
+    (variables / "bench.yml").write_text("ansible_user: lab\n", encoding="utf-8")
+    benches = read_benches(racks)
+    assert [(one.bench, one.path.name) for one in benches] == [
+        ("rack1", "rack1.yml"),
+        ("rack2", "rack2.yml"),
+    ]
+    assert {host.access.user for one in benches for host in one.hosts} == {"lab"}
+
+
+def test_a_machine_in_two_benches_is_refused(racks):
+    write_bench(racks, "rack3", server="192.0.2.2")
+    fault = refusal(read_benches, racks)
+    assert fault.outcome is Outcome.USAGE
+    assert "192.0.2.2 port 22 is in two benches (found rack2 and rack3" in str(fault)
+
+
+def test_two_benches_of_one_name_are_refused(racks):
+    write_bench(racks, "rack3", server="192.0.2.3", bench="rack1")
+    assert "found rack1.yml and rack3.yml" in str(refusal(read_benches, racks))
+
+
+def test_a_folder_without_a_bench_is_refused(tmp_path):
+    assert "wanted hosts.yml, or a file for each bench" in str(refusal(read_benches, tmp_path))
+
+
+def test_a_bench_is_found_by_its_name(racks):
+    benches = read_benches(racks)
+    assert bench_named(benches, "rack2") is benches[1]
+    fault = refusal(bench_named, benches, "rack3")
+    assert fault.outcome is Outcome.USAGE
+    assert "wanted one of rack1, rack2" in str(fault)
+
+
+def test_the_first_free_bench_is_taken(racks):
+    benches = read_benches(racks)
+    held = {"rack1": HOLDER, "rack2": None}
+    found = free_bench(benches, lambda bench: Occupancy(bench, held[bench.bench]))
+    assert found.bench == "rack2"
+
+
+def test_a_bench_that_does_not_answer_is_not_free(racks):
+    found = free_bench(
+        read_benches(racks),
+        lambda bench: Occupancy(bench, None, "no answer" if bench.bench == "rack1" else ""),
+    )
+    assert found.bench == "rack2"
+
+
+def test_where_none_is_free_it_is_said_who_has_which(racks):
+    problems = {"rack1": (HOLDER, ""), "rack2": (None, "gen2: no answer")}
+    fault = refusal(
+        free_bench,
+        read_benches(racks),
+        lambda bench: Occupancy(bench, *problems[bench.bench]),
+    )
+    assert fault.outcome is Outcome.LAB
+    assert "rack1: held by ana@laptop for 20261122T1; rack2: gen2: no answer" in str(fault)
+
+
+def test_the_only_bench_is_not_asked(racks):
+    (racks / "rack2.yml").unlink()
+
+    def never(bench):
+        raise AssertionError(bench)
+
+    assert free_bench(read_benches(racks), never).bench == "rack1"
