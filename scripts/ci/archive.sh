@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Stage Archive: proves that what was measured is archived whole.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+find_results
+stage archive verify "${RESULTS[@]}"

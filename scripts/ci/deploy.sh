@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Stage Deploy: installs what was built, or the distribution's packages, and proves that it serves.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+key=$([[ ! -e $BUILD ]] || cat "$BUILD")
+stage deploy "$SCENARIO" "${BENCHES[@]}" --build "$key" --id-file "$IDS" "${PLAN[@]}"

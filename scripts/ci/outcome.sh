@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Tells kinds of outcomes apart for a pipeline, by the exit code that a stage left.
+#   outcome.sh lab      fails when the lab is broken (4) or a stage was interrupted (130)
+#   outcome.sh commit   fails when the commit or the input cannot be measured (2, 5), or
+#                       when a stage ended as no command of leaselab does
+# A regression (1) and an invalid measurement (3) fail neither: the build stays unstable.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+main() {
+  local code=none
+  [[ ! -e $OUTCOME ]] || code=$(<"$OUTCOME")
+  echo "the first stage that did not end well ended with $code" >&2
+  case $1 in
+    lab) [[ ! $code =~ ^(4|130)$ ]] ;;
+    commit) [[ $code =~ ^(1|3|4|130)$ ]] ;;
+    *) echo "usage: outcome.sh lab|commit" >&2 && return 2 ;;
+  esac
+}
+
+main "${1:-}"
