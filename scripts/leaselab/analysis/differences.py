@@ -35,10 +35,13 @@ class Difference:
 
 def differences(documents: Sequence[Mapping[str, Any]]) -> list[Difference]:
     """Return the fields of result documents that differ, in the order of the schema."""
-    flat = [
-        dict(_fields({part: document.get(part) for part in _PARTS})) for document in documents
-    ]
-    return [found for found in _differing(flat) if found.field not in _EVERY_TIME]
+    parts = [{part: document.get(part) for part in _PARTS} for document in documents]
+    return [found for found in field_differences(parts) if found.field not in _EVERY_TIME]
+
+
+def field_differences(values: Sequence[Any]) -> list[Difference]:
+    """Return the fields that differ between parts of documents, each of them any JSON."""
+    return _differing([dict(_fields(value)) for value in values])
 
 
 def config_differences(configs: Sequence[str | None]) -> list[Difference]:

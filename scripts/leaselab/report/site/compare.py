@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.analysis.differences import Difference, config_differences, differences
+from leaselab.analysis.hindrances import hindrances
 from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.ratio import Level, Ratio, ratio
+from leaselab.analysis.ratio import Ratio, ratio, runs_of
 from leaselab.model.errors import BELIEVED
-from leaselab.model.plan import COMPARED
 from leaselab.model.server import server_name
 from leaselab.report.config import config_text
 from leaselab.report.matrix import shown
@@ -98,10 +98,10 @@ def group(name: str, results: Sequence[tuple[Mapping[str, Any], Path]]) -> Group
 
 def _column(base: Mapping[str, Any], document: Mapping[str, Any], *, several: bool) -> Column:
     cell = cell_of(document)
-    first, level = _level(base), _level(document)
+    first, runs = runs_of(base), runs_of(document)
     compared = None
-    if document is not base and first is not None and level is not None:
-        compared = ratio(first, level)
+    if document is not base and first is not None and runs is not None:
+        compared = ratio(first, runs)
     release = document["bench"]["hosts"].get("server", {}).get("os") or ""
     label = ", ".join(filter(None, (cell.server, release)))
     return Column(
@@ -111,30 +111,10 @@ def _column(base: Mapping[str, Any], document: Mapping[str, Any], *, several: bo
         rate=shown(cell),
         cpu_us=document["summary"]["cpu_us_per_exchange"],
         ratio=compared,
-        hindrances=list(_hindrances(base, document)),
+        hindrances=list(
+            dict.fromkeys(f"another {one.what}" for one in hindrances(base, document))
+        ),
     )
-
-
-def _level(document: Mapping[str, Any]) -> Level | None:
-    rate = document["summary"]["max_rate"] if document["outcome"] in BELIEVED else None
-    if not rate or not rate["trimmed_mean"]:
-        return None
-    return Level(rate["trimmed_mean"], rate["standard_error"], rate["n"] - 2 * rate["trim"])
-
-
-def _hindrances(base: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
-    """What has to be the same for a ratio to be the server's doing, and is not."""
-    found = []
-    for what, of in (
-        ("goal", lambda one: [one["goal"][name] for name in COMPARED]),
-        ("bench", lambda one: one["bench"]["name"]),
-        ("environment of the lab", lambda one: one["bench"].get("environment")),
-        ("scenario", lambda one: one["scenario"]["name"]),
-        ("durability", lambda one: one["server"].get("durability")),
-    ):
-        if of(base) != of(document):
-            found.append(f"another {what}")
-    return found
 
 
 def _config(document: Mapping[str, Any], directory: Path) -> str | None:
