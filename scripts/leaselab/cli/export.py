@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.options import add_results, open_store
+from leaselab.cli.options import add_results, open_store, write_output
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 if TYPE_CHECKING:
@@ -68,10 +68,7 @@ def run(args: argparse.Namespace) -> Outcome:
         raise usage_error("Parquet is not for a terminal", todo="name a file with -o")
     content = _content(args, open_store(args, existing=True))
     if args.output is not None:
-        # whole or not at all: a scraper may read it at this moment
-        part = args.output.with_name(f"{args.output.name}.part")
-        part.write_bytes(content)
-        part.replace(args.output)
+        write_output(args.output, content)
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)

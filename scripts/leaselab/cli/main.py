@@ -63,6 +63,7 @@ COMMANDS = (
     Command("show", "show", "show one result"),
     Command("list", "list_", "list the results"),
     Command("table", "table", "show the newest result of each scenario side by side"),
+    Command("compare", "compare", "say whether one result is slower than another"),
     Command("report", "report", "write results as pages that open from a disk"),
     Command("export", "export", "write results for other programs: CSV, Parquet, OpenMetrics"),
     Command("watch", "watch", "follow a sweep second by second while it runs"),

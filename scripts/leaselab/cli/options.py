@@ -87,3 +87,10 @@ def print_json(value: object) -> None:
         return
     json.dump(value, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file that was asked for, whole or not at all: others may read it right now."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)

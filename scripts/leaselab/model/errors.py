@@ -76,6 +76,11 @@ def usage_error(what: str, **fields: str) -> LeaselabError:
     return LeaselabError(Outcome.USAGE, what, **fields)
 
 
+def regression(what: str, **fields: str) -> LeaselabError:
+    """A server is slower than the one it is compared with (exit 1)."""
+    return LeaselabError(Outcome.REGRESSION, what, **fields)
+
+
 def invalid_measurement(what: str, **fields: str) -> LeaselabError:
     """The numbers cannot be believed (exit 3)."""
     return LeaselabError(Outcome.INVALID, what, **fields)

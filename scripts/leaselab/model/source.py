@@ -36,3 +36,15 @@ class Commit:
 def source_of(server: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the commit that the `server` of a result was built from; empty for a package."""
     return (server["build"] or {}).get("source") or {}
+
+
+def build_of(server: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what tells a server's build from another: its files, commit, or package.
+
+    Takes the `server` of a result.  Two commits with the same files are the
+    same source.
+    """
+    files = source_of(server).get("tree") or server["commit"]
+    if files:
+        return server["name"], files
+    return server["name"], server["version"] or "", server["package"] or ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from leaselab.report.commits import printable
+
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|&@~#])")
 
 
 def escaped(text: str) -> str:
-    """The text in one line, with no letter that Markdown or HTML would take for markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """The text in one line, with no letter that Markdown, HTML or a terminal would obey."""
+    return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))

@@ -37,7 +37,7 @@ def print_matrix(
     headings, body = _texts(rows_of(cells))
     legend = list(_legend(headings))
     if markdown:
-        stream.writelines(_markdown(headings, body))
+        stream.writelines(markdown_table(headings, body, _NAMES))
     else:
         lines = list(aligned(headings, body, _NAMES))
         if stream.isatty() and max(map(len, lines)) > Console(file=stream).width:
@@ -178,9 +178,10 @@ def aligned(headings: list[str], body: list[list[str]], names: int) -> Iterator[
         yield "  ".join(cells).rstrip() + "\n"
 
 
-def _markdown(headings: list[str], body: list[list[str]]) -> Iterator[str]:
+def markdown_table(headings: list[str], body: list[list[str]], names: int) -> Iterator[str]:
+    """Lines of the same table in Markdown, with nothing in it taken for markup."""
     yield f"| {' | '.join(headings)} |\n"
-    yield "|" + "".join("---|" if n < _NAMES else "---:|" for n in range(len(headings))) + "\n"
+    yield "|" + "".join("---|" if n < names else "---:|" for n in range(len(headings))) + "\n"
     for row in body:
         yield f"| {' | '.join(map(escaped, row))} |\n"
 

@@ -1,15 +1,19 @@
-"""Results as a test report, for the trend of a continuous integration server."""
+"""Results and verdicts as a test report, for the trend of a continuous integration server."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.report.matrix import shown
+from leaselab.report.verdict import closing, conditions
+
+if TYPE_CHECKING:
+    from leaselab.analysis.verdict import Comparison
 
 _CLASS = "leaselab"
 
@@ -21,18 +25,49 @@ def junit(results: Iterable[tuple[Mapping[str, Any], Mapping[str, Any] | str]]) 
     A regression is a failure; everything that gave no figure is an error, with
     the outcome as its type: an invalid measurement is no pass.
     """
+    return _report(
+        (row["bench"], _unreadable(row, one) if isinstance(one, str) else _case(one))
+        for row, one in results
+    )
+
+
+def junit_of_comparison(comparison: Comparison) -> bytes:
+    """A case for the result that is judged, and one for the verdict on it.
+
+    A regression is a failure, what came to no verdict is an error, and a first
+    of its kind is skipped: none of them is a pass.
+    """
+    document = comparison.other
+    bench = document["bench"]["name"]
+    return _report([(bench, _case(document)), (bench, _verdict(comparison))])
+
+
+def _report(cases: Iterable[tuple[str | None, TestCase]]) -> bytes:
+    """The report of cases, each with the bench whose suite it belongs to."""
     suites: dict[str, TestSuite] = {}
-    for row, document in results:
-        bench = row["bench"] or "unknown bench"
-        suite = suites.setdefault(bench, TestSuite(f"leaselab on {_printable(bench)}"))
-        suite.add_testcase(
-            _unreadable(row, document) if isinstance(document, str) else _case(document)
-        )
+    for bench, case in cases:
+        name = _printable(bench or "unknown bench")
+        suites.setdefault(name, TestSuite(f"leaselab on {name}")).add_testcase(case)
     report = JUnitXml("leaselab")
     for suite in suites.values():
         report.add_testsuite(suite)
     report.update_statistics()
     return bytes(report.tostring())
+
+
+def _verdict(comparison: Comparison) -> TestCase:
+    scenario = _printable(comparison.other["scenario"]["name"])
+    # a name without versions, so that a server's trend is of one case
+    case = TestCase(f"{scenario} verdict", f"{_CLASS}.{scenario}")
+    told = _printable(closing(comparison))
+    if comparison.error is not None:
+        case.result = [Error(told, comparison.word)]
+    elif comparison.outcome is Outcome.REGRESSION:
+        case.result = [Failure(told, comparison.word)]
+    elif comparison.verdict is None:
+        case.result = [Skipped(told, comparison.word)]
+    case.system_out = _printable("\n".join([told, *conditions(comparison)]))
+    return case
 
 
 def _unreadable(row: Mapping[str, Any], why: str) -> TestCase:

@@ -1,17 +1,29 @@
-"""Results as Markdown, for a merge request."""
+"""Results and verdicts as Markdown, for a merge request."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.server import server_name
 from leaselab.model.source import source_of
 from leaselab.report.markup import escaped
-from leaselab.report.matrix import print_matrix, shown
+from leaselab.report.matrix import markdown_table, print_matrix, shown
+from leaselab.report.verdict import (
+    HEADINGS,
+    NAMES,
+    closing,
+    conditions,
+    doubts,
+    figures,
+    rows,
+)
+
+if TYPE_CHECKING:
+    from leaselab.analysis.verdict import Comparison
 
 
 def markdown(documents: Sequence[Mapping[str, Any]]) -> str:
@@ -46,3 +58,20 @@ def markdown(documents: Sequence[Mapping[str, Any]]) -> str:
             told += f", {escaped(source['subject'])}"
         stream.write(told + "\n")
     return stream.getvalue()
+
+
+def markdown_of_comparison(comparison: Comparison) -> str:
+    """A comment on a commit: the verdict, both results, the figures, the conditions."""
+    parts = [
+        f"## Leaselab: {comparison.word}\n\n{escaped(closing(comparison))}\n\n",
+        *markdown_table(HEADINGS, list(rows(comparison)), NAMES),
+    ]
+    for heading, lines in (
+        ("Figures", figures(comparison)),
+        ("Conditions", conditions(comparison)),
+        ("To be careful with", doubts(comparison)),
+    ):
+        told = [f"- {escaped(line)}\n" for line in lines]
+        if told:
+            parts += [f"\n### {heading}\n\n", *told]
+    return "".join(parts)

@@ -1,0 +1,116 @@
+"""Which two results are compared: as somebody named them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.hindrances import hindrances
+from leaselab.analysis.ratio import runs_of
+from leaselab.cli.source import open_source
+from leaselab.model.errors import BELIEVED, LeaselabError, usage_error
+from leaselab.model.plan import COMPARED
+from leaselab.model.source import build_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from leaselab.archive.row import Row
+    from leaselab.archive.store import Store
+    from leaselab.lab.repository import Repository
+
+PREVIOUS = "previous"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitNames:
+    """Names of a repository's commits, each of which stands for a result of one scenario."""
+
+    repository: Repository
+    scenario: str
+
+
+def commit_names(repo: str | None, scenario: str | None) -> CommitNames | None:
+    """Open the repository whose names are meant; None where results are named.
+
+    Raises a usage error for one of the two without the other, and what
+    `open_repository` raises.
+    """
+    if repo is None and scenario is None:
+        return None
+    if repo is None or scenario is None:
+        raise usage_error(
+            "a commit's result is found by repository and scenario",
+            found="--repo alone" if repo is not None else "--scenario alone",
+            wanted="--repo and --scenario, or neither",
+        )
+    return CommitNames(open_source(repo), scenario)
+
+
+def load_named(store: Store, ref: str, names: CommitNames | None) -> dict[str, Any]:
+    """The document of a result; with `names`, `ref` is a branch, a tag or a hash.
+
+    Raises a usage error for what names none, and what `Store.load` raises.
+    """
+    return store.load(ref if names is None else _of_commit(store, ref, names))
+
+
+def load_previous(store: Store, other: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The newest result of another server before `other` that it can be compared with.
+
+    It has a figure and an interval, and the same scenario, bench, environment
+    and goal.  One that cannot be read is said and passed over.  None where
+    there is none.
+    """
+    for row in _candidates(store, other):
+        try:
+            document = store.load(row["id"])
+        except (LeaselabError, OSError) as error:
+            print(f"leaselab: {row['id']} is passed over: {error}", file=sys.stderr)
+            continue
+        runs = runs_of(document)
+        if (
+            runs is not None
+            and runs.kept > 1
+            and build_of(document["server"]) != build_of(other["server"])
+            and not hindrances(document, other)
+        ):
+            return document
+    return None
+
+
+def _candidates(store: Store, other: Mapping[str, Any]) -> Iterator[Row]:
+    """Rows before `other` that may be it, newest first: most are left out unread."""
+    moment = (other["started_at"], other["id"])
+    goal = {name: other["goal"][name] for name in COMPARED}
+    for row in reversed(store.index.every(other["scenario"]["name"])):
+        if (
+            (row["started_at"], row["id"]) < moment
+            and row["outcome"] in BELIEVED
+            and row["bench"] == other["bench"]["name"]
+            and row["environment"] == other["bench"].get("environment")
+            and json.loads(row["goal"]) == goal
+        ):
+            yield row
+
+
+def _of_commit(store: Store, ref: str, names: CommitNames) -> str:
+    """Id of the newest result of a commit that has a figure, else of its newest."""
+    commit = names.repository.resolve(ref)
+    rows = [
+        row
+        for row in reversed(store.index.every(names.scenario))
+        if (row["scenario"], row["commit"]) == (names.scenario, commit.hash)
+        and not row["dirty"]
+    ]
+    if not rows:
+        raise usage_error(
+            f"no result of {names.scenario} for {ref}",
+            where=str(store.root),
+            found=f"none of commit {commit.hash}",
+            todo=f"measure it: leaselab run {names.scenario} --repo {names.repository.name} "
+            f"--commit {ref}",
+        )
+    return str(next((row for row in rows if row["outcome"] in BELIEVED), rows[0])["id"])

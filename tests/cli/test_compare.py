@@ -1,0 +1,382 @@
+"""``leaselab compare``: exit codes, what is printed, and the files that a CI publishes."""
+
+import json
+import re
+from datetime import timedelta
+from xml.etree import ElementTree as ET
+
+import pytest
+from tests.examples import (
+    MAX_RATES,
+    START,
+    archive_result,
+    example_result,
+    invalid_result,
+)
+from tests.hostile import ATTACK, hostile_archive
+from tests.repositories import commit, git, make_repository
+
+from leaselab.archive.store import Store
+from leaselab.cli.main import main
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
+    (tmp_path / "results").mkdir()
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def measured(root):
+    """Archive a result of a commit, `factor` times the usual rates; returns its document."""
+    hours = iter(range(1000))
+
+    def measure(digit, factor=1.0, subject="", **fields):
+        name = digit * 40 if len(digit) == 1 else digit
+        rates = fields.pop("rates", MAX_RATES)
+        environment = fields.pop("environment", "1")
+        dirty = fields.pop("dirty", False)
+        hour = next(hours)
+        document = example_result(
+            [factor * rate for rate in rates],
+            commit=name,
+            started=START + timedelta(hours=hour),
+            token=f"{hour:04x}",
+            **fields,
+        )
+        document["bench"]["environment"] = environment
+        document["server"]["build"] = {
+            "source": {
+                "repository": "/src/kea",
+                "ref": "main",
+                "hash": name,
+                "tree": name[::-1] if not dirty else "e" * 40,
+                "described": name[:10],
+                "author_date": "2026-11-20T10:00:00+00:00",
+                "subject": subject or f"Change {name[0]}",
+                "dirty": dirty,
+            }
+        }
+        return archive_result(root, document)
+
+    return measure
+
+
+@pytest.fixture
+def compared(capsys, tmp_path):
+    """Call the command with both files; returns code, stdout, stderr, Markdown, test cases."""
+
+    def call(*arguments):
+        comment, report = tmp_path / "comment.md", tmp_path / "junit.xml"
+        for place in (comment, report):
+            place.unlink(missing_ok=True)
+        files = ["--markdown", str(comment), "--junit", str(report)]
+        code = main(["compare", *arguments, *files])
+        captured = capsys.readouterr()
+        if not comment.exists():
+            assert not report.exists()
+            return code, captured.out, captured.err, "", []
+        cases = list(ET.parse(report).getroot().iter("testcase"))  # noqa: S314  # our own
+        return code, captured.out, captured.err, comment.read_text("utf-8"), cases
+
+    return call
+
+
+def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
+    base = measured("a", subject="Start")
+    other = measured("b", 0.92, "Describe each packet twice")
+    code, out, err, comment, cases = compared(base["id"], "last")
+    assert code == 1
+    said = (
+        "Regression: kea 2.6.3 of commit bbbbbbbbbb (Describe each packet twice) is 8.0 % "
+        "slower than kea 2.6.3 of commit aaaaaaaaaa (Start) (p < 0.0001); 5 % are allowed."
+    )
+    assert out.splitlines() == [
+        "   server     commit      subject                     "
+        "result                            max rate/s",
+        f"A  kea 2.6.3  aaaaaaaaaa  Start                       {base['id']}   6006 ± 25",
+        f"B  kea 2.6.3  bbbbbbbbbb  Describe each packet twice  {other['id']}   5526 ± 23",
+        "",
+        "ratio B to A: 0.920, 95 % interval 0.915 to 0.925 (-8.0 %, -8.5 % to -7.5 %)",
+        "Yuen's test: p < 0.0001; threshold: 5 %",
+        "The smallest drop that runs with this scatter show is 0.5 %",
+        "v4-memfile on bench docker, environment 1",
+        "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 5 s",
+        "± is half of a 95 % interval; 9 runs, 1 dropped at each end",
+        "A began 2026-11-21 11:30:05 UTC, B began 2026-11-21 12:30:05 UTC: what the machine "
+        "itself became faster or slower by in these 60 min is in the ratio, too",
+        "",
+        said,
+    ]
+    assert err == f"leaselab: v4-memfile: {said}\n"
+    assert comment.startswith("## Leaselab: regression\n\nRegression: kea 2.6.3 of commit bbbb")
+    assert f"| B | kea 2.6.3 | bbbbbbbbbb | Describe each packet twice | {other['id']} |" in (
+        comment
+    )
+    own, judged = cases
+    assert own.attrib["name"] == "v4-memfile kea 2.6.3 (bbbbbbbbbb)"
+    assert [part.tag for part in own] == ["system-out"]
+    assert judged.attrib["name"] == "v4-memfile verdict"
+    assert judged.find("failure").attrib == {"message": said, "type": "regression"}
+
+
+@pytest.mark.parametrize(
+    ("factor", "threshold", "told"),
+    [
+        (1.08, "5", ("improvement", "is 8.0 % faster than")),
+        (0.98, "5", ("no change", "No change that counts: ")),
+        (0.999, "5", ("no change", "smallest drop that runs with this scatter show is 0.5 %.")),
+        (0.92, "10", ("no change", "10 % are allowed")),
+    ],
+)
+def test_what_is_no_regression_ends_well(measured, compared, factor, threshold, told):
+    word, said = told
+    base, _ = measured("a"), measured("b", factor)
+    code, out, err, comment, (_, judged) = compared(
+        base["id"], "last", "--threshold", threshold
+    )
+    assert (code, err) == (0, "")
+    assert said in out.splitlines()[-1]
+    assert f"## Leaselab: {word}\n" in comment
+    assert [part.tag for part in judged] == ["system-out"]
+
+
+def test_json_is_one_document_whatever_comes_of_it(measured, compared):
+    base, other = measured("a"), measured("b", 0.92)
+    code, out, err, *_ = compared(base["id"], other["id"], "--json")
+    found = json.loads(out)
+    assert (code, err.count("\n")) == (1, 1)
+    assert (found["outcome"], found["reason"]) == ("regression", None)
+    assert (found["a"]["id"], found["b"]["commit"]) == (base["id"], "b" * 40)
+    assert found["ratio"] == pytest.approx(0.92)
+    assert found["ci95"] == pytest.approx([0.915, 0.925], abs=0.001)
+    assert found["p"] < 1e-6
+    assert found["threshold_percent"] == 5.0
+    assert found["smallest_drop"] == pytest.approx(0.0053, abs=0.0001)
+    code, out, *_ = compared(base["id"], base["id"], "--json")
+    found = json.loads(out)
+    assert (code, found["outcome"], found["ratio"]) == (2, "usage", None)
+    assert "with itself" in found["reason"]
+
+
+def test_what_is_not_like_with_like_is_refused_and_still_reported(measured, compared):
+    base = measured("a", environment="1-aa")
+    measured("b", 0.9, environment="1-bb", goal={"trial_s": 2})
+    code, out, err, comment, (own, judged) = compared(base["id"], "last")
+    assert code == 2
+    assert "another environment of the lab, another goal trial_s" in err
+    assert "(found 1-bb, 2, wanted 1-aa, 5)" in err
+    assert "No verdict on kea 2.6.3 of commit bbbbbbbbbb" in out
+    assert "## Leaselab: usage" in comment
+    assert "found 1-bb, 2, wanted 1-aa, 5" in comment
+    assert own.find("error") is None
+    assert judged.find("error").attrib["type"] == "usage"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("build-failed", 5), ("invalid", 3), ("lab-broken", 3)]
+)
+def test_a_result_without_figure_is_neither_regression_nor_pass(
+    measured, compared, outcome, code
+):
+    measured("a")
+    reasons = [{"word": outcome, "text": "dhcp.c:7: expected ';'"}]
+    measured("b", rates=(), outcome=outcome, reasons=reasons)
+    for base in ("last~1", "previous", "nosuch"):
+        got, out, err, comment, (own, judged) = compared(base, "last")
+        assert got == code
+        assert err.splitlines()[-1].endswith(
+            f"dhcp.c:7: expected ';' (found a result that is {outcome})"
+        )
+        assert out.splitlines()[-1].startswith("No verdict on kea 2.6.3 of commit bbbbbbbbbb")
+        assert "dhcp.c:7: expected ';'" in comment
+        assert own.find("error") is not None
+        assert judged.find("error") is not None
+
+
+def test_too_few_runs_are_an_invalid_measurement_that_says_what_to_do(measured, compared):
+    base = measured("a")
+    measured("b", 0.5, rates=MAX_RATES[:3], goal={"runs": 3})
+    code, _, err, comment, (_, judged) = compared(base["id"], "last")
+    assert code == 3
+    assert err.endswith("measure again with more --runs, or with a lower --trim\n")
+    assert "--runs" in comment
+    assert judged.find("error").attrib["type"] == "invalid"
+
+
+def test_where_b_cannot_be_read_nothing_is_written(measured, compared):
+    measured("a")
+    code, out, err, comment, cases = compared("last", "nosuch")
+    assert (code, out, comment, cases) == (2, "", "", [])
+    assert "no such result: 'nosuch'" in err
+
+
+def test_an_unknown_a_is_reported_with_what_is_known_of_b(measured, compared):
+    measured("b")
+    code, _, err, comment, (own, judged) = compared("nosuch", "last")
+    assert (code, err) == (2, "leaselab: no such result: 'nosuch'; see `leaselab list`\n")
+    assert "no such result: 'nosuch'" in comment
+    assert own.find("error") is None
+    assert judged.find("error").attrib["type"] == "usage"
+
+
+class TestPrevious:
+    def test_it_is_the_newest_before_b_that_compares_and_is_of_another_server(
+        self, measured, compared
+    ):
+        measured("a")
+        wanted = measured("b")
+        measured("c", environment="2")
+        measured("d", scenario="v6-memfile")
+        measured("e", goal={"trial_s": 2})
+        measured("f", rates=MAX_RATES[:3], goal={"runs": 3})
+        measured("7", outcome="invalid", reasons=[{"word": "noisy", "text": "noisy"}])
+        measured("8")  # of the same commit as B
+        other = measured("8", 0.9)
+        measured("9")
+        code, out, *_ = compared("previous", other["id"], "--json")
+        assert (code, json.loads(out)["a"]["id"]) == (1, wanted["id"])
+
+    def test_packages_are_told_by_their_version(self, root, compared):
+        for hour, version in enumerate(("2.6.2", "2.6.3", "2.6.3")):
+            started = START + timedelta(hours=hour)
+            archive_result(
+                root, example_result(version=version, started=started, token=f"000{hour}")
+            )
+        code, out, *_ = compared("previous", "last", "--json")
+        assert (code, json.loads(out)["a"]["version"]) == (0, "2.6.2")
+
+    def test_a_checkout_with_changes_is_another_server_than_its_commit(
+        self, measured, compared
+    ):
+        base = measured("a")
+        measured("a", 0.9, dirty=True)
+        code, out, err, *_ = compared("previous", "last")
+        assert code == 1
+        assert base["id"] in out
+        assert "of commit aaaaaaaaaa (Change a) with uncommitted changes is 10.0 %" in err
+
+    def test_a_first_of_its_kind_is_said_everywhere_and_ends_well(self, measured, compared):
+        measured("a", environment="before")
+        measured("b")
+        code, out, err, comment, (own, judged) = compared("previous", "last")
+        assert code == 0
+        said = "Nothing to compare with yet: kea 2.6.3 of commit bbbbbbbbbb (Change b)"
+        assert out.splitlines()[-1].startswith(said)
+        assert err.startswith(f"leaselab: {said}")
+        assert "## Leaselab: first\n" in comment
+        assert own.find("skipped") is None
+        assert judged.find("skipped").attrib["type"] == "first"
+        _, out, *_ = compared("previous", "last", "--json")
+        assert json.loads(out)["outcome"] == "first"
+
+    def test_a_damaged_one_is_said_and_passed_over(self, root, measured, compared):
+        wanted, damaged = measured("a"), measured("b")
+        measured("c")
+        path = Store(root).place(damaged["id"]) / "result.json"
+        path.chmod(0o644)
+        path.write_text(path.read_text() + " ")
+        code, out, err, *_ = compared("previous", "last", "--json")
+        assert (code, json.loads(out)["a"]["id"]) == (0, wanted["id"])
+        assert f"leaselab: {damaged['id']} is passed over: " in err
+
+
+class TestNamesOfCommits:
+    @pytest.fixture
+    def place(self, tmp_path, measured):
+        """A repository with a measured release, a measured head, and one commit unmeasured."""
+        place = make_repository(tmp_path / "kea")
+        first = commit(place, "Release", {"n": "1"})
+        git(place, "tag", "-a", "v1.0", "-m", "1.0")
+        git(place, "tag", "missing", commit(place, "Not measured", {"n": "2"}))
+        last = commit(place, "Slow it down", {"n": "3"})
+        measured(first, 3.0, dirty=True)
+        measured(first)
+        measured(first, scenario="v6-memfile")
+        measured(last, 0.9)
+        measured(last, rates=(), outcome="invalid", reasons=[{"word": "noisy", "text": "n"}])
+        return place, first, last
+
+    def test_they_stand_for_the_newest_results_with_a_figure(self, place, compared):
+        repository, first, last = place
+        names = ["--repo", str(repository), "--scenario", "v4-memfile"]
+        code, out, err, *_ = compared("v1.0", "main", *names, "--json")
+        found = json.loads(out)
+        assert (code, found["a"]["commit"], found["b"]["commit"]) == (1, first, last)
+        assert found["ratio"] == pytest.approx(0.9)
+        assert "(Slow it down)" not in found["text"]  # the result's own subject is shown
+        assert last[:10] in err
+        assert compared("previous", last[:12], *names)[0] == 1
+
+    def test_a_commit_that_does_not_build_ends_with_its_reason(self, place, measured, compared):
+        repository, *_ = place
+        names = ["--repo", str(repository), "--scenario", "v4-memfile"]
+        name = git(repository, "rev-parse", "missing")
+        reasons = [{"word": "build-failed", "text": "it does not compile"}]
+        measured(name, rates=(), outcome="build-failed", reasons=reasons)
+        code, _, err, *_ = compared("v1.0", "missing", *names)
+        assert code == 5
+        assert "it does not compile" in err
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["v1.0", "missing", "--scenario", "v4-memfile"], "no result of v4-memfile for"),
+            (["v1.0", "nosuch", "--scenario", "v4-memfile"], "no commit 'nosuch'"),
+            (["v1.0", "main", "--scenario", "v4-*"], "no result of v4-* for main"),
+            (["v1.0", "main"], "found --repo alone"),
+        ],
+    )
+    def test_what_stands_for_nothing_is_refused(self, place, compared, arguments, said):
+        code, _, err, *_ = compared(*arguments, "--repo", str(place[0]))
+        assert code == 2
+        assert said in err
+
+    def test_a_scenario_goes_with_a_repository(self, measured, compared):
+        measured("a")
+        assert "found --scenario alone" in compared("a", "last", "--scenario", "x")[2]
+
+
+def test_nothing_that_somebody_wrote_is_markup_or_moves_the_cursor(root, compared):
+    documents = hostile_archive(root)
+    for base, other in ((0, 1), (0, 0), (1, 2)):
+        ids = [documents[number]["id"] for number in (base, other)]
+        _, out, err, comment, cases = compared(*ids)
+        assert re.search(r"(?<!\\)[<`]script", comment) is None
+        assert [case.find(".//script") for case in cases] == [None, None]
+        assert any(ATTACK in case.attrib["name"] for case in cases)
+        assert all(letter.isprintable() or letter == "\n" for letter in out + err)
+
+
+def test_a_subject_with_a_terminals_colours_stays_text(measured, compared):
+    base, _ = measured("a"), measured("b", 0.9, "\x1b[31mRed\x1b[0m\nalert")
+    _, out, err, comment, _ = compared(base["id"], "last")
+    assert "\x1b" not in out + err + comment
+    assert err.count("\n") == 1
+
+
+def test_what_is_to_be_doubted_is_said(measured, compared):
+    wild = [rate * (1 + 0.15 * (-1) ** place) for place, rate in enumerate(MAX_RATES)]
+    base, _ = measured("a"), measured("b", 0.93, rates=wild)
+    code, out, _, comment, _ = compared(base["id"], "last")
+    assert code == 0
+    assert "B: unsteady: spread of the runs" in out
+    assert "### To be careful with\n\n- B: unsteady: spread of the runs" in comment
+    assert "so that one of 5 % may have gone unseen." in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("threshold", ["-1", "100", "nan", "much"])
+def test_what_is_no_threshold_is_refused(measured, compared, threshold):
+    measured("a")
+    code, out, err, *_ = compared("last", "last", "--threshold", threshold)
+    assert (code, out) == (2, "")
+    assert "threshold" in err
+
+
+def test_invalid_results_of_the_generator_are_told_in_their_own_words(root, compared):
+    archive_result(root)
+    archive_result(root, invalid_result(token="0bad", started=START + timedelta(hours=1)))
+    code, _, err, *_ = compared("previous", "last")
+    assert code == 3
+    assert "perfdhcp started 5702 of 6000 exchanges/s asked for" in err
