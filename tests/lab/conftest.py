@@ -16,6 +16,17 @@ from leaselab.lab.inventory import (
 from leaselab.lab.transport import connect
 
 
+def pytest_collection_modifyitems(items):
+    """Bring a module's tests of one scenario together: each change is a deployment."""
+    modules = {}
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        same = modules.setdefault(item.module, {}).setdefault(parameters.get("scenario"), [])
+        same.append(item)
+    groups = (same for module in modules.values() for same in module.values())
+    items[:] = [item for same in groups for item in same]
+
+
 @pytest.fixture(scope="session")
 def bench_of():
     """Have the local lab up and deployed for a scenario; return its bench document.

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.lab
 REPLY = "  unsigned char *opt, *clid = NULL;\n  struct dhcp_lease *ltmp, *lease = NULL;\n"
 COMMENT = "  /* a packet, a reply */\n"
 NOT_C = "  this is not C;\n"
-SPIN = "  for (volatile long spin = 0; spin < 1000000; spin++);\n"
 START = "void dhcp_init(void)\n{\n"
 DIE = '  die("not today", NULL, EC_MISC);\n'
 QUICK = ["--runs=1", "--trim=0", "--trial-s=1", "--wait-s=0.5", "--late-s=0.5", "--width=0.05"]
@@ -33,10 +32,8 @@ class Source:
         lists = SourceLists(folder / "lists", suites)
         self.old, self.base = repository_of("dnsmasq", suites, self.path, lists).values()
         reply, start = "src/rfc2131.c", "src/dhcp.c"
-        self.comment = self._change(reply, REPLY, COMMENT + REPLY, "Say what follows", 10)
-        self.broken = self._change(reply, COMMENT, NOT_C, "Break the build", 11)
-        self.slow = self._change(reply, NOT_C, SPIN, "Take more time for a packet", 12)
-        self.fast = self._change(reply, SPIN, COMMENT, "Take no more time", 13)
+        self.broken = self._change(reply, REPLY, NOT_C + REPLY, "Break the build", 10)
+        self.mended = self._change(reply, NOT_C, COMMENT, "Mend it", 11)
         self.mute = self._change(start, START, START + DIE, "Build, but do not start", 14)
 
     def _change(self, name, old, new, subject, minute):
@@ -72,27 +69,25 @@ def run(source, *arguments, results):
 
 @pytest.mark.usefixtures("lab")
 def test_a_range_is_built_and_measured_and_goes_on_after_a_kill(source, engine, tmp_path):
-    """The slow commit is seen, the broken one is told, and nothing is measured twice."""
+    """The broken commit is told, and nothing is measured twice."""
     results = tmp_path / "results"
     words = ["run", "v4-dnsmasq", "--repo", source.path, *QUICK, "--results", results]
-    commits = ("--commits", f"{source.old}..{source.fast}")
+    commits = ("--commits", f"{source.old}..{source.mended}")
     killed = engine(*words, *commits)
-    killed.saw(r"^v4-dnsmasq at \w+ \(2 of 5\)", BUILD_S)
-    killed.saw(r"run 1/1: \d+/s for", BUILD_S)
+    killed.saw(r"^v4-dnsmasq at \w+ \(3 of 3\)", BUILD_S)
     os.kill(killed.process.pid, signal.SIGKILL)
     killed.end()
 
     done = run(source, *commits, results=results)
     assert done.returncode == 5, done.stderr
     rows = json.loads(done.stdout)
-    expected = [source.base, source.comment, source.broken, source.slow, source.fast]
+    expected = [source.base, source.broken, source.mended]
     assert [row["commit"] for row in rows] == expected
     found = {row["commit"]: row["results"]["v4-dnsmasq"] for row in rows}
     assert "measured before: " in done.stderr
     assert found[source.broken]["outcome"] == "build-failed"
-    rates = {name: one["max_rate"] for name, one in found.items() if name != source.broken}
-    assert all(rates.values()), rates
-    assert rates[source.slow] < 0.8 * min(rates[source.comment], rates[source.fast]), rates
+    assert found[source.base]["max_rate"]
+    assert found[source.mended]["max_rate"]
 
     (row,) = json.loads(
         leaselab("list", "--outcome", "build-failed", "--results", results, "--json").stdout
@@ -105,7 +100,7 @@ def test_a_range_is_built_and_measured_and_goes_on_after_a_kill(source, engine, 
     assert b"this is not C" in gzip.decompress(log.read_bytes())
 
     again = run(source, *commits, results=results)
-    assert again.stderr.count("measured before: ") == 5
+    assert again.stderr.count("measured before: ") == 3
     assert leaselab("archive", "verify", "--results", results).returncode == 0
 
 
@@ -201,11 +196,10 @@ def test_a_full_builder_is_the_labs_fault_and_not_the_commits(source, tmp_path):
     assert last["outcome"] not in (1, 2, 3, 5)
 
 
-@pytest.mark.usefixtures("lab")
 @pytest.mark.parametrize("scenario", ["v4-dnsmasq-file", "v6-dnsmasq", "v6-dnsmasq-file"])
-def test_the_packaged_one_is_measured_likewise(scenario, tmp_path):
+def test_the_packaged_one_is_measured_likewise(scenario, bench_file, results):
     """As the distribution has it: both families, and leases in a file, too."""
-    done = leaselab("run", scenario, *QUICK, "--results", tmp_path, "--json")
+    done = leaselab("sweep", bench_file(), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["server"]["package"].startswith("dnsmasq-base 2.")

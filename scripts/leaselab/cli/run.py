@@ -25,7 +25,7 @@ from leaselab.cli.report import report_after
 from leaselab.cli.source import add_source, commits_of, source_folder, source_of
 from leaselab.cli.task import Bench, Task
 from leaselab.lab.catalog import match_scenarios
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, server_broken, usage_error
 from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_matrix
 
@@ -216,7 +216,10 @@ class _Series:
         known = "" if self._again else self._bench.measured(task)
         if known:
             print(f"measured before: {known}", file=sys.stderr, flush=True)
-            self._documents.append(store.load(known))
+            document = store.load(known)
+            self._documents.append(document)
+            if document["outcome"] == Outcome.BUILD.label:
+                return server_broken(document["reasons"][0]["text"])
             return None
         going_on = None if self._again else self._bench.go_on(task)
         error, place = going_on or self._bench.measure(task)

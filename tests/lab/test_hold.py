@@ -1,0 +1,42 @@
+"""A bench held over several commands, as a pipeline holds it."""
+
+import json
+import os
+import signal
+
+import pytest
+from tests.lab.commands import LONG_TRIALS, ROOT, complaint, leaselab
+
+pytestmark = pytest.mark.lab
+
+HOLD = ROOT / ".leaselab" / "holds" / "docker.json"
+
+
+def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
+    bench_file, results, engine, on_host, tmp_path
+):
+    """Others neither change nor measure it; what a killed sweep of it left is stopped."""
+    bench = bench_file(runs=1, limits=LONG_TRIALS)
+    taken = leaselab("lab", "take", "--purpose", "a test", "--json")
+    assert taken.returncode == 0, taken.stderr
+    HOLD.rename(tmp_path / "hold")
+    try:
+        for words in (("deploy", "v4-memfile"), ("sweep", bench, "--results", results)):
+            done = leaselab(*words)
+            assert done.returncode == 4
+            assert "in use" in complaint(done)
+            assert "a test" in complaint(done)
+    finally:
+        (tmp_path / "hold").rename(HOLD)
+
+    sweep = engine("sweep", bench, "--results", results)
+    sweep.saw(r"run 1/1: \d+/s for", timeout_s=60)
+    os.kill(sweep.process.pid, signal.SIGKILL)
+    sweep.end()
+    held = json.loads(leaselab("lab", "status", "--json").stdout)["lock"]
+    assert "T" in held["purpose"]  # the sweep's id: its lease has not run out
+    assert leaselab("lab", "release").stdout == "released docker\n"
+    assert json.loads(leaselab("lab", "status", "--json").stdout)["lock"] is None
+    assert on_host("generator", "pgrep -x perfdhcp || echo none") == "none\n"
+    assert on_host("server", "pgrep -x kea-dhcp4 || echo none") == "none\n"
+    assert leaselab("lab", "release").stdout == "no bench was held\n"
