@@ -1,0 +1,64 @@
+"""The job definitions as tests look at them, and altered copies of them."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from ci.jobcheck.generate import generate
+
+ROOT = Path(__file__).parents[2]
+JOBS = ROOT / "jobs"
+SETTINGS = JOBS / "jenkins_jobs.ini"
+GOLDEN = ROOT / "tests/data/jobs"
+BUILDER = Path(sys.executable).parent / "jenkins-jobs"
+
+
+@functools.cache
+def made():
+    """What the repository's definitions come to."""
+    return generate(JOBS, SETTINGS)
+
+
+def pipelines():
+    """{name: XML} of the jobs that run a pipeline from this repository."""
+    return {name: tree for name, tree in made().jobs.items() if tree.tag == "flow-definition"}
+
+
+def parameters(tree):
+    """{name: default} of a job's parameters."""
+    found = tree.iter("hudson.model.StringParameterDefinition")
+    return {one.findtext("name"): one.findtext("defaultValue") or "" for one in found}
+
+
+def copy(place):
+    """The definitions in a folder where a test may change them."""
+    folder = place / "jobs"
+    folder.mkdir()
+    for path in JOBS.glob("*.yaml"):
+        shutil.copy(path, folder)
+    return folder
+
+
+def change(folder, name, old, new):
+    """Replace a text, which is there, in one file of a copy."""
+    path = folder / name
+    text = path.read_text("utf-8")
+    assert old in text, f"{name} holds no {old!r}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def run(*argv, cwd=ROOT, env=None, stdin=None):
+    """Run a program; its exit code and what it printed."""
+    return subprocess.run(
+        [str(word) for word in argv],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )

@@ -1,0 +1,193 @@
+"""What the jobs are: where they lie, what they run, when, and with what."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+from tests.jobs.definitions import JOBS, ROOT, made, parameters, pipelines
+from tests.jobs.pipeline_reading import declared_parameters, used_parameters
+
+PROJECT = yaml.safe_load((JOBS / "project.yaml").read_text("utf-8"))
+SETTINGS = PROJECT[0]["project"]
+LEFT_OUT = PROJECT[1]["_left_out_of_the_nights"]
+CONTROLLER = yaml.safe_load((JOBS / "controller/jenkins.yaml").read_text("utf-8"))
+
+
+def jobs(family):
+    """{name: XML} of one family, by the beginning of its jobs' names."""
+    found = {
+        name: tree
+        for name, tree in pipelines().items()
+        if name.startswith(f"leaselab/{family}")
+    }
+    assert found
+    return found
+
+
+def script(tree):
+    """The pipeline file of a job, a path of this repository."""
+    return tree.findtext("definition/scriptPath")
+
+
+def test_all_jobs_lie_in_one_folder():
+    folder, *others = sorted(made().jobs)
+    assert folder == "leaselab"
+    assert all(re.fullmatch(r"leaselab/leaselab-[a-z0-9-]+", name) for name in others)
+
+
+def test_there_are_all_the_families():
+    families = {
+        re.sub(r"-(v[46]|bench)-.*", "", name.removeprefix("leaselab/")) for name in made().jobs
+    }
+    assert families == {
+        *("leaselab", "leaselab-commit", "leaselab-branches", "leaselab-nightly"),
+        *("leaselab-release", "leaselab-range", "leaselab-lab-check"),
+    }
+
+
+def test_no_view_has_the_name_of_a_folder():
+    assert not made().views.keys() & {name.partition("/")[0] for name in made().jobs}
+
+
+def test_every_job_is_in_a_view():
+    patterns = [re.compile(view.findtext("includeRegex")) for view in made().views.values()]
+    for name in made().jobs:
+        if name != "leaselab":
+            assert [one for one in patterns if one.fullmatch(name)], name
+
+
+def test_the_nights_measure_every_scenario_there_is():
+    done = subprocess.run(
+        [sys.executable, "-m", "leaselab", "scenarios", "--json"],
+        cwd=ROOT,
+        env={**os.environ, "LEASELAB_ROOT": str(ROOT), "PYTHONPATH": str(ROOT / "scripts")},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    known = [scenario["name"] for scenario in json.loads(done.stdout)]
+    measured = [parameters(tree)["SCENARIO"] for tree in jobs("leaselab-nightly-").values()]
+    assert sorted([*measured, *LEFT_OUT]) == sorted(known)
+    assert all(LEFT_OUT.values()), "say why a scenario is left out"
+
+
+def test_a_job_of_a_scenario_is_named_after_it():
+    for family in ("leaselab-nightly-", "leaselab-commit-"):
+        for name, tree in jobs(family).items():
+            assert name == f"leaselab/{family}{parameters(tree)['SCENARIO']}"
+
+
+def test_pushes_are_measured_with_some_of_the_scenarios_of_the_nights():
+    assert set(SETTINGS["commit_scenario"]) <= set(SETTINGS["night_scenario"])
+    assert SETTINGS["commit_scenario_default"] in SETTINGS["commit_scenario"]
+
+
+@pytest.mark.parametrize("name", pipelines())
+def test_the_pipeline_of_a_job_is_a_file_of_the_repository(name):
+    assert (ROOT / script(pipelines()[name])).is_file()
+
+
+@pytest.mark.parametrize("name", pipelines())
+def test_a_job_declares_every_parameter_its_pipeline_reads(name):
+    tree = pipelines()[name]
+    text = (ROOT / script(tree)).read_text("utf-8")
+    assert used_parameters(text) <= parameters(tree).keys()
+
+
+@pytest.mark.parametrize("name", pipelines())
+def test_what_a_pipeline_declares_itself_agrees_with_the_job(name):
+    """Else the pipeline wins, at every run: each job would measure the same scenario."""
+    tree = pipelines()[name]
+    declared = declared_parameters((ROOT / script(tree)).read_text("utf-8"))
+    assert {**parameters(tree), **declared} == parameters(tree)
+
+
+def test_jobs_of_one_pipeline_have_the_same_parameters():
+    of = {}
+    for tree in pipelines().values():
+        of.setdefault(script(tree), set()).add(tuple(parameters(tree)))
+    assert of.keys() == {"Jenkinsfile", "jobs/range.Jenkinsfile", "jobs/check.Jenkinsfile"}
+    assert {path: len(sets) for path, sets in of.items()} == dict.fromkeys(of, 1)
+
+
+def test_a_push_and_a_poll_find_the_jobs_that_watch_a_branch():
+    """Without a trigger that polls, the git plugin passes a job by when a push is told."""
+    for tree in jobs("leaselab-commit-").values():
+        (trigger,) = tree.iter("hudson.triggers.SCMTrigger")
+        assert trigger.findtext("ignorePostCommitHooks") == "false"
+        assert parameters(tree)["REPO"] == SETTINGS["server_url"]
+        assert parameters(tree)["COMMIT"] == SETTINGS["server_branch"]
+
+
+def test_what_is_started_by_hand_or_by_hash_is_triggered_by_nothing():
+    for name in ("leaselab-commit", "leaselab-release", "leaselab-range"):
+        tree = made().jobs[f"leaselab/{name}"]
+        assert not [one for one in tree.iter() if one.tag.endswith("Trigger")]
+
+
+def test_branches_are_measured_by_the_job_that_nothing_triggers():
+    text = (JOBS / "multibranch/leaselab.Jenkinsfile").read_text("utf-8")
+    (job,) = re.findall(r"build job: '/([^']+)'", text)
+    tree = made().jobs[job]
+    assert job == "leaselab/leaselab-commit"
+    passed = set(re.findall(r"string\(name: '(\w+)'", text))
+    assert passed == {"COMMIT"}
+    assert passed <= parameters(tree).keys()
+    multibranch = made().jobs["leaselab/leaselab-branches"]
+    assert multibranch.findtext("factory/scriptPath") == "leaselab.Jenkinsfile"
+
+
+def test_pushes_may_wait_for_several_benches_and_nights_do_not_pile_up():
+    one_at_a_time = (
+        "properties/org.jenkinsci.plugins.workflow.job.properties."
+        "DisableConcurrentBuildsJobProperty"
+    )
+    for name, tree in pipelines().items():
+        alone = tree.find(one_at_a_time) is not None
+        assert alone is not name.startswith("leaselab/leaselab-commit"), name
+
+
+def test_every_job_discards_old_builds():
+    for name, tree in pipelines().items():
+        strategy = tree.find("properties/jenkins.model.BuildDiscarderProperty/strategy")
+        assert int(strategy.findtext("artifactNumToKeep")) > 0, name
+        assert int(strategy.findtext("numToKeep")) > 0, name
+
+
+def test_a_pipeline_is_read_from_the_repository_and_wipes_no_workspace():
+    """A bench's workspace holds the build tree that makes the next build fast."""
+    for tree in pipelines().values():
+        definition = tree.find("definition")
+        assert definition.get("class").endswith("CpsScmFlowDefinition")
+        assert definition.findtext("lightweight") == "true"
+        assert not list(definition.find("scm/extensions"))
+    assert not list(made().jobs["leaselab/leaselab-branches"].iter("WipeWorkspace"))
+
+
+def test_benches_are_those_that_the_controller_declares():
+    declared = CONTROLLER["unclassified"]["lockableResourcesManager"]["declaredResources"]
+    assert [one["name"] for one in declared] == SETTINGS["bench"]
+    assert {one["labels"] for one in declared} == {SETTINGS["benches"]}
+    checked = [parameters(tree)["BENCH"] for tree in jobs("leaselab-lab-check-").values()]
+    assert checked == SETTINGS["bench"]
+
+
+def test_credentials_are_ids_that_the_controller_has():
+    (domain,) = CONTROLLER["credentials"]["system"]["domainCredentials"]
+    known = {next(iter(one.values()))["id"] for one in domain["credentials"]}
+    named = {
+        element.text
+        for tree in made().jobs.values()
+        for element in tree.iter("credentialsId")
+        if element.text
+    } | {
+        parameters(tree)["CREDENTIALS"]
+        for tree in pipelines().values()
+        if "CREDENTIALS" in parameters(tree)
+    }
+    assert named
+    assert named <= known
