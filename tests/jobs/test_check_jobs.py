@@ -1,0 +1,228 @@
+"""scripts/ci/check-jobs finds what jenkins-jobs lets pass, and names it."""
+
+import pytest
+from tests.jobs.definitions import ROOT, SETTINGS, change, copy, run
+
+from ci.jobcheck.__main__ import checked
+from leaselab.model.errors import LeaselabError
+
+
+def check(folder=None):
+    return run(ROOT / "scripts/ci/check-jobs", *([folder] if folder else []))
+
+
+def test_the_repositorys_own_definitions_are_sound():
+    done = check()
+    assert done.returncode == 0, done.stderr
+    assert "every key is read" in done.stdout
+    assert done.stderr == ""
+
+
+WRONG = {
+    "a key of a template": (
+        "commit.yaml",
+        "    triggers:",
+        "    trigers:",
+        ["found trigers", "perhaps triggers"],
+    ),
+    "an option of a component": (
+        "commit.yaml",
+        "          cron: '{poll_cron}'",
+        "          cron: '{poll_cron}'\n          ignore-post-comit-hooks: true",
+        ["found ignore-post-comit-hooks", "perhaps ignore-post-commit-hooks"],
+    ),
+    "an option of a component in a macro": (
+        "macros.yaml",
+        "          wipe-workspace: false",
+        "          wipe-workspce: false",
+        ["found wipe-workspce", "perhaps wipe-workspace"],
+    ),
+    "an option of a parameter": (
+        "check.yaml",
+        "trim: true",
+        "trimm: true",
+        ["found trimm", "perhaps trim"],
+    ),
+    "an argument of a macro": (
+        "range.yaml",
+        "          commits: '{range_commits}'",
+        "          commits: '{range_commits}'\n          comits: x",
+        ["macro leaselab-commits", "found comits", "perhaps commits"],
+    ),
+    "a key of what is no component": (
+        "defaults.yaml",
+        "      lightweight-checkout: true",
+        "      lightweight-checkot: true",
+        ["found lightweight-checkot", "perhaps lightweight-checkout"],
+    ),
+    "an option of a multibranch source": (
+        "branches.yaml",
+        "discover-branches: true",
+        "discover-branchs: true",
+        ["found discover-branchs", "perhaps discover-branches"],
+    ),
+    "a key of a view": (
+        "views.yaml",
+        "    recurse: true",
+        "    recurs: true",
+        ["found recurs", "perhaps recurse"],
+    ),
+    "a column of a view": (
+        "views.yaml",
+        "      - weather",
+        "      - weathr",
+        ["no such column", "perhaps weather"],
+    ),
+    "a variable of the project": (
+        "project.yaml",
+        "    baseline: previous",
+        "    baseline: previous\n    baselin: last",
+        ["found baselin", "perhaps baseline"],
+    ),
+    "a variable of one bench": (
+        "project.yaml",
+        "      - bench-2",
+        "      - bench-2:\n          inventry: inventory/rack2",
+        ["found inventry", "perhaps inventory"],
+    ),
+    "a variable of a template": (
+        "nightly.yaml",
+        "    builds: 120",
+        "    builds: 120\n    artefacts: 3",
+        ["found artefacts", "perhaps artifacts"],
+    ),
+    "a template that no project uses": (
+        "project.yaml",
+        "      - leaselab-release\n",
+        "",
+        ["no project uses"],
+    ),
+    "a macro that no job calls": (
+        "macros.yaml",
+        "# How many builds",
+        "- trigger:\n    name: unused\n    triggers: []\n\n# How many builds",
+        ["no job calls trigger macro 'unused'"],
+    ),
+    "a schedule": (
+        "project.yaml",
+        "check_cron: H * * * *",
+        "check_cron: H 25 * * *",
+        ["job leaselab/leaselab-lab-check-bench-1", "hour: 25 is not in 0 to 23"],
+    ),
+    "a schedule of a poll": (
+        "project.yaml",
+        "poll_cron: H/15 * * * *",
+        "poll_cron: every 15 minutes",
+        ["job leaselab/leaselab-commit-v4-memfile", "3 fields where five are wanted"],
+    ),
+    "an option that is deprecated": (
+        "macros.yaml",
+        "          wipe-workspace: false",
+        "          wipe-workspace: false\n          clean: {before: true}",
+        ["is deprecated"],
+    ),
+    "a tag that is deprecated": (
+        "branches.yaml",
+        "    description: >-\n      The branches of the server's repository that contain "
+        "leaselab.Jenkinsfile.",
+        "    description: !include-raw-escape: views.yaml",
+        ["'!include-raw-escape:' is deprecated"],
+    ),
+    "what jenkins-jobs refuses by itself": (
+        "commit.yaml",
+        "          cron: '{poll_cron}'",
+        "          crn: '{poll_cron}'",
+        ["Missing 'cron'"],
+    ),
+    "what is no YAML": (
+        "check.yaml",
+        "    concurrent: false",
+        "    concurrent: [",
+        [],
+    ),
+}
+
+
+def found(folder):
+    """What the check says of a folder, a line each."""
+    try:
+        return [str(finding) for finding in checked(folder).findings]
+    except LeaselabError as error:
+        return [str(error)]
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_found_and_named(what, tmp_path):
+    name, old, new, said = WRONG[what]
+    folder = copy(tmp_path)
+    change(folder, name, old, new)
+    text = "\n".join(found(folder))
+    assert text
+    for words in said:
+        assert words in text, text
+
+
+@pytest.mark.parametrize(
+    "what",
+    [what for what, case in WRONG.items() if any("found " in words for words in case[3])],
+)
+def test_a_finding_names_file_and_line(what, tmp_path):
+    name, old, new, said = WRONG[what]
+    folder = copy(tmp_path)
+    change(folder, name, old, new)
+    key = next(words for words in said if words.startswith("found ")).removeprefix("found ")
+    lines = (folder / name).read_text("utf-8").splitlines()
+    places = {
+        f"{folder / name}:{number}:"
+        for number, line in enumerate(lines, 1)
+        if f"{key}:" in line
+    }
+    assert any(finding.startswith(place) for finding in found(folder) for place in places)
+
+
+def test_the_command_says_it_in_the_houses_words(tmp_path):
+    folder = copy(tmp_path)
+    change(folder, "commit.yaml", "    triggers:", "    trigers:")
+    done = check(folder)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert all(line.startswith("leaselab: ") for line in done.stderr.splitlines())
+    assert "found trigers, wanted perhaps triggers" in done.stderr
+
+
+def test_a_key_that_many_jobs_share_is_named_once(tmp_path):
+    folder = copy(tmp_path)
+    change(folder, "defaults.yaml", "      lightweight-checkout", "      lightwight-checkout")
+    assert "\n".join(found(folder)).count("lightwight-checkout") == 1
+
+
+def test_a_schedule_without_h_is_only_a_warning(tmp_path):
+    folder = copy(tmp_path)
+    change(folder, "project.yaml", "night_cron: H H(0-5) * * *", "night_cron: 0 2 * * *")
+    done = check(folder)
+    assert done.returncode == 0
+    assert (
+        "warning: no H in the schedule of leaselab/leaselab-nightly-v4-memfile" in done.stderr
+    )
+
+
+def test_a_folder_that_is_not_there_or_empty_is_bad_input(tmp_path):
+    assert check(tmp_path / "nowhere").returncode == 2
+    (tmp_path / "empty").mkdir()
+    done = check(tmp_path / "empty")
+    assert done.returncode == 2
+    assert "no job is defined" in done.stderr
+
+
+@pytest.mark.parametrize("what", ["a key of a template", "a schedule", "a column of a view"])
+def test_jenkins_jobs_itself_lets_these_pass(what, tmp_path):
+    """Why the check is there."""
+    name, old, new, _ = WRONG[what]
+    folder = copy(tmp_path)
+    change(folder, name, old, new)
+    done = run(
+        ROOT / ".venv/bin/jenkins-jobs",
+        *("--conf", SETTINGS, "test", "--config-xml", "-o", tmp_path / "out", folder),
+        env={"XDG_CACHE_HOME": str(tmp_path / "cache")},
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,59 @@
+"""Schedules by the grammar of Jenkins."""
+
+import pytest
+
+from ci.jobcheck.cron import CronError, check
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "H/15 * * * *",
+        "H H(0-5) * * *",
+        "H * * * *",
+        "H H(22-23)/1 1,15 1-11/2 1-5",
+        "H(0-29)/10 * * * *",
+        "@daily",
+        "@midnight",
+        "TZ=Europe/Berlin\nH H * * *",
+        "TZ=Etc/GMT+3\n\n# the night\nH H * * 7",
+    ],
+)
+def test_a_schedule_with_h_or_an_alias_spreads(spec):
+    assert check(spec)
+
+
+@pytest.mark.parametrize("spec", ["0 3 * * *", "*/15 * * * *", "H H * * *\n0 12 * * *"])
+def test_a_schedule_without_h_is_sound_and_does_not_spread(spec):
+    assert not check(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("", "nothing is scheduled"),
+        ("# never", "nothing is scheduled"),
+        ("H H * *", "4 fields where five are wanted"),
+        ("H H * * * *", "6 fields"),
+        ("60 * * * *", "minute: 60 is not in 0 to 59"),
+        ("* 24 * * *", "hour: 24"),
+        ("* * 0 * *", "day of the month: 0"),
+        ("* * * 13 *", "month: 13"),
+        ("* * * * 8", "day of the week: 8"),
+        ("* * * * MON", "day of the week: MON"),
+        ("H(0-60) * * * *", "minute: 60"),
+        ("H(30-10) * * * *", "ends before it begins"),
+        ("50-10 * * * *", "ends before it begins"),
+        ("*/0 * * * *", "a step of 0"),
+        ("H/90 * * * *", "a step of 90"),
+        ("5/10 * * * *", "minute: 5/10"),
+        ("h * * * *", "minute: h"),
+        ("1,,2 * * * *", "minute: nothing"),
+        ("@nightly", "@nightly is none of"),
+        ("TZ=\nH * * * *", "no such time zone"),
+        ("H * * * *\nTZ=Europe/Berlin", "1 fields"),
+    ],
+)
+def test_what_jenkins_would_refuse_is_refused(spec, complaint):
+    with pytest.raises(CronError, match=complaint.replace("(", r"\(").replace("*", r"\*")):
+        check(spec)
