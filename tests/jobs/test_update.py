@@ -1,0 +1,178 @@
+"""jenkins-jobs against a double of a controller: what an update does, and what it leaves."""
+
+import http.client
+from base64 import b64encode
+
+import pytest
+from tests.jobs import controller_double
+from tests.jobs.definitions import BUILDER, SETTINGS, change, copy, made, run
+
+BY_HAND = "<flow-definition><description>made by hand</description></flow-definition>"
+MARKED = (
+    "<flow-definition><description>of another team"
+    "&lt;!-- Managed by Jenkins Job Builder --&gt;</description></flow-definition>"
+)
+VIEW = "<hudson.model.ListView><name>mine</name></hudson.model.ListView>"
+
+
+@pytest.fixture
+def controller():
+    with controller_double.running() as double:
+        yield double
+
+
+@pytest.fixture
+def update(controller, tmp_path):
+    """Run `jenkins-jobs update` on a folder, as a user would."""
+    settings = tmp_path / "jenkins_jobs.ini"
+    text = SETTINGS.read_text("utf-8")
+    assert "url=https://jenkins.example.org" in text
+    settings.write_text(
+        text.replace("url=https://jenkins.example.org", f"url={controller.url}"), "utf-8"
+    )
+
+    def call(folder, *arguments, before=()):
+        controller.posts.clear()
+        done = run(
+            *(BUILDER, "--conf", settings, *before, "update", *arguments, folder),
+            env={
+                "XDG_CACHE_HOME": str(tmp_path / "cache"),
+                "JJB_USER": controller_double.USER,
+                "JJB_PASSWORD": controller_double.TOKEN,
+            },
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    return call
+
+
+def test_the_first_update_makes_the_folder_before_the_jobs_in_it(controller, update, tmp_path):
+    update(copy(tmp_path))
+    assert controller.jobs.keys() == made().jobs.keys()
+    assert controller.views.keys() == made().views.keys()
+    created = [name for what, name in controller.posts if what == "createItem"]
+    assert created[0] == "leaselab"
+    assert len(created) == len(made().jobs)
+
+
+def test_a_second_update_sends_nothing(controller, update, tmp_path):
+    folder = copy(tmp_path)
+    update(folder)
+    update(folder)
+    assert controller.posts == []
+
+
+def test_a_second_update_without_the_cache_changes_nothing(controller, update, tmp_path):
+    folder = copy(tmp_path)
+    update(folder)
+    before = controller.state()
+    update(folder, before=["--ignore-cache"])
+    assert {what for what, _ in controller.posts} == {"config.xml"}
+    jobs, views = controller.state()
+    folderless = {name: config for name, config in jobs.items() if "flow-definition" in config}
+    assert folderless == {name: before[0][name] for name in folderless}
+    assert (jobs.keys(), views) == (before[0].keys(), before[1])
+
+
+def test_a_changed_job_is_sent_and_no_other(controller, update, tmp_path):
+    folder = copy(tmp_path)
+    update(folder)
+    change(folder, "range.yaml", "    artifacts: 20", "    artifacts: 21")
+    update(folder)
+    assert controller.posts == [("config.xml", "leaselab/leaselab-range")]
+    assert "<artifactNumToKeep>21<" in controller.jobs["leaselab/leaselab-range"]
+
+
+def test_a_job_that_somebody_disabled_stays_disabled(controller, update, tmp_path):
+    folder = copy(tmp_path)
+    update(folder)
+    name = "leaselab/leaselab-range"
+    controller.jobs[name] = controller.jobs[name].replace(
+        "<disabled>false</disabled>", "<disabled>true</disabled>"
+    )
+    change(folder, "range.yaml", "    artifacts: 20", "    artifacts: 21")
+    update(folder)
+    assert "<disabled>true</disabled>" in controller.jobs[name]
+
+
+def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, tmp_path):
+    folder = copy(tmp_path)
+    update(folder)
+    change(folder, "project.yaml", "      - bench-2\n", "      - rack-2\n")
+    update(folder, "--delete-old")
+    assert "leaselab/leaselab-lab-check-rack-2" in controller.jobs
+    deleted = [name for what, name in controller.posts if what == "doDelete"]
+    assert deleted == ["leaselab/leaselab-lab-check-bench-2"]
+
+
+def test_without_delete_old_nothing_is_deleted(controller, update, tmp_path):
+    folder = copy(tmp_path)
+    update(folder)
+    change(folder, "project.yaml", "      - bench-2\n", "      - rack-2\n")
+    update(folder)
+    assert "leaselab/leaselab-lab-check-bench-2" in controller.jobs
+
+
+def test_what_was_made_by_hand_is_never_deleted(controller, update, tmp_path):
+    folder = copy(tmp_path)
+    update(folder)
+    mine = ["theirs", "leaselab/mine", "leaselab/leaselab-branches/master"]
+    controller.jobs |= dict.fromkeys(mine, BY_HAND)
+    controller.views["mine"] = VIEW
+    update(folder, "--delete-old")
+    assert set(mine) <= controller.jobs.keys()
+    assert "mine" in controller.views
+    assert controller.posts == []
+
+
+def test_what_jenkins_jobs_made_from_other_definitions_is_deleted(controller, update, tmp_path):
+    """The mark in a description is all it goes by; jobs/README.md warns of it."""
+    folder = copy(tmp_path)
+    update(folder)
+    controller.jobs["of-another-team"] = MARKED
+    update(folder, "--delete-old")
+    assert controller.posts == [("doDelete", "of-another-team")]
+
+
+def test_a_view_that_is_gone_is_deleted(controller, update, tmp_path):
+    folder = copy(tmp_path)
+    update(folder)
+    change(folder, "views.yaml", "name: leaselab-ranges", "name: leaselab-releases")
+    update(folder, "--delete-old")
+    assert ("doDelete", "leaselab-ranges") in controller.posts
+    assert "leaselab-releases" in controller.views
+
+
+def status(controller, method, path, body=None, **headers):
+    """The status that a request of one's own gets."""
+    connection = http.client.HTTPConnection(controller.url.removeprefix("http://"), timeout=10)
+    connection.request(method, path, body, headers)
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status
+
+
+def known():
+    user = f"{controller_double.USER}:{controller_double.TOKEN}".encode()
+    return {"Authorization": f"Basic {b64encode(user).decode()}"}
+
+
+def test_the_double_refuses_a_change_without_the_crumb(controller):
+    crumb = {"Jenkins-Crumb": controller_double.CRUMB}
+    ask = ("POST", "/createItem?name=x", BY_HAND)
+    assert status(controller, *ask, **known()) == 403
+    assert not controller.jobs
+    assert status(controller, *ask, **known(), **crumb) == 200
+    assert list(controller.jobs) == ["x"]
+
+
+def test_the_double_refuses_a_job_in_a_folder_that_is_not_there(controller):
+    headers = {**known(), "Jenkins-Crumb": controller_double.CRUMB}
+    ask = ("POST", "/job/leaselab/createItem?name=x", BY_HAND)
+    assert status(controller, *ask, **headers) == 404
+
+
+def test_the_double_refuses_who_has_no_token(controller):
+    assert status(controller, "GET", "/api/json") == 401
