@@ -81,8 +81,8 @@ WRONG = {
     ),
     "a variable of one bench": (
         "project.yaml",
-        "      - bench-2",
-        "      - bench-2:\n          inventry: inventory/rack2",
+        "      - rack2",
+        "      - rack2:\n          inventry: inventory/rack2",
         ["found inventry", "perhaps inventory"],
     ),
     "a variable of a template": (
@@ -107,7 +107,7 @@ WRONG = {
         "project.yaml",
         "check_cron: H * * * *",
         "check_cron: H 25 * * *",
-        ["job leaselab/leaselab-lab-check-bench-1", "hour: 25 is not in 0 to 23"],
+        ["job leaselab/leaselab-lab-check-rack1", "hour: 25 is not in 0 to 23"],
     ),
     "a schedule of a poll": (
         "project.yaml",

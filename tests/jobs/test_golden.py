@@ -48,17 +48,17 @@ def test_a_job_that_is_gone_fails(folders):
 
 def test_a_job_that_is_new_fails(folders):
     jobs, kept = folders
-    change(jobs, "project.yaml", "      - bench-2\n", "      - bench-2\n      - bench-3\n")
+    change(jobs, "project.yaml", "      - rack2\n", "      - rack2\n      - rack3\n")
     done = golden(jobs, kept)
     assert done.returncode == 1
-    assert "leaselab.leaselab-lab-check-bench-3.xml" in done.stdout
+    assert "leaselab.leaselab-lab-check-rack3.xml" in done.stdout
 
 
 def test_renewing_takes_what_is_made_now_and_removes_what_is_not(folders):
     jobs, kept = folders
-    change(jobs, "project.yaml", "      - bench-2\n", "      - bench-3\n")
+    change(jobs, "project.yaml", "      - rack2\n", "      - rack3\n")
     assert golden("--renew", jobs, kept).returncode == 0
-    assert not (kept / "leaselab.leaselab-lab-check-bench-2.xml").exists()
+    assert not (kept / "leaselab.leaselab-lab-check-rack2.xml").exists()
     assert golden(jobs, kept).returncode == 0
     assert golden(JOBS, kept).returncode == 1
 

@@ -99,19 +99,19 @@ def test_a_job_that_somebody_disabled_stays_disabled(controller, update, tmp_pat
 def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, tmp_path):
     folder = copy(tmp_path)
     update(folder)
-    change(folder, "project.yaml", "      - bench-2\n", "      - rack-2\n")
+    change(folder, "project.yaml", "      - rack2\n", "      - rack9\n")
     update(folder, "--delete-old")
-    assert "leaselab/leaselab-lab-check-rack-2" in controller.jobs
+    assert "leaselab/leaselab-lab-check-rack9" in controller.jobs
     deleted = [name for what, name in controller.posts if what == "doDelete"]
-    assert deleted == ["leaselab/leaselab-lab-check-bench-2"]
+    assert deleted == ["leaselab/leaselab-lab-check-rack2"]
 
 
 def test_without_delete_old_nothing_is_deleted(controller, update, tmp_path):
     folder = copy(tmp_path)
     update(folder)
-    change(folder, "project.yaml", "      - bench-2\n", "      - rack-2\n")
+    change(folder, "project.yaml", "      - rack2\n", "      - rack9\n")
     update(folder)
-    assert "leaselab/leaselab-lab-check-bench-2" in controller.jobs
+    assert "leaselab/leaselab-lab-check-rack2" in controller.jobs
 
 
 def test_what_was_made_by_hand_is_never_deleted(controller, update, tmp_path):

@@ -6,6 +6,12 @@ import pytest
 import yaml
 
 from leaselab.lab.benches import Occupancy, bench_named, free_bench, read_benches
+from leaselab.lab.inventory import (
+    BUILDER_GROUP,
+    GENERATOR_GROUP,
+    PARTNER_GROUP,
+    SERVER_GROUP,
+)
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -115,3 +121,20 @@ def test_the_only_bench_is_not_asked(racks):
         raise AssertionError(bench)
 
     assert free_bench(read_benches(racks), never).bench == "rack1"
+
+
+def test_the_racks_of_the_checkout_are_two_benches_with_one_builder():
+    """What is described in it is enough for `check` and the roles, and shares a builder alone."""
+    one, two = read_benches(ROOT / "inventory" / "racks")
+    assert (one.bench, two.bench) == ("rack1", "rack2")
+    shared = {host.access.address for host in one.hosts} & {
+        host.access.address for host in two.hosts
+    }
+    assert shared == {one.only(BUILDER_GROUP).access.address}
+    for bench in (one, two):
+        for part in (SERVER_GROUP, PARTNER_GROUP, GENERATOR_GROUP):
+            host = bench.only(part)
+            assert host.access.key_file.endswith(f"/leaselab_{bench.bench}")
+            assert host.access.known_hosts_file == str(bench.path.parent / "known_hosts.txt")
+            assert host.test_address
+            assert host.test_address6
