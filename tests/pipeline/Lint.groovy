@@ -1,0 +1,5 @@
+package leaselab
+
+class Lint {
+  static int main(List words) { 0 }
+}
