@@ -50,13 +50,15 @@ class Checkout {
     hash
   }
 
-  /** A hash, then a branch, then a tag or whatever else git knows by this name. */
+  /** A hash, then a branch of the remote, then a tag or whatever else git knows by this name; null for nothing. */
   private String find(File folder, String branch) {
-    String name = branch.replaceFirst(/^\*\*?\//, '').replaceFirst(/^refs\/heads\//, '')
-    List<String> tries = []
-    if (name ==~ /[0-9a-f]{6,40}/) tries << name
-    if (!name.startsWith('refs/')) tries << "refs/remotes/origin/${name}" << "refs/remotes/${name}"
-    tries << name
+    String name = branch.replaceFirst(/^\*\//, '')
+    if (name.contains('*') || name.startsWith(':')) throw new ModelError("checkout: the pattern ${branch} is not done here")
+    List<String> tries = name ==~ /[0-9a-f]{6,40}/ ? [name] : []
+    if (!name.contains('/')) tries << "refs/remotes/origin/${name}"
+    else if (name.startsWith('origin/')) tries << "refs/remotes/${name}"
+    else if (name.startsWith('refs/heads/')) tries << "refs/remotes/origin/${name - 'refs/heads/'}"
+    tries.addAll([name, "refs/remotes/origin/${name}"])
     tries.findResult { String reference ->
       List<String> said = []
       int exit = processes.run(['git', 'rev-parse', '--verify', '--quiet', "${reference}^{commit}".toString()], folder, QUIET) { said << it }

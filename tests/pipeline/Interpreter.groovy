@@ -73,8 +73,7 @@ class Interpreter {
 
   private void stage(Stage stage, Throwable earlier, String skipped) {
     build.stage(stage.name) { Map entry ->
-      String why = skipped ?: earlier ? 'failure' : after_unstable() ? 'unstable' : null
-      if (skipped) why = skipped
+      String why = skipped ?: (earlier ? 'earlier failure(s)' : afterUnstable() ? 'earlier stage(s) marking the build as unstable' : null)
       if (why) {
         skip(stage, entry, why)
         return
@@ -88,7 +87,7 @@ class Interpreter {
     }
   }
 
-  private boolean after_unstable() {
+  private boolean afterUnstable() {
     build.result == 'UNSTABLE' && pipeline.options?.all?.containsKey('skipStagesAfterUnstable')
   }
 
@@ -113,7 +112,7 @@ class Interpreter {
         if (passed) body.call()
       }
     }
-    if (!passed) skip(stage, entry, 'when')
+    if (!passed) skip(stage, entry, 'when conditional')
   }
 
   private void content(Stage stage) {

@@ -44,9 +44,10 @@ abstract class Section {
     Signatures.named(signature, named)
   }
 
+  /** Whether the controller provides it; `kind`: step, option, symbol, trigger, parameter. */
   protected void allowed(String kind, String name) {
-    String why = provides.refusal(kind, name)
-    if (why) throw new ModelError("No such ${kind == 'options' ? 'option' : 'DSL method'} '${name}': ${why}")
+    String why = provides.refusal(name)
+    if (why) throw new ModelError("No such ${kind} '${name}': ${why}")
   }
 
   protected void once(String what, Object before) {
@@ -55,7 +56,7 @@ abstract class Section {
 
   /** A symbol: logRotator(...), scmGit(...), string(...). */
   protected Symbol symbol(String name, Object args) {
-    allowed('symbols', name)
+    allowed('symbol', name)
     List values = args as List
     new Symbol(name, values ? (Map) values[0] : [:])
   }
@@ -103,6 +104,7 @@ class Parameters extends Section {
 
   def methodMissing(String name, args) {
     if (!Signatures.PARAMETERS.containsKey(name)) throw new ModelError("no such parameter type: ${name}")
+    allowed('parameter', name)
     Map told = arguments(name, Signatures.PARAMETERS[name], args)
     defaults[told.name] = name == 'choice' ? told.choices[0] : told.defaultValue
   }
@@ -123,7 +125,7 @@ class Declared extends Section {
 class Triggers extends Section {
   Triggers(Build build, Provides provides) { super(build, provides) }
 
-  def methodMissing(String name, args) { allowed('triggers', name) }
+  def methodMissing(String name, args) { allowed('trigger', name) }
 }
 
 /** options { ... }: those that wrap, in their order, and the names of all. */
@@ -139,7 +141,7 @@ class Options extends Section {
 
   def methodMissing(String name, args) {
     if (name in Signatures.SYMBOLS) return symbol(name, args)
-    allowed('options', name)
+    allowed('option', name)
     Map signature = Signatures.OPTIONS[name]
     if (signature == null || (ofStage && !signature.stage)) {
       throw new ModelError("Invalid option type \"${name}\"${ofStage ? ' of a stage' : ''}")

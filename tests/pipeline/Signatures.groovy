@@ -192,19 +192,22 @@ class Symbol {
   }
 }
 
-/** The allow-list: what the plugins of a controller provide. {"plugins": [...], "provides": {plugin: {steps, options, symbols}}} */
+/**
+ * The allow-list: what a controller provides by name, be it a step, an option, a symbol or a condition.
+ * {"plugins": [installed], "provides": {plugin: [names]}}; what is under "core" is always there.
+ */
 class Provides {
   private final Set<String> plugins
-  private final Map<String, Map> provides
+  private final Map<String, List<String>> provides
 
   Provides(Map document) {
-    plugins = document.plugins as Set
+    plugins = (document.plugins + 'core') as Set
     provides = document.provides
   }
 
-  /** Why a step, option or symbol is not to be had, or null when it is. `kind`: steps, options or symbols. */
-  String refusal(String kind, String name) {
-    List<String> offering = provides.findAll { plugin, things -> name in (things[kind] ?: []) }*.key
+  /** Why a name is not to be had, or null when it is. */
+  String refusal(String name) {
+    List<String> offering = provides.findAll { plugin, names -> name in names }*.key
     if (offering.any { it in plugins }) return null
     offering ? "${name} comes with ${offering.join(' or ')}, which plugins.txt does not have" : "no plugin provides ${name}"
   }

@@ -27,7 +27,7 @@ class Steps extends Section {
   def methodMissing(String name, args) {
     List values = args as List
     if (!Signatures.STEPS.containsKey(name) && Signatures.SYMBOLS.containsKey(name)) return symbol(name, values)
-    allowed('steps', name)
+    allowed('step', name)
     Map signature = Signatures.STEPS[name]
     if (signature == null) throw new ModelError("No such DSL method '${name}' here: tests/pipeline does not know the step")
     Closure body = (Closure) values.find { it instanceof Closure }
@@ -208,10 +208,17 @@ class Steps extends Section {
 
   private def do_build(Map told, Closure block, Map entry) {
     if (told.wait != false) throw new ModelError('build: only wait: false is done here')
-    if (!(told.job.toString() in build.options.jobs)) throw new StepFailure("No item named ${told.job} found")
+    String job = jobNamed(told.job.toString())
+    if (!(job in build.options.jobs)) throw new StepFailure("No item named ${told.job} found")
     Map parameters = (told.parameters ?: []).collectEntries { Symbol one -> [one.args.name.toString(), one.args.value.toString()] }
-    build.record.requested << [job: told.job.toString(), parameters: parameters]
-    build.log.line("Scheduling project: ${told.job}")
+    build.record.requested << [job: job, parameters: parameters]
+    build.log.line("Scheduling project: ${job}")
+  }
+
+  /** Names are as those of files: from the folder of this job, or with a slash in front from the top. */
+  private String jobNamed(String name) {
+    String own = build.options.job
+    new URI('/' + own).resolve(name).normalize().path.substring(1)
   }
 
   private def do_junit(Map told, Closure block, Map entry) { publishers.junit(build.needWorkspace('junit'), told) }
