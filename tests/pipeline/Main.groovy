@@ -2,6 +2,7 @@ package leaselab
 
 import groovy.json.JsonSlurper
 import org.codehaus.groovy.control.CompilationFailedException
+import org.codehaus.groovy.control.CompilerConfiguration
 
 /** The command line: `run` executes a Jenkinsfile, `lint` looks at some. */
 class Main {
@@ -41,7 +42,9 @@ class Main {
 
   /** Read a Jenkinsfile.  The first run of it finds the parameters alone. */
   private static Pipeline read(Build build, Provides provides, File file, Map given) {
-    Class script = new GroovyClassLoader().parseClass(new GroovyCodeSource(file.text, 'Jenkinsfile.groovy', '/leaselab'))
+    CompilerConfiguration configuration = new CompilerConfiguration()
+    configuration.addCompilationCustomizers(new Plain())
+    Class script = new GroovyClassLoader(Main.classLoader, configuration).parseClass(new GroovyCodeSource(file.text, 'Jenkinsfile.groovy', '/leaselab'))
     Declared declared = new Declared(build, provides)
     runOn(script, declared)
     Map defaults = declared.defaults

@@ -31,17 +31,23 @@ abstract class Section {
   }
 
   def methodMissing(String name, args) {
-    throw new ModelError("${getClass().simpleName.toLowerCase()} has no ${name}")
+    throw new ModelError("${getClass().simpleName.toLowerCase()} has no ${Plain.of(name)}")
   }
 
   /** A call of the file as a checked map of named arguments. */
   protected Map arguments(String what, Map signature, Object args) {
     List values = (args as List).findAll { !(it instanceof Closure) }
-    Map named = values && values[0] instanceof Map ? new LinkedHashMap((Map) values[0]) :
+    Map named = values && values[0] instanceof Map ? whole(signature, (Map) values[0]) :
       values ? ['': values.size() == 1 ? values[0] : values] : [:]
     List<List<String>> wrong = Signatures.complaints(signature, Signatures.kinds(named))
     if (wrong) throw new ModelError("${what}: " + wrong.collect { "found ${it[0]}, wanted ${it[1]}" }.join('; '))
     Signatures.named(signature, named)
+  }
+
+  // publishHTML([reportName: ...]) has one argument, which is a map; Groovy does not tell it from named ones.
+  private static Map whole(Map signature, Map given) {
+    boolean one = signature.first && signature.args[signature.first].startsWith('map') && !given.containsKey(signature.first)
+    one ? [(signature.first): given] : new LinkedHashMap(given)
   }
 
   /** Whether the controller provides it; `kind`: step, option, symbol, trigger, parameter. */

@@ -18,13 +18,8 @@ class Steps extends Section {
     publishers = new Publishers(build)
   }
 
-  // Groovy gives every object these; here they are steps, or nothing.
-  def sleep(long time) { methodMissing('sleep', [time as int]) }
-  def print(Object text) { methodMissing('print', [text]) }
-  def println(Object text) { methodMissing('println', [text]) }
-  def printf(String text) { methodMissing('printf', [text]) }
-
-  def methodMissing(String name, args) {
+  def methodMissing(String called, args) {
+    String name = Plain.of(called)
     List values = args as List
     if (!Signatures.STEPS.containsKey(name) && Signatures.SYMBOLS.containsKey(name)) return symbol(name, values)
     allowed('step', name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def allowed(controller: Path) -> dict[str, Any]:
-    """Read the folder of a controller: {"plugins": [installed], "provides": {plugin: [names]}}."""
+    """Read a controller's folder: {"plugins": [installed], "provides": {plugin: [names]}}."""
     lines = (controller / "plugins.txt").read_text(encoding="utf-8").splitlines()
     text = (controller / "provides.yaml").read_text(encoding="utf-8")
     document = yaml.safe_load(text)

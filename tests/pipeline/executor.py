@@ -9,14 +9,15 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.pipeline import groovy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 EXIT_STATUS = {"SUCCESS": 0, "UNSTABLE": 10, "FAILURE": 11, "NOT_BUILT": 12, "ABORTED": 13}
 
@@ -72,9 +73,14 @@ class Running:
         self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the executor at once, as when a controller loses its power."""
+        """End the executor at once, and what it runs, as when a machine loses its power."""
         self._process.kill()
         self._process.wait()
+        mark = f"JENKINS_SERVER_COOKIE=durable-{self._process.pid}-".encode()
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):  # gone already, or somebody else's
+                if mark in path.read_bytes():
+                    os.kill(int(path.parent.name), signal.SIGKILL)
 
     @property
     def log(self) -> str:
@@ -179,7 +185,7 @@ class Controller:
     def follow(
         self, record: Record, repository: Path, *, at_most: int, **how: Any
     ) -> list[Record]:
-        """Run the builds that a build asked for, and those that they ask for, but not for ever."""
+        """Run the builds that a build asked for, and what those ask for, but not for ever."""
         waiting, done = list(record.requested), []
         while waiting and len(done) < at_most:
             request = waiting.pop(0)

@@ -1,4 +1,4 @@
-"""Groovy 2.4, the line that Jenkins runs: fetched once, checked by hash, our sources compiled once.
+"""Groovy 2.4, the line that Jenkins runs: fetched once and checked, our sources compiled once.
 
 `java` and `mvn` must be there (Debian's default-jre-headless and maven).  What is fetched and
 compiled lies in `.leaselab/tools/groovy`.
@@ -29,22 +29,22 @@ OPENED = ("java.lang", "java.lang.reflect", "java.util", "java.io", "java.net", 
 
 def command(*words: str) -> list[str]:
     """A command line that runs the tool of this folder, such as `run` or `lint`, with words."""
-    return [*_java(_jar()), "-cp", f"{JAR}:{_classes()}", "leaselab.Main", *words]
+    _have_jar()
+    return [*_java(), "-cp", f"{JAR}:{_classes()}", "leaselab.Main", *words]
 
 
-def _java(jar: Path) -> list[str]:
+def _java() -> list[str]:
     assert shutil.which("java"), "install default-jre-headless; `./leaselab test` does"
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     # Small programs: the second compiler would only be in their way.
     return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", *opened]
 
 
-def _jar() -> Path:
+def _have_jar() -> None:
     if not JAR.exists():
         with _alone():
             if not JAR.exists():
                 _fetch()
-    return JAR
 
 
 def _fetch() -> None:
@@ -83,7 +83,7 @@ def _compile(sources: list[Path], folder: Path) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
     compiler = "org.codehaus.groovy.tools.FileSystemCompiler"
-    argv = [*_java(JAR), "-cp", str(JAR), compiler, "-d", str(fresh), *map(str, sources)]
+    argv = [*_java(), "-cp", str(JAR), compiler, "-d", str(fresh), *map(str, sources)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     fresh.rename(folder)

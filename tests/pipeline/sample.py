@@ -1,7 +1,7 @@
 """A repository whose pipeline is small: scripts of some lines that do what they are told.
 
-The parameter OPTIONS tells them: `measure=3` makes measure.sh exit with 3, `measure=sleep` makes
-it sleep for a minute, `measure=stubborn` makes it sleep whatever SIGTERM says.
+The parameter OPTIONS tells them: `measure=3` makes measure.sh exit with 3, `measure=sleep` lets
+it sleep for a minute, `measure=stubborn` lets it sleep whatever SIGTERM says.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ PROVIDES = {
 
 
 def make_pipelines(path: Path, more: Mapping[str, str] | None = None) -> Path:
-    """Make a repository with the small scripts, and further files of scripts/ci by their names."""
+    """Make a repository with the small scripts, and further ones by their names."""
     repository = make_repository(path)
     scripts = SCRIPTS | dict(more or {})
     files = {f"scripts/ci/{name}.sh": text for name, text in scripts.items()}
@@ -110,8 +110,14 @@ def make_pipelines(path: Path, more: Mapping[str, str] | None = None) -> Path:
     return repository
 
 
+def write_pipeline(path: Path, body: str, *, head: str = "agent any") -> Path:
+    """Write a Jenkinsfile of one's own: what is in `stages`, and what is before it."""
+    path.write_text(f"pipeline {{\n{head}\nstages {{\n{body}\n}}\n}}\n", encoding="utf-8")
+    return path
+
+
 def make_server(path: Path) -> Path:
-    """Make a repository that stands for a server's: a commit on master, tagged v1, and another."""
+    """Make a repository that stands for a server's: v1, and a commit after it on master."""
     server = make_repository(path)
     commit(server, "One", {"version": "1\n"})
     git(server, "branch", "-m", "master")

@@ -1,10 +1,9 @@
-"""Builds of the sample pipeline: what its scripts' exit codes come to, and what a build leaves."""
+"""Builds of the sample pipeline: what exit codes come to, and what a build leaves."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from tests.pipeline.sample import JENKINSFILE, make_controller, make_pipelines, make_server
 from tests.repositories import git
 
@@ -49,7 +48,8 @@ def builds(controllers, repository, server):
 
     def run(code):
         parameters = {
-            name: value.replace("SERVER", str(server)) for name, value in BUILDS[code][0].items()
+            name: value.replace("SERVER", str(server))
+            for name, value in BUILDS[code][0].items()
         }
         return controllers[code].run("leaselab", repository, parameters=parameters)
 
@@ -63,7 +63,16 @@ def test_an_exit_code_of_a_script_comes_to_its_result(builds, code):
 
 
 def test_a_build_runs_every_script_with_its_true_command(builds):
-    scripts = ["check", "provision", "deploy", "tune", "measure", "archive", "report", "verdict"]
+    scripts = [
+        "check",
+        "provision",
+        "deploy",
+        "tune",
+        "measure",
+        "archive",
+        "report",
+        "verdict",
+    ]
     assert builds[0].commands == [
         *(f"scripts/ci/{name}.sh" for name in scripts),
         "scripts/ci/publish.sh",
