@@ -30,6 +30,7 @@ class Checkout {
       place = new File(folder, extension.relativeTargetDir)
     }
     Map remote = scm.userRemoteConfigs[0]
+    if (remote.credentialsId && build.options.credentials.containsKey(remote.credentialsId.toString())) throw new ModelError('checkout: credentials are not used here')
     if (remote.credentialsId) {
       build.log.line("Warning: CredentialId \"${remote.credentialsId}\" could not be found.")
     }

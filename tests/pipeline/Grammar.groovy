@@ -133,7 +133,9 @@ class Grammar {
         return
       }
       if (!names.add(one.name)) look.add('twice', one.node, 'options', "${one.name} twice", one.name)
+      look.early = true
       blocks.checkArguments(one.name, one, signature)
+      look.early = false
       blocks.variablesOf(one)
     }
     names

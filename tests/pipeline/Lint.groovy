@@ -46,6 +46,8 @@ class Look {
   private final List<Map> found = []
   /** Inside `build`: a parameter that is only handed on is not used. */
   boolean handingOn
+  /** Inside `options`, which are evaluated before anything runs: what the pipeline sets is not set yet. */
+  boolean early
 
   Look(String name, File repository, Provides provides) {
     this.name = name
@@ -87,12 +89,15 @@ class Look {
 
   /** The file reads params.NAME or env.NAME. */
   void read(ASTNode where, String of, String what) {
-    reads << [where: where, of: of, name: what]
+    reads << [where: where, of: of, name: what, early: early]
     if (!handingOn) used << what
   }
 
   private void checkNames() {
     reads.each {
+      if (it.early && it.of == 'env' && it.name in variables) {
+        add('too-early', it.where, "env.${it.name}", 'a variable that is set later', 'params.NAME: options are evaluated before the build begins')
+      }
       if (it.of == 'params' && !parameters.containsKey(it.name)) {
         add('undeclared-parameter', it.where, "params.${it.name}", 'no such parameter', "one of ${parameters.keySet().join(', ') ?: 'none'}")
       }

@@ -38,11 +38,11 @@ class Steps extends Section {
     build.step(name, told.collectEntries { key, value -> [key, shown(value)] }) { Map entry -> "do_${name}"(told, block, entry) }
   }
 
-  private static Object shown(Object value) {
+  private Object shown(Object value) {
     if (value instanceof Symbol) return [symbol: value.name] + value.args.collectEntries { k, v -> [k, shown(v)] }
     if (value instanceof List) return value.collect { shown(it) }
     if (value instanceof Map) return value.collectEntries { k, v -> [k, shown(v)] }
-    value instanceof GString ? value.toString() : value
+    value instanceof CharSequence ? build.log.mask(value.toString()) : value
   }
 
   // --- Commands ----------------------------------------------------------------
@@ -124,10 +124,11 @@ class Steps extends Section {
   private void catching(Object message, String ofBuild, String ofStage, Object interruptions, Closure block) {
     try {
       block.call()
-    } catch (Throwable error) {
+    } catch (ModelError error) {
+      throw error  // Jenkins would catch it; what cannot be run at all is not to be hidden
+    } catch (StepFailure | Interruption error) {
       boolean interrupted = error instanceof Interruption
       if (interrupted && interruptions == false) throw error
-      if (error instanceof ModelError) throw error
       if (message) build.log.line("ERROR: ${message}")
       build.log.line("ERROR: ${error.message}")
       String forBuild = interrupted ? error.result : ofBuild, forStage = interrupted ? error.result : ofStage
@@ -157,12 +158,8 @@ class Steps extends Section {
     for (int left = told.count - 1; ; left--) {
       try {
         return block.call()
-      } catch (Interruption error) {
-        throw error
-      } catch (ModelError error) {
-        throw error
-      } catch (Exception error) {
-        if (left < 1) throw error
+      } catch (StepFailure error) {
+        if (left < 1 || error instanceof ModelError) throw error
         build.log.line("ERROR: ${error.message}")
         build.log.line('Retrying')
       }

@@ -3,11 +3,9 @@
 A broken copy is the sample with one text replaced by another; all are linted by one process.
 """
 
-import json
-import subprocess
 
 import pytest
-from tests.pipeline import groovy
+from tests.pipeline.linter import findings, report
 from tests.pipeline.sample import JENKINSFILE, PROVIDES, make_pipelines
 
 SAMPLE = JENKINSFILE.read_text(encoding="utf-8")
@@ -215,6 +213,12 @@ BROKEN = {
         "undeclared-variable",
         "nobody sets it",
     ),
+    "an option that needs what is not there yet": (
+        "stage('Tune') {\n          options { ",
+        "stage('Tune') {\n          options { lock(resource: env.BENCH); ",
+        "too-early",
+        "a variable that is set later",
+    ),
     "an unused parameter": (
         SCENARIO,
         "    string(name: 'FORGOTTEN', defaultValue: '', description: 'x')\n" + SCENARIO,
@@ -344,82 +348,75 @@ def broken(old, new):
 
 
 @pytest.fixture(scope="module")
-def lint(tmp_path_factory):
-    """Lint texts by their names, all at once: {name: findings}."""
-    place = tmp_path_factory.mktemp("linter")
-    repository = make_pipelines(place / "repository", {"plain": "#!/bin/sh\n"})
-    (repository / "scripts/ci/plain.sh").chmod(0o644)
-    (place / "provides.json").write_text(json.dumps(PROVIDES))
+def repository(tmp_path_factory):
+    path = make_pipelines(
+        tmp_path_factory.mktemp("linter") / "repository", {"plain": "#!/bin/sh\n"}
+    )
+    (path / "scripts/ci/plain.sh").chmod(0o644)
+    return path
 
-    def run(texts, *more):
-        files = {name: place / f"{number}.Jenkinsfile" for number, name in enumerate(texts)}
-        for name, path in files.items():
-            path.write_text(texts[name])
-        done = subprocess.run(
-            groovy.command(
-                "lint",
-                *("--repository", str(repository)),
-                *("--provides", str(place / "provides.json")),
-                *more,
-                *map(str, files.values()),
-            ),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.stderr == ""
-        return files, done
 
-    return run
+def write(place, texts):
+    """Write texts to files: {name: file}."""
+    files = {name: place / f"{number}.Jenkinsfile" for number, name in enumerate(texts)}
+    for name, path in files.items():
+        path.write_text(texts[name], encoding="utf-8")
+    return files
 
 
 @pytest.fixture(scope="module")
-def findings(lint):
+def found(tmp_path_factory, repository):
+    """{name: findings} of the sample and of all broken copies."""
     texts = {name: broken(old, new) for name, (old, new, _, _) in BROKEN.items()}
-    texts["a parameter that is only handed on"] = texts[
-        "a parameter that is only handed on"
-    ].replace("parameters: [\n", "parameters: [string(name: 'HANDED', value: params.HANDED),\n")
-    files, done = lint({"the sample": SAMPLE, **texts}, "--json")
-    found = json.loads(done.stdout)
+    handed = "a parameter that is only handed on"
+    texts[handed] = texts[handed].replace(
+        "parameters: [\n", "parameters: [string(name: 'HANDED', value: params.HANDED),\n"
+    )
+    files = write(tmp_path_factory.mktemp("files"), {"the sample": SAMPLE, **texts})
+    everything = findings(files.values(), repository, PROVIDES)
     return {
-        name: [one for one in found if one["file"] == str(path)] for name, path in files.items()
+        name: [one for one in everything if one["file"] == str(path)]
+        for name, path in files.items()
     }
 
 
-def test_the_sample_is_right(findings):
-    assert findings["the sample"] == []
+def test_the_sample_is_right(found):
+    assert found["the sample"] == []
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_found_and_nothing_else(findings, name):
-    _, _, rule, found = BROKEN[name]
-    rules = [one["rule"] for one in findings[name]]
-    assert sorted(rules) == sorted(SEVERAL.get(name, [rule])), findings[name]
-    if found:
-        assert found in [one["found"] for one in findings[name]]
+def test_what_is_broken_is_found_and_nothing_else(found, name):
+    _, _, rule, what = BROKEN[name]
+    rules = [one["rule"] for one in found[name]]
+    assert sorted(rules) == sorted(SEVERAL.get(name, [rule])), found[name]
+    if what:
+        assert what in [one["found"] for one in found[name]]
 
 
 @pytest.mark.parametrize(
     "name", [name for name in BROKEN if not BROKEN[name][0].startswith("__")]
 )
-def test_a_finding_has_the_line_of_what_is_broken(findings, name):
+def test_a_finding_has_the_line_of_what_is_broken(found, name):
     old, new, _, _ = BROKEN[name]
     first = SAMPLE[: SAMPLE.index(old)].count("\n") + 1
     last = first + old.count("\n") + new.count("\n")
     if name not in ("no agent", "no timeout"):  # what is missing is missed where it belongs
-        assert any(first <= one["line"] <= last for one in findings[name]), findings[name]
+        assert any(first <= one["line"] <= last for one in found[name]), found[name]
 
 
-def test_a_finding_says_file_line_what_is_found_and_what_is_wanted(lint):
-    files, done = lint({"x": broken("  agent none\n", "  agent nobody\n")})
+def test_a_finding_says_file_line_what_is_found_and_what_is_wanted(tmp_path, repository):
+    files = write(tmp_path, {"x": broken("  agent none\n", "  agent nobody\n")})
     line = SAMPLE[: SAMPLE.index("agent none")].count("\n") + 1
-    assert done.returncode == 1
-    assert done.stdout.strip() == (
+    assert report(files.values(), repository, PROVIDES) == (
         f"{files['x']}:{line}: agent: found the name nobody,"
         " wanted none, any, { label ... } or { node { ... } }"
     )
 
 
-def test_a_right_file_is_passed_over_in_silence(lint):
-    _, done = lint({"x": SAMPLE})
-    assert (done.returncode, done.stdout.strip()) == (0, "")
+def test_a_right_file_is_passed_over_in_silence(repository):
+    assert report([JENKINSFILE], repository, PROVIDES) == ""
+
+
+def test_there_are_many_ways_to_break_a_jenkinsfile():
+    assert len(BROKEN) >= 60
+    assert len({rule for _, _, rule, _ in BROKEN.values()}) >= 20

@@ -82,6 +82,7 @@ MIXED = f"""
     steps {{
       withCredentials([string(credentialsId: 'token', variable: 'TOKEN')]) {{
         sh 'scripts/ci/show.sh'
+        echo "the token is ${{env.TOKEN}}"
       }}
     }}
   }}

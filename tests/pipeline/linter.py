@@ -1,0 +1,47 @@
+"""The linter of Jenkinsfiles: Groovy's own syntax tree, held to what our pipelines may say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.pipeline import groovy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def findings(
+    files: Iterable[Path], repository: Path, provides: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """What is wrong in Jenkinsfiles: file, line, rule, what, found and wanted of each.
+
+    `repository` has the scripts that they call, `provides` is the allow-list.
+    """
+    return list(json.loads(_lint(files, repository, provides, "--json").stdout))
+
+
+def report(files: Iterable[Path], repository: Path, provides: Mapping[str, Any]) -> str:
+    """The same for people: a line for each, and nothing when nothing is wrong."""
+    return _lint(files, repository, provides).stdout.strip()
+
+
+def _lint(
+    files: Iterable[Path], repository: Path, provides: Mapping[str, Any], *more: str
+) -> subprocess.CompletedProcess[str]:
+    with tempfile.TemporaryDirectory() as place:
+        allowed = Path(place) / "provides.json"
+        allowed.write_text(json.dumps(provides), encoding="utf-8")
+        words = ["--repository", str(repository), "--provides", str(allowed), *more]
+        done = subprocess.run(
+            groovy.command("lint", *words, *map(str, files)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert not done.stderr, done.stderr
+    assert (done.returncode == 0) == (done.stdout.strip() in ("", "[]")), done.stdout
+    return done
