@@ -3,7 +3,6 @@
 A broken copy is the sample with one text replaced by another; all are linted by one process.
 """
 
-
 import pytest
 from tests.pipeline.linter import findings, report
 from tests.pipeline.sample import JENKINSFILE, PROVIDES, make_pipelines
