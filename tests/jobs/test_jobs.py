@@ -188,7 +188,7 @@ def test_credentials_are_ids_that_the_controller_has():
     } | {
         parameters(tree)["CREDENTIALS"]
         for tree in pipelines().values()
-        if "CREDENTIALS" in parameters(tree)
+        if parameters(tree).get("CREDENTIALS")
     }
     assert named
     assert named <= known

@@ -124,7 +124,7 @@ def test_the_only_bench_is_not_asked(racks):
 
 
 def test_the_racks_of_the_checkout_are_two_benches_with_one_builder():
-    """What is described in it is enough for `check` and the roles, and shares a builder alone."""
+    """What is described is enough for `check` and the roles, and shares a builder alone."""
     one, two = read_benches(ROOT / "inventory" / "racks")
     assert (one.bench, two.bench) == ("rack1", "rack2")
     shared = {host.access.address for host in one.hosts} & {
