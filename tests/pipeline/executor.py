@@ -186,7 +186,8 @@ class Controller:
         self, record: Record, repository: Path, *, at_most: int, **how: Any
     ) -> list[Record]:
         """Run the builds that a build asked for, and what those ask for, but not for ever."""
-        waiting, done = list(record.requested), []
+        waiting = list(record.requested)
+        done: list[Record] = []
         while waiting and len(done) < at_most:
             request = waiting.pop(0)
             done.append(

@@ -105,7 +105,10 @@ FAILING = """
     steps { error 'on purpose' }
     post { success { echo 's' }; failure { echo 'f' }; always { echo 'a' } }
   }
-  stage('After') { steps { echo 'after' } }
+  stage('After') {
+    stages { stage('Inner') { steps { echo 'after' } } }
+    post { always { echo 'after, too' } }
+  }
 """
 
 # Steps that fail: the step, and what it says.
@@ -292,7 +295,7 @@ def test_post_conditions_come_in_the_order_of_their_plugin(mixed):
 def test_after_a_failed_stage_the_others_are_skipped(builds):
     failed = builds["failing"][0]
     assert failed.result == "FAILURE"
-    assert failed.stages == {"Maybe": "FAILURE", "After": "SKIPPED"}
+    assert failed.stages == {"Maybe": "FAILURE", "After": "SKIPPED", "Inner": "SKIPPED"}
     skipped = {stage["name"]: stage["skipped"] for stage in failed.document["stages"]}
     assert skipped["After"] == "earlier failure(s)"
     of_stage = [post["condition"] for post in failed.document["posts"] if post["stage"]]
