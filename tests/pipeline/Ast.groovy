@@ -105,6 +105,9 @@ class Values {
           return property(value)
         }
         break
+      case VariableExpression:
+        if (value.name == 'scm') return [type: 'symbol', name: 'scm', args: [:]]
+        break
       case MethodCallExpression:
         Call call = Ast.call(value)
         if (call && Signatures.SYMBOLS.containsKey(call.name)) return symbol(call)

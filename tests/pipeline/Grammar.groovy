@@ -87,6 +87,7 @@ class Grammar {
   // --- Declarations ------------------------------------------------------------
 
   private void parameters(Call call) {
+    look.parameters.clear()  // a block of them replaces those of the job
     each('parameters', call) { Call one ->
       Map signature = Signatures.PARAMETERS[one.name]
       if (signature == null) {

@@ -8,7 +8,7 @@ import org.codehaus.groovy.control.CompilationUnit
 import org.codehaus.groovy.control.MultipleCompilationErrorsException
 import org.codehaus.groovy.control.Phases
 
-/** The linter's command line: `lint --repository ROOT --provides FILE [--json] FILE...`; 1 when something was found. */
+/** The linter's command line: `lint --repository ROOT --provides FILE [--parameters FILE] [--json] FILE...`; 1 when something was found. */
 class Lint {
   static int main(List<String> words) {
     Map<String, String> told = [:]
@@ -17,12 +17,14 @@ class Lint {
     for (Iterator<String> each = words.iterator(); each.hasNext();) {
       String word = each.next()
       if (word == '--json') json = true
-      else if (word in ['--repository', '--provides']) told[word] = each.next()
+      else if (word in ['--repository', '--provides', '--parameters']) told[word] = each.next()
       else files << word
     }
-    if (told.size() < 2 || !files) throw new IllegalArgumentException('lint --repository ROOT --provides FILE [--json] FILE...')
+    if (!told['--repository'] || !told['--provides'] || !files) throw new IllegalArgumentException('lint --repository ROOT --provides FILE [--json] FILE...')
     Provides provides = new Provides((Map) new JsonSlurper().parse(new File(told['--provides']), 'UTF-8'))
-    List<Map> findings = files.collectMany { new Look(it, new File(told['--repository']), provides).findings() }
+    // {file: {parameter: default}} of the parameters that jobs declare
+    Map declared = told['--parameters'] ? (Map) new JsonSlurper().parse(new File(told['--parameters']), 'UTF-8') : [:]
+    List<Map> findings = files.collectMany { new Look(it, new File(told['--repository']), provides, declared[it] ?: [:]).findings() }
     println json ? JsonOutput.toJson(findings) : findings.collect {
       "${it.file}:${it.line}: ${it.what}: found ${it.found}, wanted ${it.wanted}"
     }.join('\n')
@@ -49,8 +51,9 @@ class Look {
   /** Inside `options`, which are evaluated before anything runs: what the pipeline sets is not set yet. */
   boolean early
 
-  Look(String name, File repository, Provides provides) {
+  Look(String name, File repository, Provides provides, Map<String, Object> declared) {
     this.name = name
+    declared.each { parameter, value -> parameters[parameter] = [type: value instanceof Boolean ? 'booleanParam' : 'string', line: 1] }
     this.repository = repository
     this.provides = provides
   }

@@ -47,7 +47,8 @@ class Main {
     Class script = new GroovyClassLoader(Main.classLoader, configuration).parseClass(new GroovyCodeSource(file.text, 'Jenkinsfile.groovy', '/leaselab'))
     Declared declared = new Declared(build, provides)
     runOn(script, declared)
-    Map defaults = declared.defaults
+    // Those that the job declares are replaced by those of the file, when it has some.
+    Map defaults = declared.defaults ?: build.options.declared
     Set unknown = given.keySet() - defaults.keySet()
     // Jenkins drops them with a line in the controller's log, which nobody reads.
     if (unknown) throw new ModelError("no such parameter: ${unknown.join(', ')}; there are ${defaults.keySet().join(', ')}")
@@ -84,7 +85,7 @@ class Main {
   }
 
   private static Map options(List<String> words) {
-    Map found = [params: [:], labels: [], jobs: [], grace: 20, timeoutGrace: 60, credentials: [:], number: '1', job: 'job']
+    Map found = [params: [:], declared: [:], labels: [], jobs: [], grace: 20, timeoutGrace: 60, credentials: [:], number: '1', job: 'job']
     for (Iterator<String> each = words.iterator(); each.hasNext();) {
       String name = each.next()
       String value = each.hasNext() ? each.next() : null
@@ -95,6 +96,7 @@ class Main {
         case '--known-job': found.jobs << value; break
         case '--grace-s': found.grace = value as BigDecimal; break
         case '--timeout-grace-s': found.timeoutGrace = value as BigDecimal; break
+        case '--parameters': found.declared = (Map) new JsonSlurper().parse(new File(value), 'UTF-8'); break
         case '--credentials': found.credentials = (Map) new JsonSlurper().parse(new File(value), 'UTF-8'); break
         case { it in ['--jenkinsfile', '--repository', '--revision', '--workspaces', '--build', '--number', '--job',
           '--resources', '--provides', '--url'] }: found[name.substring(2)] = value; break

@@ -27,6 +27,7 @@ abstract class Section {
   def propertyMissing(String name) {
     if (name == 'params') return build.params
     if (name == 'env') return new Environment(build)
+    if (name == 'scm') return new Symbol('scm', [:])
     throw new ModelError("${getClass().simpleName} knows no name ${name}")
   }
 

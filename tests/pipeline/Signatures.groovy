@@ -37,7 +37,7 @@ class Signatures {
     withCredentials: [first: 'bindings', body: true, required: ['bindings'],
       args: [bindings: 'list:string|usernamePassword']],
     deleteDir: [args: [:]],
-    checkout: [first: 'scm', required: ['scm'], args: [scm: 'symbol:scmGit', poll: 'bool', changelog: 'bool']],
+    checkout: [first: 'scm', required: ['scm'], args: [scm: 'symbol:scmGit|scm', poll: 'bool', changelog: 'bool']],
     updateLock: [required: ['resource'],
       args: [resource: 'string', addLabels: 'string', removeLabels: 'string', setLabels: 'string', setNote: 'string']],
     build: [first: 'job', required: ['job'],
@@ -77,6 +77,8 @@ class Signatures {
     scmGit: [required: ['branches', 'userRemoteConfigs'],
       args: [branches: 'list:branch', extensions: 'list:extension', userRemoteConfigs: 'list:remote',
         doGenerateSubmoduleConfigurations: 'bool', browser: 'map', gitTool: 'string']],
+    // The name scm, without a call: the pipeline's own repository.
+    scm: [args: [:]],
     branch: [required: ['name'], args: [name: 'string']],
     remote: [required: ['url'], args: [url: 'string', credentialsId: 'string', name: 'string', refspec: 'string']],
     extension: [required: ['$class', 'relativeTargetDir'], args: ['$class': 'string', relativeTargetDir: 'string']],

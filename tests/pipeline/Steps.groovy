@@ -68,7 +68,9 @@ class Steps extends Section {
   }
 
   private def do_checkout(Map told, Closure block, Map entry) {
-    checkouts.described(told.scm.args, build.needWorkspace('checkout'))
+    File folder = build.needWorkspace('checkout')
+    if (told.scm.name == 'scm') checkouts.own(folder)
+    else checkouts.described(told.scm.args, folder)
   }
 
   private def do_dir(Map told, Closure block, Map entry) {

@@ -104,7 +104,8 @@ class Controller:
     """Jobs, builds, workspaces and lockable resources below one folder.
 
     `provides` is the allow-list ({"plugins": [...], "provides": {plugin: {...}}}), `labels`
-    are those of the agents, `jobs` {name: its Jenkinsfile}.
+    are those of the agents, `jobs` {name: its Jenkinsfile}, and `parameters` {name: {parameter:
+    default}} for those that a job declares itself.
     """
 
     home: Path
@@ -114,6 +115,7 @@ class Controller:
     grace_s: float = 20
     timeout_grace_s: float = 60
     credentials: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, str | bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
@@ -158,9 +160,12 @@ class Controller:
             "resources": self.home / "resources.json",
             "provides": self.home / "provides.json",
             "credentials": self.home / "credentials.json",
+            "parameters": folder / "parameters.json",
             "grace-s": self.grace_s,
             "timeout-grace-s": self.timeout_grace_s,
         }
+        declared = json.dumps(self.parameters.get(job, {}))
+        (folder / "parameters.json").write_text(declared, encoding="utf-8")
         argv = [word for name, value in words.items() for word in (f"--{name}", str(value))]
         for name, value in (parameters or {}).items():
             argv += ["--param", f"{name}={value}"]

@@ -416,6 +416,22 @@ def test_a_right_file_is_passed_over_in_silence(repository):
     assert report([JENKINSFILE], repository, PROVIDES) == ""
 
 
+def test_parameters_that_the_job_declares_are_held_to_their_use(tmp_path, repository):
+    """A name that the file reads and the job has not, and one that the job has for nobody."""
+    start, end = SAMPLE.index("  parameters {"), SAMPLE.index("  options {\n    skip")
+    files = write(tmp_path, {"x": SAMPLE[:start] + SAMPLE[end:]})
+    read = ["SCENARIO", "REPO", "COMMIT", "CREDENTIALS", "BASELINE", "THRESHOLD", "OPTIONS"]
+    declared = dict.fromkeys([*read, "INVENTORY", "BENCHES"], "")
+    assert not findings(files.values(), repository, PROVIDES, {files["x"]: declared})
+    del declared["COMMIT"]
+    declared["FORGOTTEN"] = ""
+    found = findings(files.values(), repository, PROVIDES, {files["x"]: declared})
+    assert {(one["rule"], one["what"]) for one in found} == {
+        ("undeclared-parameter", "params.COMMIT"),
+        ("unused-parameter", "parameter FORGOTTEN"),
+    }
+
+
 def test_there_are_many_ways_to_break_a_jenkinsfile():
     assert len(BROKEN) >= 60
     assert len({rule for _, _, rule, _ in BROKEN.values()}) >= 20

@@ -102,7 +102,11 @@ MIXED = f"""
 FAILING = """
   stage('Maybe') {
     when { expression { params.YES } }
-    steps { error 'on purpose' }
+    steps {
+      checkout(scm: scm, poll: false, changelog: false)
+      sh 'scripts/ci/show.sh'
+      error 'on purpose'
+    }
     post { success { echo 's' }; failure { echo 'f' }; always { echo 'a' } }
   }
   stage('After') {
@@ -206,7 +210,7 @@ def builds(place, server):
     repository = make_pipelines(place / "pipelines", SCRIPTS)
     jobs = {
         "mixed": (MIXED, f"agent any\n{PARAMETERS}{POST}"),
-        "failing": (FAILING, f"agent any\n{PARAMETERS}{POST}"),
+        "failing": (FAILING, f"agent any\noptions {{ skipDefaultCheckout() }}\n{POST}"),
         "refused": (STEPS, STEPS_HEAD),
         "caught": (NO_AGENT % CAUGHT, f"agent none\n{PARAMETERS}"),
         **{name: (stages, head) for name, (stages, head, _) in REFUSED.items()},
@@ -218,6 +222,7 @@ def builds(place, server):
         controller = make_controller(
             place / name,
             {name: file},
+            parameters={"failing": {"YES": "by the job"}},
             credentials={"token": {"secret": "hunter-of-tokens"}},
         )
         parameters = {}
@@ -306,7 +311,21 @@ def test_after_a_failed_stage_the_others_are_skipped(builds):
 def test_a_build_that_is_better_than_the_last_one_is_fixed(builds):
     again = builds["failing"][1]
     assert again.result == "SUCCESS"
-    assert again.posts == ["always", "changed", "fixed", "success", "cleanup"]
+    of_pipeline = [one["condition"] for one in again.document["posts"] if not one["stage"]]
+    assert of_pipeline == ["always", "changed", "fixed", "success", "cleanup"]
+
+
+def test_a_job_may_declare_the_parameters_itself(builds):
+    given = [build.document["parameters"] for build in builds["failing"]]
+    assert given == [{"YES": "by the job"}, {"YES": ""}]
+
+
+def test_the_pipelines_own_repository_is_checked_out_when_a_step_says_so(builds):
+    """With skipDefaultCheckout the agent's folder is empty until then."""
+    failed, again = builds["failing"]
+    assert "Checking out Revision" in failed.log
+    assert "shade= hue=" in failed.log
+    assert "Checking out Revision" not in again.log
 
 
 @pytest.mark.parametrize("step", range(len(FAILURES)))
