@@ -1,0 +1,213 @@
+"""This repository's own pipelines: linted, and executed with its scripts for each way to end.
+
+Here `leaselab` is a stand-in that ends as it is told; tests/lab runs the true one.
+"""
+
+import shutil
+
+import pytest
+from tests.jobs.definitions import ROOT, parameters, pipelines
+from tests.pipeline.allowed import allowed
+from tests.pipeline.executor import Controller
+from tests.pipeline.linter import report
+from tests.repositories import git
+
+PROVIDES = allowed(ROOT / "jobs/controller")
+STAGES = ["Check", "Provision", "Build", "Deploy", "Tune"]
+STAGES += ["Measure", "Archive", "Report", "Verdict"]
+JOB, RANGE, CHECK = "leaselab/commit", "leaselab/range", "leaselab/check"
+LABEL, BROKEN = "leaselab-bench", "leaselab-broken"
+FILES = {
+    JOB: ROOT / "Jenkinsfile",
+    RANGE: ROOT / "jobs/range.Jenkinsfile",
+    CHECK: ROOT / "jobs/check.Jenkinsfile",
+}
+# Which command ends badly, and how; otherwise it leaves what the true one leaves.
+LEASELAB = r"""#!/usr/bin/env bash
+set -eu
+echo "$*" >> "$CALLS"
+verb=$1
+[[ $verb != lab && $verb != archive ]] || verb="$1 $2"
+while (($#)); do
+  case $1 in
+    --id-file)
+      case $verb in sweep | run | "${FAILS:-}") echo 20261122T1 > "$2" ;; esac ;;
+    --output | --markdown | --junit)
+      if [[ $verb == report ]]; then mkdir -p "$2" && echo page > "$2/index.html"
+      elif [[ $2 == *.xml ]]; then echo '<testsuite><testcase name="a"/></testsuite>' > "$2"
+      elif [[ $2 == *.csv ]]; then printf 'id,max_rate\na,4000\n' > "$2"
+      elif [[ $2 == ci/* ]]; then echo text > "$2"
+      fi ;;
+  esac
+  shift
+done
+[[ $verb != "${FAILS:-}" ]] || exit "$WITH"
+[[ $verb != build ]] || echo 0123456789abcdef
+"""
+
+
+def declared(path):
+    """The parameters that the jobs which run a pipeline declare for it, and defaults of one."""
+    place = str(path.relative_to(ROOT))
+    jobs = [
+        parameters(tree)
+        for tree in pipelines().values()
+        if tree.findtext("definition/scriptPath") == place
+    ]
+    assert len({frozenset(job) for job in jobs}) == 1, f"{place}: its jobs differ in parameters"
+    return jobs[0]
+
+
+PARAMETERS = {job: declared(path) for job, path in FILES.items()}
+
+
+@pytest.mark.parametrize("job", FILES)
+def test_the_linter_finds_nothing(job):
+    path = FILES[job]
+    assert report([path], ROOT, PROVIDES, {path: PARAMETERS[job]}) == ""
+
+
+class Site:
+    """A fork with the stand-in for `leaselab`, a server's repository, and a controller."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.fork = folder / "leaselab"
+        self.fork.mkdir()
+        shutil.copytree(ROOT / "scripts/ci", self.fork / "scripts/ci")
+        program = self.fork / "leaselab"
+        program.write_text(LEASELAB, encoding="utf-8")
+        program.chmod(0o755)
+        self.server = folder / "server"
+        self.server.mkdir()
+        for place in (self.fork, self.server):
+            git(place, "init", "--quiet", "--initial-branch=main")
+            git(place, "add", "--all")
+            git(place, "commit", "--quiet", "--allow-empty", "-m", "Begin")
+        self.controller = Controller(folder / "jenkins", PROVIDES, FILES, parameters=PARAMETERS)
+        self.controller.have_resources({"rack1": [LABEL], "rack2": [LABEL]})
+        self.runs = 0
+
+    def run(self, job=JOB, fails="", with_=0, **parameters):
+        """Run a build in which one command ends badly; its record and the commands it ran."""
+        self.runs += 1
+        calls = self.folder / f"calls{self.runs}"
+        common = {"SCENARIO": "v4-memfile", "REPO": str(self.server), "OPTIONS": "--runs 3"}
+        own = {
+            JOB: {**common, "COMMIT": "main"},
+            RANGE: {**common, "BRANCH": "main", "COMMITS": "v1,v2"},
+            CHECK: {"BENCH": "rack1"},
+        }[job]
+        record = self.controller.run(
+            job,
+            self.fork,
+            parameters={**own, **parameters},
+            environment={"CALLS": str(calls), "FAILS": fails, "WITH": str(with_)},
+        )
+        return record, calls.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def labels(site, bench):
+    return site.controller.resource(bench)["labels"]
+
+
+def test_a_build_that_ends_well_calls_each_command_once_and_frees_the_bench(site):
+    record, calls = site.run()
+    assert record.result == "SUCCESS", record.log
+    assert set(record.stages.values()) == {"SUCCESS"}
+    assert [call.split()[0] for call in calls] == [
+        *("lab", "provision", "build", "deploy", "tune", "sweep", "archive", "report"),
+        *("compare", "export", "lab"),
+    ]
+    assert calls[0].startswith("lab take -i inventory/racks --bench rack1 --take-over")
+    assert calls[2].startswith(
+        "build v4-memfile -i inventory/racks --bench rack1 --repo server"
+    )
+    assert "--build 0123456789abcdef" in calls[3]
+    assert calls[8].startswith("compare previous 20261122T1 --threshold 5 ")
+    assert calls[-1] == "lab release -i inventory/racks --bench rack1"
+    for name in ("comment.md", "junit.xml", "plot.csv", "report/index.html"):
+        assert (record.folder / "archive" / "ci" / name).exists(), name
+
+
+def test_a_packaged_server_is_not_built(site):
+    record, calls = site.run(REPO="")
+    assert record.result == "SUCCESS", record.log
+    assert record.stages["Build"] == "SKIPPED"
+    assert "build" not in {call.split()[0] for call in calls}
+    assert "deploy v4-memfile -i inventory/racks --bench rack1 --build  " in calls[2]
+
+
+@pytest.mark.parametrize(
+    ("fails", "code", "result", "last"),
+    [
+        ("compare", 1, "UNSTABLE", "Verdict"),
+        ("sweep", 3, "UNSTABLE", "Measure"),
+        ("compare", 2, "FAILURE", "Verdict"),
+        ("build", 5, "FAILURE", "Build"),
+        ("deploy", 5, "FAILURE", "Deploy"),
+        ("sweep", 5, "FAILURE", "Measure"),
+        ("tune", 77, "FAILURE", "Tune"),
+    ],
+)
+def test_how_a_stage_ends_is_how_the_build_does(site, fails, code, result, last):
+    """And later stages are skipped, what there is is published, the bench is freed and kept."""
+    record, calls = site.run(fails=fails, with_=code)
+    assert record.result == result, record.log
+    names = list(record.stages)
+    after = names[names.index(last) + 1 :]
+    assert record.stages[last] == "UNSTABLE"
+    assert {record.stages[name] for name in after if name in map(str.title, STAGES)} <= {
+        "SKIPPED"
+    }
+    assert calls[-1].startswith("lab release ")
+    assert labels(site, "rack1") == [LABEL]
+    assert record.requested == []
+    published = fails != "tune"  # which archives nothing
+    assert (record.folder / "archive" / "ci" / "comment.md").exists() == published
+
+
+@pytest.mark.parametrize(("fails", "code"), [("lab take", 4), ("deploy", 4), ("sweep", 130)])
+def test_a_broken_lab_is_no_verdict_and_another_bench_is_asked(site, fails, code):
+    record, calls = site.run(fails=fails, with_=code)
+    assert record.result == "NOT_BUILT", record.log
+    assert labels(site, "rack1") == [BROKEN]
+    assert record.requested[0]["job"] == JOB
+    asked = record.requested[0]["parameters"]
+    assert asked["OPTIONS"] == "--runs 3"
+    assert asked.keys() == record.document["parameters"].keys()
+    assert calls[-1].startswith("lab release ")
+    again = site.controller.follow(
+        record, site.fork, at_most=3, environment={"CALLS": str(site.folder / "again")}
+    )
+    assert [one.result for one in again] == ["SUCCESS"]
+    called = (site.folder / "again").read_text(encoding="utf-8")
+    assert "--bench rack2" in called
+    assert "--bench rack1" not in called
+
+
+def test_a_check_takes_a_broken_bench_out_of_use_and_puts_a_whole_one_back(site):
+    record, calls = site.run(CHECK, fails="lab take", with_=4)
+    assert record.result == "FAILURE"
+    assert labels(site, "rack1") == [BROKEN]
+    assert calls[-1].startswith("lab release ")
+    record, _ = site.run(CHECK)
+    assert record.result == "SUCCESS", record.log
+    assert labels(site, "rack1") == [LABEL]
+    assert "whole: " in site.controller.resource("rack1")["note"]
+
+
+@pytest.mark.parametrize(
+    ("commits", "compared"), [("v1,v2", ["compare v1 v2 --repo server"]), ("v1..v2", [])]
+)
+def test_two_releases_are_compared_and_a_range_is_shown(site, commits, compared):
+    record, calls = site.run(RANGE, COMMITS=commits)
+    assert record.result == "SUCCESS", record.log
+    (measured,) = [call for call in calls if call.startswith("run ")]
+    assert f"--repo server --commits {commits} --id-file ci/ids --runs 3" in measured
+    assert [call[:27] for call in calls if call.startswith("compare")] == compared
