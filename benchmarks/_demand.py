@@ -1,0 +1,153 @@
+"""What comes to a lab in some weeks: pushes, nights, ranges by hand.  Pure.
+
+All chance of the demand is drawn here, before anything is simulated, so that labs of
+different sizes meet the same commits and the same durations.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks._lab import DAY_H, Lab
+
+
+class Kind(enum.Enum):
+    """Why a job was started."""
+
+    COMMIT = "commit"
+    NIGHT = "night"
+    RANGE = "range"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that is measured: the newest that a poll found."""
+
+    number: int
+    pushed_h: float
+    """When it was pushed; times are hours since Monday, 00:00."""
+    found_h: float
+    """When a poll found it."""
+    skipped: int
+    """Commits that came with it or since the poll before, and are not measured."""
+    build_h: float
+    """What building it takes (h)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One scenario to be measured once."""
+
+    kind: Kind
+    ready_h: float
+    """When it asks for a bench."""
+    measure_h: float
+    """How long it measures (h)."""
+    group: int
+    """Which commit, night or range it belongs to: its number among its kind."""
+    began_h: float
+    """When that began: the push, the evening's first job."""
+    commit: Commit | None
+    """What must be built first; None where nothing must."""
+
+    @property
+    def belongs_h(self) -> float:
+        """What decides to which week it belongs: a night does as a whole."""
+        return self.began_h if self.kind is Kind.NIGHT else self.ready_h
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """All that is asked of a lab from Monday, 00:00 to `until_h`."""
+
+    commits: tuple[Commit, ...]
+    jobs: tuple[Job, ...]
+    """By the time at which they ask."""
+
+
+def demand(lab: Lab, until_h: float, seed: int, week: int) -> Demand:
+    """Draw what is asked of a lab until a time (h); the same for the same seed and week."""
+    commits = _commits(lab, until_h, np.random.default_rng([seed, week, 0]))
+    jobs: list[Job] = []
+    rng = np.random.default_rng([seed, week, 1])
+    for commit in commits:
+        jobs += [
+            Job(
+                Kind.COMMIT,
+                commit.found_h,
+                _measure_h(lab, rng),
+                commit.number,
+                commit.pushed_h,
+                commit,
+            )
+            for _ in range(lab.per_commit)
+        ]
+    jobs += _nights(lab, until_h, commits, np.random.default_rng([seed, week, 2]))
+    jobs += _ranges(lab, until_h, np.random.default_rng([seed, week, 3]))
+    return Demand(commits, tuple(sorted(jobs, key=lambda job: job.ready_h)))
+
+
+def _commits(lab: Lab, until_h: float, rng: np.random.Generator) -> tuple[Commit, ...]:
+    """Pushes of a Poisson process whose rate is the hour's, as polls find them."""
+    polls: dict[float, tuple[float, int]] = {}
+    poll_h = lab.poll_min / 60
+    now = 0.0
+    while lab.most_pushes_an_hour:
+        now += rng.exponential(1 / lab.most_pushes_an_hour)
+        if now >= until_h:
+            break
+        kept = rng.random() * lab.most_pushes_an_hour < lab.pushes_an_hour(now)
+        commits = int(rng.geometric(1 / lab.commits_a_push))
+        if kept:
+            found = math.ceil(now / poll_h) * poll_h if poll_h else now
+            polls[found] = (now, polls.get(found, (0.0, 0))[1] + commits)
+    return tuple(
+        Commit(
+            number,
+            pushed,
+            found,
+            commits - 1,
+            (lab.build_cold_min if rng.random() < lab.cold else lab.build_warm_min) / 60,
+        )
+        for number, (found, (pushed, commits)) in enumerate(polls.items())
+    )
+
+
+def _nights(
+    lab: Lab, until_h: float, commits: tuple[Commit, ...], rng: np.random.Generator
+) -> list[Job]:
+    """Each evening's matrix, of the newest commit that was known when it began."""
+    jobs = []
+    for night in range(int(until_h // DAY_H)):
+        began = night * DAY_H + lab.night_at_h
+        known = [commit for commit in commits if commit.found_h <= began]
+        for _ in range(lab.nightly):
+            ready = began + lab.night_over_h * rng.random()
+            newest = known[-1] if known else None
+            jobs.append(Job(Kind.NIGHT, ready, _measure_h(lab, rng), night, began, newest))
+    return jobs
+
+
+def _ranges(lab: Lab, until_h: float, rng: np.random.Generator) -> list[Job]:
+    """Ranges by hand, at working hours as commits are; they build what they need."""
+    jobs: list[Job] = []
+    now = 0.0
+    while lab.ranges:
+        now += rng.exponential(7 * DAY_H / lab.ranges)
+        if now >= until_h:
+            break
+        began = (now // DAY_H) * DAY_H + 8.0 + 10.0 * (now % DAY_H) / DAY_H
+        jobs.append(
+            Job(Kind.RANGE, began, rng.exponential(lab.range_h), len(jobs), began, None)
+        )
+    return jobs
+
+
+def _measure_h(lab: Lab, rng: np.random.Generator) -> float:
+    """A time of nine runs (h): log-normal, of the mean and spread that the lab has."""
+    spread = lab.measure_sd
+    return float(rng.lognormal(math.log(lab.measure_min / 60) - spread**2 / 2, spread))

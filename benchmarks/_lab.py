@@ -1,0 +1,135 @@
+"""A lab and its week as numbers: what is asked of it, and what its benches can do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+DAY_H = 24.0
+WEEK_H = 7 * DAY_H
+OFFICE_FROM_H, OFFICE_TO_H, OFFICE_DAYS = 8.0, 18.0, 5
+OFFICE_H = OFFICE_DAYS * (OFFICE_TO_H - OFFICE_FROM_H)
+"""Working hours of a week that begins on Monday (h)."""
+EVEN = OFFICE_H / WEEK_H
+"""`Lab.office` at which commits come at any hour alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """What is simulated; `docs/scaling.md` says where each figure is from."""
+
+    benches: int = 3
+    nightly: int = 30
+    """Scenarios measured each night."""
+    per_commit: int = 5
+    """Scenarios measured for each commit that a poll finds."""
+    commits_a_day: float = 2.6
+    """Mean over all days of a week."""
+    commits_a_push: float = 1.5
+    """Mean; only the newest commit that a poll finds is measured."""
+    office: float = 0.8
+    """Share of the pushes in working hours; the others come at any other hour alike."""
+    poll_min: float = 15.0
+    night_at_h: float = 20.0
+    """Hour of the day at which a night's first jobs start."""
+    night_over_h: float = 4.0
+    """Time over which cron spreads a night's jobs (h)."""
+    ranges: float = 0.0
+    """Ranges of commits measured by hand, a week; each holds one bench."""
+    range_h: float = 8.0
+    """How long a range holds its bench, mean (h)."""
+
+    measure_min: float = 60.0
+    """Mean time of nine runs (min)."""
+    measure_sd: float = 0.33
+    """Standard deviation of that time's natural logarithm."""
+    prepare_min: float = 5.0
+    """Check, provision, deploy, tune (min)."""
+    finish_min: float = 1.0
+    """Archive, report, verdict (min)."""
+    build_warm_min: float = 2.0
+    build_cold_min: float = 20.0
+    cold: float = 0.1
+    """Share of the commits that find nothing of use in the builder's cache."""
+
+    mtbf_h: float = 720.0
+    """Mean time until a whole bench breaks (h); infinite for never."""
+    repair_h: float = 8.0
+    """Mean time from a bench being marked as broken to its being whole (h)."""
+    notice_min: float = 5.0
+    """Time from a bench breaking to the end of the job on it (min)."""
+    check_min: float = 2.0
+    """What the hourly check of a bench holds it for (min)."""
+    commits_first: bool = False
+    """Whether jobs of commits pass those of nights in the queue."""
+
+    @property
+    def job_h(self) -> float:
+        """Mean time a job holds its bench, without a build (h)."""
+        return (self.prepare_min + self.measure_min + self.finish_min) / 60
+
+    def pushes_an_hour(self, at_h: float) -> float:
+        """Rate of pushes at a time since Monday, 00:00 (1/h)."""
+        working = at_h % WEEK_H < OFFICE_DAYS * DAY_H and (
+            OFFICE_FROM_H <= at_h % DAY_H < OFFICE_TO_H
+        )
+        return self._office_rate if working else self._other_rate
+
+    @property
+    def most_pushes_an_hour(self) -> float:
+        """The highest rate of pushes there is (1/h)."""
+        return max(self._office_rate, self._other_rate)
+
+    @property
+    def _pushes_a_week(self) -> float:
+        return 7 * self.commits_a_day / self.commits_a_push
+
+    @property
+    def _office_rate(self) -> float:
+        return self._pushes_a_week * self.office / OFFICE_H
+
+    @property
+    def _other_rate(self) -> float:
+        return self._pushes_a_week * (1 - self.office) / (WEEK_H - OFFICE_H)
+
+    @property
+    def measured_a_day(self) -> float:
+        """Commits that polls find to measure, mean (1/day): a poll takes the newest only."""
+        poll_h = self.poll_min / 60
+        found = sum(
+            hours * (-math.expm1(-rate * poll_h) / poll_h if poll_h else rate)
+            for hours, rate in (
+                (OFFICE_H, self._office_rate),
+                (WEEK_H - OFFICE_H, self._other_rate),
+            )
+        )
+        return found / 7
+
+    @property
+    def asked_h(self) -> float:
+        """Hours of benches that commits, nights and ranges ask for, a day (h).
+
+        Not in it: benches that wait for a build which another one asked for, hourly checks
+        (a busy bench has few of them), and attempts that meet a broken bench.
+        """
+        build_h = (self.cold * self.build_cold_min + (1 - self.cold) * self.build_warm_min) / 60
+        return (
+            self.measured_a_day * (self.per_commit * self.job_h + build_h)
+            + self.nightly * self.job_h
+            + self.ranges / 7 * self.range_h
+        )
+
+    @property
+    def available(self) -> float:
+        """Share of the time that a bench is whole and known to be, mean.
+
+        Half an hour passes until the next hourly check puts a repaired bench back.
+        """
+        if math.isinf(self.mtbf_h):
+            return 1.0
+        return self.mtbf_h / (self.mtbf_h + self.repair_h + 0.5)
+
+    @property
+    def load(self) -> float:
+        """What is asked for over what the benches can do: from 1 on, queues only grow."""
+        return self.asked_h / (DAY_H * self.benches * self.available)
