@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stage Report: writes the pages of what was measured.
+# Stage Report: writes the pages of what was measured, beside what it is compared with.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 find_results
-stage report "${RESULTS[@]}" --output ci/report
+stage report "${RESULTS[@]}" ${BASELINE:+--against "$BASELINE"} --output ci/report

@@ -129,6 +129,7 @@ def test_a_build_that_ends_well_calls_each_command_once_and_frees_the_bench(site
         "build v4-memfile -i inventory/racks --bench rack1 --repo server"
     )
     assert "--build 0123456789abcdef" in calls[3]
+    assert calls[7] == "report 20261122T1 --against previous --output ci/report"
     assert calls[8].startswith("compare previous 20261122T1 --threshold 5 ")
     assert calls[-1] == "lab release -i inventory/racks --bench rack1"
     for name in ("comment.md", "junit.xml", "plot.csv", "report/index.html"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from leaselab.archive.store import Store
 from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.cli.pair import PREVIOUS, load_previous
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 NAME = "report"
@@ -23,6 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="results, as `leaselab show` names them; two or more are compared with the first "
         "(default: the whole archive)",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="ID|previous",
+        help="the named results beside this one, with which they are compared; previous: the "
+        "last one before them that compares, as `leaselab compare` finds it, if there is any",
     )
     parser.add_argument(
         "-o",
@@ -53,12 +60,25 @@ def run(args: argparse.Namespace) -> Outcome:
     named = f"{FOLDER}-{store.find(args.refs[0]).name}" if args.refs else FOLDER
     folder = args.output or store.root / named
     sweeps = SWEEPS if args.sweeps is None else args.sweeps
-    first = write_site(store, folder, args.refs, sweeps=sweeps).absolute()
+    refs = [*_baseline(store, args), *args.refs]
+    first = write_site(store, folder, refs, sweeps=sweeps).absolute()
     if args.json:
         print_json({"path": str(first)})
     else:
         print(first)
     return Outcome.OK
+
+
+def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
+    """The result that the named ones are compared with, none where none was asked for."""
+    if args.against is None:
+        return []
+    if not args.refs:
+        raise usage_error("--against goes with results that are named", found="none")
+    if args.against != PREVIOUS:
+        return [args.against]
+    found = load_previous(store, store.load(args.refs[-1]))
+    return [str(found["id"])] if found else []
 
 
 def report_after(store: Store) -> None:
