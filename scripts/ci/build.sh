@@ -1,4 +1,9 @@
 #!/usr/bin/env bash
 # Stage Build: builds the commit that lies checked out in server/.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-stage build "$SCENARIO" "${BENCHES[@]}" --repo server --id-file "$IDS" "${PLAN[@]}" | tee "$BUILD"
+# What a build that failed prints is its result, and no key.
+status=0
+told=$(stage build "$SCENARIO" "${BENCHES[@]}" --repo server --id-file "$IDS" "${PLAN[@]}") || status=$?
+echo "$told"
+((status == 0)) || exit "$status"
+echo "$told" >"$BUILD"

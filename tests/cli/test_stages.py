@@ -50,7 +50,7 @@ def playbooks(tmp_path, monkeypatch):
     groups = {"dhcp_server": {"hosts": ["sut"]}, "dhcp_generator": {"hosts": ["gen"]}}
     listing = {"_meta": {"hostvars": {"sut": {"leaselab_bench": "rack1"}, "gen": {}}}, **groups}
     monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, listing))
-    monkeypatch.setattr(bench_setup, "_refuse_in_use", lambda _: None)
+    monkeypatch.setattr(bench_setup, "refuse_bench_in_use", lambda _: None)
     playbooks = Playbooks(checkout)
     monkeypatch.setattr(bench_setup, "_playbook", playbooks)
     return playbooks

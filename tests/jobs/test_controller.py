@@ -151,8 +151,14 @@ def test_nothing_runs_on_the_controller_itself():
 def test_changes_want_a_crumb_and_everybody_a_name():
     assert CASC["jenkins"]["crumbIssuer"] == {"standard": {"excludeClientIPFromCrumb": False}}
     entries = CASC["jenkins"]["authorizationStrategy"]["globalMatrix"]["entries"]
-    groups = {entry["group"]["name"] for entry in entries if "group" in entry}
-    assert groups == {"authenticated"}
+    rights = {
+        entry["group"]["name"]: set(entry["group"]["permissions"])
+        for entry in entries
+        if "group" in entry
+    }
+    assert rights["authenticated"] == {"Overall/Read", "Job/Read", "View/Read"}
+    (builders,) = rights.keys() - {"authenticated"}
+    assert rights[builders] == {"Job/Build", "Job/Cancel"}
     assert CASC["jenkins"]["securityRealm"]["local"]["allowsSignup"] is False
 
 

@@ -102,7 +102,6 @@ def test_a_push_is_told_with_repository_branch_commit_and_token(place):
         {
             "url": ["ssh://git@git.example.org/kea.git"],
             "branches": ["master"],
-            "sha1": [head],
             "token": [TOKEN],
         },
     )

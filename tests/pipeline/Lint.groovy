@@ -110,7 +110,7 @@ class Look {
     }
     String scripts = (new File(repository, 'scripts/ci').listFiles() ?: []).findAll { it.name.endsWith('.sh') }*.text.join('\n')
     parameters.each { String parameter, Map declared ->
-      if (!(parameter in used) && !(scripts =~ /\$\{?${parameter}\b/)) {
+      if (!(parameter in used) && !(scripts =~ /\$\{?#?${parameter}\b/)) {
         add('unused-parameter', declared.line, "parameter ${parameter}", 'nobody uses it',
           "params.${parameter} in the file, or \$${parameter} in a script of scripts/ci")
       }

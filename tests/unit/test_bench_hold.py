@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from leaselab.lab.hold import forget_hold, new_hold, owner_under, read_hold, write_hold
+from leaselab.model.errors import LeaselabError
 
 PROGRAM = Path(__file__).parents[2] / "roles" / "bench_lock" / "files" / "bench-lock"
 DONE, HELD_BY_OTHER = 0, 3
@@ -74,6 +75,24 @@ def test_the_hold_lasts_anew_when_it_has_the_bench_back(tmp_path):
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
 
 
+def test_a_hold_outlives_a_sweep_that_died_under_it(bench):
+    bench.call("acquire", SWEEP, under=HOLD, lease_s=0.2)
+    time.sleep(0.3)
+    assert bench.call("acquire", OTHER) == HELD_BY_OTHER
+    assert bench.call("acquire", "the next sweep", under=HOLD) == DONE
+
+
+def test_a_sweep_that_goes_on_prolongs_the_hold_it_is_under(tmp_path):
+    bench = Bench(tmp_path)
+    bench.call("acquire", HOLD, lease_s=0.4)
+    bench.call("acquire", SWEEP, under=HOLD, lease_s=0.2)
+    for _ in range(3):
+        time.sleep(0.15)
+        assert bench.call("renew", SWEEP, under=HOLD, lease_s=0.2) == DONE
+    time.sleep(0.25)  # the sweep's lease is over, the hold's is not
+    assert bench.call("acquire", OTHER) == HELD_BY_OTHER
+
+
 def test_what_a_killed_sweep_left_is_reclaimed_by_the_hold_alone(bench):
     bench.call("acquire", SWEEP, under=HOLD)
     assert bench.call("reclaim", OTHER) == HELD_BY_OTHER
@@ -111,6 +130,14 @@ def test_a_checkout_keeps_its_hold_for_itself(tmp_path):
     forget_hold(tmp_path, "rack1")
     forget_hold(tmp_path, "rack1")
     assert read_hold(tmp_path, "rack1") is None
+
+
+def test_a_damaged_hold_is_told_and_not_taken_for_none(tmp_path):
+    write_hold(tmp_path, "rack1", new_hold("a pipeline", 600))
+    (file,) = (tmp_path / ".leaselab" / "holds").iterdir()
+    file.write_text("{", encoding="utf-8")
+    with pytest.raises(LeaselabError, match=r"the hold on bench rack1 cannot be read .*remove"):
+        read_hold(tmp_path, "rack1")
 
 
 def test_whoever_measures_in_that_checkout_does_so_under_its_hold(tmp_path):

@@ -1,11 +1,14 @@
 """Inventories with several benches: each in a file, none shares a machine, one is free."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from leaselab.cli.bench_setup import inventory_of
 from leaselab.lab.benches import Occupancy, bench_named, free_bench, read_benches
+from leaselab.lab.hold import new_hold, write_hold
 from leaselab.lab.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
@@ -112,6 +115,13 @@ def test_where_none_is_free_it_is_said_who_has_which(racks):
     )
     assert fault.outcome is Outcome.LAB
     assert "rack1: held by ana@laptop for 20261122T1; rack2: gen2: no answer" in str(fault)
+
+
+def test_a_bench_that_this_checkout_holds_is_taken_again(racks, tmp_path, monkeypatch):
+    monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
+    write_hold(tmp_path, "rack2", new_hold("a test", 60))
+    args = Namespace(inventory=racks, bench=None)
+    assert inventory_of(args).bench == "rack2"
 
 
 def test_the_only_bench_is_not_asked(racks):

@@ -50,6 +50,18 @@ def test_every_way_of_naming_a_commit_means_the_same(place, five, mirrors, ref):
     assert open_repository(str(place), mirrors).resolve(ref).hash == five[0]
 
 
+def test_a_checkout_of_a_ci_server_has_its_branches_as_the_remotes(
+    place, five, mirrors, tmp_path
+):
+    """Jenkins' git plugin fetches into refs/remotes and checks out a hash."""
+    checkout = make_repository(tmp_path / "checkout")
+    git(checkout, "fetch", "--quiet", str(place), "+refs/heads/*:refs/remotes/origin/*")
+    git(checkout, "checkout", "--quiet", five[2])
+    found = open_repository(str(checkout), mirrors)
+    assert found.resolve("main").hash == five[4]
+    assert [one.hash for one in found.between(f"{five[2]}..main")] == five[3:]
+
+
 def test_a_hash_may_be_shortened(place, five, mirrors):
     assert open_repository(str(place), mirrors).resolve(five[2][:9]).hash == five[2]
 

@@ -45,7 +45,8 @@ def add_inventory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bench",
         metavar="NAME",
-        help="of an inventory with several benches, this one (default: the first that is free)",
+        help="of an inventory with several benches, this one (default: one that this checkout "
+        "holds, else the first that is free)",
     )
 
 
@@ -57,9 +58,10 @@ def benches_of(args: argparse.Namespace) -> tuple[Inventory, ...]:
 
 
 def inventory_of(args: argparse.Namespace) -> Inventory:
-    """Read one bench: the one named, or the first free one of several."""
+    """Read one bench: the one named; of several one that is held here, else a free one."""
     benches = benches_of(args)
-    bench = free_bench(benches)
+    held = [one for one in benches if read_hold(checkout_root(), one.bench)]
+    bench = free_bench(held or benches)
     if len(benches) > 1:
         print(f"bench {bench.bench}, of {len(benches)}", file=sys.stderr, flush=True)
     return bench
@@ -77,7 +79,7 @@ def prepare(inventory: Inventory, distribution: str = "") -> str:
 
     `distribution` is the release of what serves, for the local lab; its default without.
     """
-    _refuse_in_use(inventory)
+    refuse_bench_in_use(inventory)
     if inventory.bench == LOCAL_BENCH:
         bring_up(inventory, distribution)
     environment = str(_playbook("provision", inventory.path, {}).custom["environment"])
@@ -102,8 +104,8 @@ def _provisioned(inventory: Inventory) -> Path:
     return checkout_root() / ".leaselab" / "provisioned" / inventory.bench
 
 
-def take(inventory: Inventory) -> None:
-    """Take the bench lock for the hold of this checkout; lab broken when somebody has it."""
+def install_lock(inventory: Inventory) -> None:
+    """Install the bench lock's program, for a bench that is taken before it is prepared."""
     _playbook("take", inventory.path, {})
 
 
@@ -194,8 +196,8 @@ def tune(
     return {**document, "distribution": distribution}
 
 
-def _refuse_in_use(inventory: Inventory) -> None:
-    """Leave a bench that somebody holds at once: the playbooks' load would be measured too."""
+def refuse_bench_in_use(inventory: Inventory) -> None:
+    """Leave a bench that somebody else has at once: a playbook's load would be measured too."""
     with ExitStack() as stack:
         try:
             generator = stack.enter_context(connect(inventory.only(GENERATOR_GROUP).access))

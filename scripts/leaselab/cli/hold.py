@@ -10,17 +10,16 @@ from leaselab.cli.bench_setup import (
     add_inventory,
     benches_of,
     bring_up,
+    install_lock,
     inventory_of,
-)
-from leaselab.cli.bench_setup import (
-    take as lock_bench,
+    refuse_bench_in_use,
 )
 from leaselab.cli.check import inspect
 from leaselab.cli.options import add_json, checkout_root, print_json
 from leaselab.lab.hold import Hold, forget_hold, new_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.leftovers import stop_leftovers
-from leaselab.lab.lock import ask
+from leaselab.lab.lock import BenchInUseError, ask
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 
@@ -62,7 +61,11 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 
 
 def take(args: argparse.Namespace) -> Outcome:
-    """Bring a local lab up, inspect the bench, lock it; 4 when it is not well or not free."""
+    """Bring a local lab up, inspect the bench, lock it; 4 when it is not well or not free.
+
+    A bench that somebody else has is left at once.  What an earlier command of this checkout
+    held, and was killed, is given back first.
+    """
     if args.minutes < 1:
         raise usage_error(
             "--minutes is not a time", found=str(args.minutes), wanted="1 or more"
@@ -71,12 +74,11 @@ def take(args: argparse.Namespace) -> Outcome:
     checkout = checkout_root()
     left = read_hold(checkout, inventory.bench)
     if left is not None:
-        # of a pipeline that was killed; what is wrong with the bench, the inspection tells
         try:
             _give_back(inventory, left)
-        except LeaselabError as error:
-            print(f"leaselab: an earlier hold is given up: {error}", file=sys.stderr)
-            forget_hold(checkout, inventory.bench)
+        except LeaselabError as error:  # what is wrong with the bench, the inspection tells
+            print(f"leaselab: of an earlier hold: {error}", file=sys.stderr)
+    refuse_bench_in_use(inventory)
     if inventory.bench == LOCAL_BENCH:
         bring_up(inventory, take_over=args.take_over)
     errors = [one["text"] for one in inspect(inventory)["findings"] if one["level"] == "error"]
@@ -88,17 +90,24 @@ def take(args: argparse.Namespace) -> Outcome:
             where=inventory.bench,
             todo=f"`leaselab check -i {inventory.path}` shows all that was looked at",
         )
-    write_hold(checkout, inventory.bench, new_hold(args.purpose, 60 * args.minutes))
-    try:
-        lock_bench(inventory)
-    except BaseException:
-        forget_hold(checkout, inventory.bench)
-        raise
+    install_lock(inventory)
+    _lock(inventory, new_hold(args.purpose, 60 * args.minutes))
     if args.json:
         print_json({"bench": inventory.bench, "held": True})
     else:
         print(f"bench {inventory.bench} is held; `leaselab lab release` gives it back")
     return Outcome.OK
+
+
+def _lock(inventory: Inventory, hold: Hold) -> None:
+    """Lock the bench; the proof that it is ours is on the disk before it is."""
+    write_hold(checkout_root(), inventory.bench, hold)
+    with connect(inventory.only(GENERATOR_GROUP).access) as generator:
+        try:
+            ask(generator, "acquire", hold.request())
+        except BenchInUseError:
+            forget_hold(checkout_root(), inventory.bench)
+            raise
 
 
 def release(args: argparse.Namespace) -> Outcome:
@@ -120,12 +129,13 @@ def _give_back(inventory: Inventory, hold: Hold) -> None:
     """Stop, free, forget.
 
     A bench that was lost to somebody else, as the hold had expired, is forgotten and left
-    alone, and that is an error; one whose hosts do not answer stays held until it expires.
+    alone, and that is an error.  After any other fault it stays held, and may be given back
+    later; if it is not, it expires.
     """
     with connect(inventory.only(GENERATOR_GROUP).access) as generator:
         try:
             ask(generator, "reclaim", hold.request())
-        except LeaselabError:
+        except BenchInUseError:
             forget_hold(checkout_root(), inventory.bench)
             raise
         stop_leftovers(inventory)

@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(down)
 
     take = verbs.add_parser(
-        "take", help="inspect a bench and hold it for this checkout, over several commands"
+        "take",
+        help="inspect a bench and hold it for this checkout, over several commands; what it "
+        "held before is given back first",
     )
     add_take(take)
 

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def add_commit(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add what names one commit; `source_of` and `one_commit` read it."""
     group = _add_repository(parser)
-    group.add_argument(
-        "--commit", metavar="REF", default="HEAD", help="this commit of --repo (default: HEAD)"
-    )
+    group.add_argument("--commit", metavar="REF", help="this commit of --repo (default: HEAD)")
     return group
 
 
@@ -72,8 +70,10 @@ def open_source(where: str) -> Repository:
 
 
 def one_commit(repository: Repository, args: argparse.Namespace) -> Commit:
-    """Return the commit that was named, or the checkout as it is."""
-    return repository.worktree() if args.worktree else repository.resolve(args.commit)
+    """Return the commit that was named, or the checkout as it is; a usage error for both."""
+    if args.worktree and args.commit is not None:
+        raise usage_error("the checkout or a commit", found="both", wanted="one")
+    return repository.worktree() if args.worktree else repository.resolve(args.commit or "HEAD")
 
 
 def commits_of(repository: Repository, text: str, args: argparse.Namespace) -> Sequence[Commit]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.lab.lock import Owner, new_owner, owner_name
+from leaselab.model.errors import lab_broken
 
 FOLDER = Path(".leaselab") / "holds"
 """Below the checkout; the playbooks look there, too (role bench_lock)."""
@@ -45,11 +46,22 @@ def new_hold(purpose: str, lease_s: int) -> Hold:
 
 
 def read_hold(checkout: Path, bench: str) -> Hold | None:
-    """The hold that this checkout has on a bench, None without one."""
+    """The hold that this checkout has on a bench, None without one.
+
+    Raises a broken-lab error for a file that is damaged.
+    """
+    path = _file(checkout, bench)
     try:
-        return Hold(**json.loads(_file(checkout, bench).read_text(encoding="utf-8")))
+        return Hold(**json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
+    except (ValueError, TypeError) as error:
+        raise lab_broken(
+            f"the hold on bench {bench} cannot be read",
+            where=str(path),
+            found=str(error),
+            todo="remove the file; the bench is free again when the hold expires",
+        ) from error
 
 
 def write_hold(checkout: Path, bench: str, hold: Hold) -> None:
@@ -57,7 +69,7 @@ def write_hold(checkout: Path, bench: str, hold: Hold) -> None:
     path = _file(checkout, bench)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump(asdict(hold), file)
     draft.replace(path)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from leaselab.lab.server import START_TIMEOUT_S
 from leaselab.lab.transport import Connection
-from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.plan import RUN_OVERHEAD_S, TRIAL_OVERHEAD_S, Plan
 from leaselab.model.scenario import Scenario
 
@@ -41,6 +41,11 @@ class Owner:
     """Known to the owner alone; whoever has it may renew and release."""
     under: str = ""
     """Token of the hold that it takes the bench under and gives it back to; see `lab.hold`."""
+
+
+@dataclass
+class BenchInUseError(LeaselabError):
+    """Somebody else has the bench: a broken-lab error that is nobody's fault."""
 
 
 def lease_s(plan: Plan, scenario: Scenario) -> int:
@@ -99,8 +104,9 @@ def refuse_in_use(connection: Connection, hold: Mapping[str, Any] | None = None)
         raise _in_use(connection, held)
 
 
-def _in_use(connection: Connection, held: Mapping[str, Any]) -> LeaselabError:
-    return lab_broken(
+def _in_use(connection: Connection, held: Mapping[str, Any]) -> BenchInUseError:
+    return BenchInUseError(
+        Outcome.LAB,
         "the bench is in use",
         where=connection.access.name,
         found=f"{held['name']}, {held['purpose']}, for {held['age_s']:.0f} s",

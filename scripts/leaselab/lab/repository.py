@@ -47,6 +47,7 @@ class Repository:
     def resolve(self, ref: str) -> Commit:
         """Return the commit that a branch, tag or hash means now.
 
+        A branch that is there as one of the remote ``origin`` alone is meant as well.
         Raises a usage error for an unknown or ambiguous name.
         """
         done = _git(self.path, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
@@ -58,6 +59,10 @@ class Repository:
                 wanted="one",
                 todo=f"say refs/heads/{ref}, refs/tags/{ref} or more of the hash",
             )
+        if done.status != 0:
+            # What a CI server checked out has its branches as those of the remote alone.
+            remote = f"refs/remotes/origin/{ref}^{{commit}}"
+            done = _git(self.path, "rev-parse", "--verify", "--end-of-options", remote)
         if done.status != 0:
             raise self._unknown(ref)
         return self._commit(done.stdout.strip(), ref)

@@ -6,7 +6,8 @@ import re
 
 from leaselab.report.commits import printable
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|&@~#])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|&@~#!]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+"""What Markdown, or a code host's kind of it, would obey; addresses without brackets, too."""
 
 
 def escaped(text: str) -> str:
