@@ -67,6 +67,14 @@ def run(source, *arguments, results):
     return leaselab(*words, *arguments, "--json", timeout_s=BUILD_S)
 
 
+def built(source, *arguments):
+    """Build what is named, as a pipeline does; return the key."""
+    words = ["build", "v4-dnsmasq", "--repo", source.path, *arguments]
+    done = leaselab(*words, timeout_s=BUILD_S)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 @pytest.mark.usefixtures("lab")
 def test_a_range_is_built_and_measured_and_goes_on_after_a_kill(source, engine, tmp_path):
     """The broken commit is told, and nothing is measured twice."""
@@ -132,14 +140,18 @@ def test_a_result_says_what_it_was_built_from_and_how(source, tmp_path):
 
 @pytest.mark.usefixtures("lab")
 def test_a_checkout_is_measured_before_it_is_committed(source, tmp_path):
-    """The last commit's server does not start; the checkout's does."""
+    """The last commit's server does not start; the checkout's does.  Step by step."""
     file = source.path / "src" / "dhcp.c"
     committed = file.read_text()
     file.write_text(committed.replace(DIE, "  /* not committed */\n"))
     try:
-        done = run(source, "--worktree", results=tmp_path)
+        key = built(source, "--worktree")
     finally:
         file.write_text(committed)
+    assert leaselab("deploy", "v4-dnsmasq", "--build", key).returncode == 0
+    bench = tmp_path / "bench.json"
+    assert leaselab("tune", "v4-dnsmasq", *QUICK, "-o", bench).returncode == 0
+    done = leaselab("sweep", bench, "--results", tmp_path / "results", "--json")
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)["server"]["build"]["source"]
     assert made["dirty"]
@@ -161,7 +173,9 @@ def test_a_commit_is_never_built_twice_even_by_two_at_once(source, build):
 
 @pytest.mark.usefixtures("lab")
 def test_a_commit_whose_server_does_not_start_is_a_result(source, tmp_path):
-    done = run(source, "--commit", source.mute, results=tmp_path)
+    key = built(source, "--commit", source.mute)
+    words = ["deploy", "v4-dnsmasq", "--build", key, "--results", tmp_path, "--json"]
+    done = leaselab(*words)
     assert done.returncode == 5
     assert "dnsmasq does not serve: " in complaint(done)
     assert "not today" in complaint(done)

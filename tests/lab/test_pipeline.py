@@ -28,14 +28,15 @@ JOB = "leaselab/leaselab-commit"
 LABEL, BROKEN = "leaselab-bench", "leaselab-broken"
 INVENTORY = "inventory/two"
 SWEEP = "--runs 5 --trim 0 --trial-s 1 --wait-s 0.5 --late-s 0.5 --width 0.05"
-# Of some 190 µs that an exchange takes of a processor, half as much again: a third of the rate.
+# Twice for an exchange, whose own work takes some 140 µs of a processor: without it the rate
+# was 4000/s at 76 % of a processor, and a processor that is full gives 2600/s with it.
 REPLY = "  unsigned char *opt, *clid = NULL;\n  struct dhcp_lease *ltmp, *lease = NULL;\n"
 SLOW = """\
   struct timespec from, to;
   clock_gettime(CLOCK_MONOTONIC, &from);
   do
     clock_gettime(CLOCK_MONOTONIC, &to);
-  while ((to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec < 50000L);
+  while ((to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec < 120000L);
 """
 NOT_C = "  this is not C;\n"
 BUILD_S = 900
@@ -219,14 +220,14 @@ def test_a_push_that_meets_a_broken_bench_is_measured_on_another(site):
 
 
 def test_a_slow_commit_ends_unstable_and_is_named(site, record_property):
-    slow = site.changed(REPLY, SLOW + REPLY, "Take half as long again for a packet", 10)
+    slow = site.changed(REPLY, SLOW + REPLY, "Take more time for a packet", 10)
     record, seconds = site.push()
     record_property("push_to_verdict_s", round(seconds))
     assert record.result == "UNSTABLE", record.log
     assert record.stages["Verdict"] == "UNSTABLE"
     comment = archived(record, "comment.md")
     assert slow[:10] in comment
-    assert "Take half as long again for a packet" in comment
+    assert "Take more time for a packet" in comment
     assert 'failures="1"' in archived(record, "junit.xml")
     (page,) = record.folder.glob("htmlreports/*/index.html")
     assert slow[:10] in page.read_text(encoding="utf-8")

@@ -79,8 +79,9 @@ def prepare(inventory: Inventory, distribution: str = "") -> str:
 
     `distribution` is the release of what serves, for the local lab; its default without.
     """
-    refuse_bench_in_use(inventory)
-    if inventory.bench == LOCAL_BENCH:
+    held = refuse_bench_in_use(inventory)
+    # A local lab that is held here was brought up by `lab take`, as it was asked for.
+    if inventory.bench == LOCAL_BENCH and (distribution or not held):
         bring_up(inventory, distribution)
     environment = str(_playbook("provision", inventory.path, {}).custom["environment"])
     _provisioned(inventory).parent.mkdir(parents=True, exist_ok=True)
@@ -196,15 +197,19 @@ def tune(
     return {**document, "distribution": distribution}
 
 
-def refuse_bench_in_use(inventory: Inventory) -> None:
-    """Leave a bench that somebody else has at once: a playbook's load would be measured too."""
+def refuse_bench_in_use(inventory: Inventory) -> bool:
+    """Leave a bench that somebody else has at once: a playbook's load would be measured too.
+
+    Returns whether it is up and held by this checkout, whose hold is prolonged.
+    """
     with ExitStack() as stack:
         try:
             generator = stack.enter_context(connect(inventory.only(GENERATOR_GROUP).access))
         except LeaselabError:
-            return  # a lab that is down, or a host that the playbooks will name
+            return False  # a lab that is down, or a host that the playbooks will name
         hold = read_hold(checkout_root(), inventory.bench)
         refuse_in_use(generator, hold.request() if hold else None)
+        return hold is not None
 
 
 _TITLES = {
