@@ -5,7 +5,15 @@ import json
 import subprocess
 
 import pytest
-from tests.lab.commands import BENCH, LOCAL, SMALL, Engine, containers, playbook
+from tests.lab.commands import (
+    BENCH,
+    LOCAL,
+    SMALL,
+    Engine,
+    containers,
+    hold_back_servers,
+    playbook,
+)
 
 from leaselab.lab.inventory import (
     GENERATOR_GROUP,
@@ -48,6 +56,7 @@ def bench_of():
                 done = playbook(name, "-e", settings)
                 assert done.returncode == 0, done.stdout[-2000:] + done.stderr
             hosts = containers()
+            hold_back_servers()
             known[scenario] = json.loads(BENCH.read_text(encoding="utf-8"))
         return known[scenario]
 

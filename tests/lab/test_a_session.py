@@ -5,7 +5,7 @@ import json
 
 import jsonschema
 import pytest
-from tests.lab.commands import ROOT, SMALL, changed, leaselab, playbook
+from tests.lab.commands import ROOT, SMALL, changed, hold_back_servers, leaselab, playbook
 
 pytestmark = pytest.mark.lab
 
@@ -17,6 +17,8 @@ BEFORE_MEASURE = ("lab_up", "provision", "deploy", "tune")
 def measured(tmp_path_factory):
     """The results folder of a short sweep of three runs, and what was printed of it."""
     results = tmp_path_factory.mktemp("session") / "results"
+    assert leaselab("lab", "up").returncode == 0
+    hold_back_servers()
     done = leaselab("run", "--runs", 3, *QUICK, "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     return results, json.loads(done.stdout)
