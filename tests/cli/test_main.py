@@ -20,7 +20,7 @@ from leaselab.model.errors import (
 )
 
 SOURCES = str(Path(__file__).parents[2] / "scripts")
-OURS = ("show", "list", "archive")
+OURS = [row.name for row in COMMANDS if row.module != "developer"]
 
 
 def run_python(*arguments, **options):

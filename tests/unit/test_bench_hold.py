@@ -68,9 +68,9 @@ def test_nor_does_a_playbook_of_it_change_the_bench_meanwhile(bench):
 
 def test_the_hold_lasts_anew_when_it_has_the_bench_back(tmp_path):
     bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=0.3)
+    bench.call("acquire", HOLD, lease_s=1.5)
     bench.call("acquire", SWEEP, under=HOLD)
-    time.sleep(0.35)
+    time.sleep(1.6)
     bench.call("release", SWEEP)
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
 
@@ -84,12 +84,12 @@ def test_a_hold_outlives_a_sweep_that_died_under_it(bench):
 
 def test_a_sweep_that_goes_on_prolongs_the_hold_it_is_under(tmp_path):
     bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=0.4)
-    bench.call("acquire", SWEEP, under=HOLD, lease_s=0.2)
-    for _ in range(3):
-        time.sleep(0.15)
-        assert bench.call("renew", SWEEP, under=HOLD, lease_s=0.2) == DONE
-    time.sleep(0.25)  # the sweep's lease is over, the hold's is not
+    bench.call("acquire", HOLD, lease_s=4)
+    bench.call("acquire", SWEEP, under=HOLD, lease_s=2)
+    for _ in range(4):
+        time.sleep(0.7)
+        assert bench.call("renew", SWEEP, under=HOLD, lease_s=2) == DONE
+    time.sleep(2.2)  # the sweep's lease is over, the hold's is not
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
 
 

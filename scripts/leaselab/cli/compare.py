@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         type=float,
         default=THRESHOLD_PERCENT,
-        help=f"change of the max rate that counts, % (default: {THRESHOLD_PERCENT:g})",
+        help=f"change of the max rate that counts, %% (default: {THRESHOLD_PERCENT:g})",
     )
     parser.add_argument(
         "--repo",
