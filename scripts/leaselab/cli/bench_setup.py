@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leaselab.cli.options import checkout_root
+from leaselab.cli.plan_options import plan_overrides
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.benches import bench_named, free_bench, read_benches
 from leaselab.lab.build import build
+from leaselab.lab.catalog import find_scenario
 from leaselab.lab.hold import read_hold
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP
 from leaselab.lab.lock import refuse_in_use
@@ -72,6 +74,18 @@ def check(scenario: Scenario, overrides: Mapping[str, Any], inventory: Inventory
     build(Plan, overrides, "sweep parameters").check_fits(scenario)
     if scenario.high_availability.pair:
         inventory.only(PARTNER_GROUP)
+
+
+def asked(args: argparse.Namespace) -> tuple[Scenario, dict[str, Any], Inventory]:
+    """Read what one step of a run is of: scenario, sweep parameters, bench; as `check` wants.
+
+    For commands with ``SCENARIO`` and the options of `add_inventory` and `add_plan`.
+    """
+    overrides = plan_overrides(args)
+    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    inventory = inventory_of(args)
+    check(scenario, overrides, inventory)
+    return scenario, overrides, inventory
 
 
 def prepare(inventory: Inventory, distribution: str = "") -> str:
@@ -214,7 +228,7 @@ def refuse_bench_in_use(inventory: Inventory) -> bool:
 
 _TITLES = {
     "lab_up": "bringing the local lab up",
-    "take": "taking the bench",
+    "take": "installing the bench lock",
     "provision": "preparing the hosts",
     "build": "building the server",
     "deploy": "deploying the server",

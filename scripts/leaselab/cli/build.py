@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, check, environment_of, inventory_of
+from leaselab.cli.bench_setup import add_inventory, asked, environment_of
 from leaselab.cli.options import (
     add_id_file,
     add_json,
     add_results,
-    checkout_root,
     open_store,
     print_json,
 )
 from leaselab.cli.outcome import tell_failure
-from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.plan_options import add_plan
 from leaselab.cli.source import add_commit, one_commit, source_folder, source_of
 from leaselab.cli.task import Bench, Task
-from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -42,10 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Build it and print its key; a commit that does not build is archived as a result (5)."""
-    overrides = plan_overrides(args)
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
-    inventory = inventory_of(args)
-    check(scenario, overrides, inventory)
+    scenario, overrides, inventory = asked(args)
     repository = source_of(args)
     commit = one_commit(repository, args)
     bench = Bench(

@@ -6,24 +6,21 @@ from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import (
     add_inventory,
+    asked,
     built_commit,
-    check,
     environment_of,
     install,
-    inventory_of,
 )
 from leaselab.cli.options import (
     add_id_file,
     add_json,
     add_results,
-    checkout_root,
     open_store,
     print_json,
 )
 from leaselab.cli.outcome import tell_failure
-from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.plan_options import add_plan
 from leaselab.cli.task import Bench, Task
-from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -51,10 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Install it; a build whose server does not start is archived as a result (5)."""
-    overrides = plan_overrides(args)
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
-    inventory = inventory_of(args)
-    check(scenario, overrides, inventory)
+    scenario, overrides, inventory = asked(args)
     task = Task(scenario, built_commit(args.build) if args.build else None)
     bench = Bench(open_store(args), inventory, overrides, environment=environment_of(inventory))
     try:

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, check, inventory_of, tune
+from leaselab.cli.bench_setup import add_inventory, asked, tune
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
-from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.plan_options import add_plan
 from leaselab.cli.task import begun_above
-from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import Outcome
 
 if TYPE_CHECKING:
@@ -38,13 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Tune; write what a sweep needs to know."""
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
-    inventory = inventory_of(args)
-    check(scenario, plan_overrides(args), inventory)
-    overrides = begun_above(
-        open_store(args), scenario.name, inventory.bench, plan_overrides(args)
-    )
-    document = tune(scenario.name, inventory, overrides)
+    scenario, overrides, inventory = asked(args)
+    begun = begun_above(open_store(args), scenario.name, inventory.bench, overrides)
+    document = tune(scenario.name, inventory, begun)
     path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
