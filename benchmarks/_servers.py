@@ -5,7 +5,12 @@ from __future__ import annotations
 import enum
 import math
 import random
+import statistics
 from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import gammaincinv, stdtrit
 
 from leaselab.model.trial import Goal, Trial, TrialRequest
 
@@ -49,6 +54,25 @@ class Overload(enum.Enum):
         return 2.0 * capacity / (survives * (1.0 + survives))
 
 
+class Shape(enum.Enum):
+    """How capacities scatter: distributions of mean 0 and standard deviation 1."""
+
+    NORMAL = "normal"
+    HEAVY = "heavy"
+    """Student's t with 3 degrees of freedom: mostly close, now and then far off."""
+    SKEWED = "skewed"
+    """Minus a gamma distribution of shape 4 (skewness -1): slow moments lie further out."""
+
+    def quantile(self, share: float) -> float:
+        """Value below which this share (0..1) of the draws lies."""
+        share = min(max(share, 1e-9), 1.0 - 1e-9)
+        if self is Shape.HEAVY:
+            return float(stdtrit(3, share)) / math.sqrt(3.0)
+        if self is Shape.SKEWED:
+            return (4.0 - float(gammaincinv(4.0, 1.0 - share))) / 2.0
+        return statistics.NormalDist().inv_cdf(share)
+
+
 def _stream(name: str) -> random.Random:
     """Return a stream of chance that is the same in every process and run."""
     return random.Random(name)  # noqa: S311 - a simulation, nothing secret
@@ -65,14 +89,33 @@ class Cell:
     """Relative standard deviation of the capacity between runs (0..1)."""
     trial_sd: float
     """Relative standard deviation of the capacity between the trials of one run (0..1)."""
+    shape: Shape = Shape.NORMAL
+    """How both scatter."""
 
     @property
     def name(self) -> str:
-        """Short and unique: ``keeps-6000-2-0.5`` (spreads in percent)."""
+        """Short and unique: ``keeps-6000-2-0.5`` (spreads in percent), ``-heavy`` after it."""
+        shape = "" if self.shape is Shape.NORMAL else f"-{self.shape.value}"
         return (
             f"{self.overload.value}-{self.capacity}"
-            f"-{self.run_sd * 100:g}-{self.trial_sd * 100:g}"
+            f"-{self.run_sd * 100:g}-{self.trial_sd * 100:g}{shape}"
         )
+
+    def max_rate(self, capacity: float, loss_ratio: float) -> float:
+        """The max rate of a run with this mean capacity (exchanges/s).
+
+        The load at which every second trial keeps the goal, so that of the median trial.
+        """
+        median = capacity * (1.0 + self.trial_sd * self.shape.quantile(0.5))
+        return self.overload.max_rate(median, loss_ratio)
+
+    def trimmed_mean(self, runs: int, trim: int, loss_ratio: float) -> float:
+        """What the trimmed mean of the max rates of a sweep is on average (exchanges/s).
+
+        For runs that scatter evenly to both sides that of the mean capacity.
+        """
+        factor = 1.0 + self.run_sd * _mean_trimmed(self.shape, runs, trim)
+        return self.max_rate(self.capacity * factor, loss_ratio)
 
     def run_capacity(self, sweep: int, run: int) -> float:
         """Capacity drawn for one run; the same for whoever asks (exchanges/s).
@@ -80,9 +123,9 @@ class Cell:
         Every second sweep draws the mirror image of the one before, so that what
         the draws alone add to a bias cancels exactly.
         """
-        draw = _stream(f"run {sweep // 2} {run}").gauss(0.0, 1.0)
-        mirrored = -draw if sweep % 2 else draw
-        return self.capacity * max(0.05, 1.0 + self.run_sd * mirrored)
+        share = _stream(f"{self.name} run {sweep // 2} {run}").random()
+        draw = self.shape.quantile(1.0 - share if sweep % 2 else share)
+        return self.capacity * max(0.05, 1.0 + self.run_sd * draw)
 
     def server(self, sweep: int, run: int) -> Server:
         """Return the server of one run, with its own stream of trial noise."""
@@ -90,8 +133,18 @@ class Cell:
             self.overload,
             self.run_capacity(sweep, run),
             self.trial_sd,
-            _stream(f"trials {sweep} {run}"),
+            _stream(f"{self.name} trials {sweep} {run}"),
+            shape=self.shape,
         )
+
+
+@cache
+def _mean_trimmed(shape: Shape, runs: int, trim: int) -> float:
+    """Mean of the trimmed mean of `runs` draws (standard deviations)."""
+    if shape is not Shape.SKEWED:
+        return 0.0
+    draws = (4.0 - np.random.default_rng(1).gamma(4.0, size=(400_000, runs))) / 2.0
+    return float(np.sort(draws, axis=1)[:, trim : runs - trim].mean())
 
 
 @dataclass(slots=True)
@@ -102,6 +155,7 @@ class Server:
     capacity: float
     trial_sd: float
     noise: random.Random
+    shape: Shape = Shape.NORMAL
     aborts: Goal | None = None
     """Trials that cannot meet this goal any more are ended early, as perfdhcp -D does."""
     seconds: float = 0.0
@@ -110,7 +164,8 @@ class Server:
     def measure(self, request: TrialRequest) -> Trial:
         """Run one trial; counts are whole exchanges."""
         rate, duration_s = request.rate, request.duration_s
-        capacity = self.capacity * max(0.05, 1.0 + self.trial_sd * self.noise.gauss(0.0, 1.0))
+        draw = self.shape.quantile(self.noise.random())
+        capacity = self.capacity * max(0.05, 1.0 + self.trial_sd * draw)
         completed_rate = self.overload.completed_rate(rate, capacity)
         traffic_s = float(duration_s)
         if self.aborts is not None and completed_rate < rate:

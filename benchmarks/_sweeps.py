@@ -10,6 +10,7 @@ from benchmarks._bisection import bisection
 from benchmarks._isc_ramp import isc_ramp
 from benchmarks._mlrsearch import mlrsearch
 from benchmarks._servers import Cell, Server
+from leaselab.analysis.ratio import Runs, differs
 from leaselab.analysis.statistics import estimate
 from leaselab.measure.search import search
 from leaselab.model.trial import Goal, RunEstimate, SearchLimits
@@ -31,9 +32,24 @@ class Row:
     trials: float
     """Mean number of trials of a sweep."""
     nominal: tuple[float, ...]
-    """Each sweep's trimmed mean against the max rate of the mean capacity (%)."""
+    """Each sweep's trimmed mean against what it is on average (%)."""
     drawn: tuple[float, ...]
     """Each sweep's trimmed mean against that of its own servers' max rates (%)."""
+
+    covered: tuple[bool, ...]
+    """Whether each sweep's 95 % interval holds what its trimmed mean is on average."""
+    differs: tuple[bool, ...]
+    """Whether p is below 5 % for pairs of sweeps of equal servers."""
+
+    @property
+    def coverage(self) -> float:
+        """Share of the intervals that hold the truth (%); 95 is what they claim."""
+        return 100.0 * sum(self.covered) / len(self.covered)
+
+    @property
+    def false_alarms(self) -> float:
+        """Share of equal pairs that are told apart (%); 5 is what the test claims."""
+        return 100.0 * sum(self.differs) / len(self.differs)
 
     @property
     def bias(self) -> float:
@@ -51,7 +67,7 @@ class Row:
         return root_mean_square(self.nominal)
 
 
-def _fresh_runs(one_run: Callable[[Server, Goal, SearchLimits], float]) -> Runs:
+def _fresh_runs(one_run: Callable[[Server, Goal, SearchLimits], float]) -> Algorithm:
     """Make a sweep of runs that know nothing of each other."""
 
     def runs(servers: Sequence[Server]) -> list[float]:
@@ -69,8 +85,8 @@ def _our_runs(servers: Sequence[Server]) -> list[float]:
     return [run.max_rate for run in earlier]
 
 
-Runs = Callable[[Sequence[Server]], list[float]]
-ALGORITHMS: dict[str, Runs] = {
+Algorithm = Callable[[Sequence[Server]], list[float]]
+ALGORITHMS: dict[str, Algorithm] = {
     "isc-ramp": _fresh_runs(isc_ramp),
     "bisection": _fresh_runs(bisection),
     "mlrsearch": _fresh_runs(mlrsearch),
@@ -82,19 +98,36 @@ ALGORITHMS: dict[str, Runs] = {
 def simulate(cell: Cell, algorithm: str, sweeps: int) -> Row:
     """Make some sweeps of one kind of server; the same ones for every algorithm."""
     seconds = trials = 0.0
-    nominal, drawn = [], []
-    true_rate = cell.overload.max_rate(cell.capacity, GOAL.loss_ratio)
+    found: list[Runs] = []
+    drawn = []
     for sweep in range(sweeps):
         servers = [cell.server(sweep, run) for run in range(RUNS)]
-        true_rates = [
-            cell.overload.max_rate(server.capacity, GOAL.loss_ratio) for server in servers
-        ]
-        found = _trimmed_mean(ALGORITHMS[algorithm](servers))
-        nominal.append(100.0 * (found / true_rate - 1.0))
-        drawn.append(100.0 * (found / _trimmed_mean(true_rates) - 1.0))
+        true_rates = [cell.max_rate(server.capacity, GOAL.loss_ratio) for server in servers]
+        found.append(Runs(tuple(ALGORITHMS[algorithm](servers)), TRIM))
+        drawn.append(100.0 * (found[-1].mean / _trimmed_mean(true_rates) - 1.0))
         seconds += sum(server.seconds for server in servers)
         trials += sum(server.trials for server in servers)
-    return Row(seconds / sweeps, trials / sweeps, tuple(nominal), tuple(drawn))
+    truth = cell.trimmed_mean(RUNS, TRIM, GOAL.loss_ratio)
+    return Row(
+        seconds / sweeps,
+        trials / sweeps,
+        tuple(100.0 * (runs.mean / truth - 1.0) for runs in found),
+        tuple(drawn),
+        tuple(_covers(runs, truth) for runs in found),
+        tuple(differs(found[one], found[other]) for one, other in _pairs(sweeps)),
+    )
+
+
+def _covers(runs: Runs, truth: float) -> bool:
+    interval = estimate(runs.rates, runs.trim).ci95
+    return interval is not None and interval[0] <= truth <= interval[1]
+
+
+def _pairs(sweeps: int) -> list[tuple[int, int]]:
+    """Sweeps that were drawn independently: neighbours mirror each other."""
+    return [
+        (first, first + 2) for start in range(0, sweeps - 3, 4) for first in (start, start + 1)
+    ]
 
 
 def root_mean_square(values: Sequence[float]) -> float:

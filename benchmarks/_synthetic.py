@@ -63,7 +63,7 @@ def _document(number: int, started: datetime, rng: random.Random) -> dict[str, A
         _run(index, level * rng.gauss(1.0, 0.015), started + index * _RUN, rng)
         for index in range(1, 4 if broken else 10)
     ]
-    summary = summarise(runs, planned=9, trim=1, loss_ratio=0.025)
+    summary = summarise(runs, planned=9, trim=1, loss_ratio=0.025, trial_s=5)
     for position in summary.trimmed:
         runs[position]["trimmed"] = True
     commit = hashlib.sha1(str(number // len(SCENARIOS)).encode()).hexdigest()  # noqa: S324  # as git

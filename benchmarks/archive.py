@@ -27,6 +27,7 @@ from leaselab.archive.store import Store
 from leaselab.report.site.drawing import svg
 from leaselab.report.site.history import history
 from leaselab.report.site.pages import Pages
+from leaselab.report.site.site import NAV
 from leaselab.report.site.vega import Spec
 
 WANTED = {"list": 0.2, "history": 1.0, "report": 60.0}
@@ -136,7 +137,7 @@ def _history(root: Path, scenario: str) -> float:
     nothing: Spec = {"description": "", "data": {"values": []}, "mark": "point"}
     svg(nothing)  # the engine is up
     with tempfile.TemporaryDirectory() as folder:
-        pages = Pages(Path(folder) / "site")
+        pages = Pages(Path(folder) / "site", NAV)
         began = time.monotonic()
         rows = Store(root).index.every(scenario)
         page = f"history/{scenario}"

@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._servers import WAIT_S, Cell, Overload
+from benchmarks._servers import WAIT_S, Cell, Overload, Shape
 from benchmarks._sweeps import ALGORITHMS, GOAL, LIMITS, RUNS, TRIM, Row, simulate
 from benchmarks._verdict import Comparison, Verdict, compare, judge
 
@@ -28,6 +28,11 @@ CELLS = [
     Cell(overload, capacity, run_sd, trial_sd)
     for overload, capacity, run_sd, trial_sd in itertools.product(
         Overload, (6_000, 40_000), (0.0, 0.02, 0.03, 0.10), (0.002, 0.005, 0.01, 0.03)
+    )
+] + [
+    Cell(overload, 6_000, run_sd, trial_sd, shape)
+    for shape, overload, run_sd, trial_sd in itertools.product(
+        (Shape.HEAVY, Shape.SKEWED), Overload, (0.0, 0.02, 0.10), (0.002, 0.01, 0.03)
     )
 ]
 OK, MISSED, USAGE = 0, 1, 2
@@ -73,7 +78,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
         nargs="+",
         default=["*"],
         metavar="PATTERN",
-        help="KIND-CAPACITY-RUNS%%-TRIALS%% with wildcards, such as 'keeps-6000-2-*'",
+        help="KIND-CAPACITY-RUNS%%-TRIALS%%[-SHAPE] with wildcards, such as 'keeps-6000-2-*'",
     )
     return parser.parse_args(argv)
 
@@ -94,7 +99,7 @@ def _document(
     comparisons: Sequence[Comparison],
     verdicts: Sequence[Verdict],
 ) -> dict[str, Any]:
-    """Everything as one JSON value; errors, bias and RMSE in %, times in s."""
+    """Everything as one JSON value; errors and shares in %, times in s."""
     return {
         "benchmark": "search",
         "sweeps": sweeps,
@@ -106,12 +111,16 @@ def _document(
         "cells": [
             {
                 "cell": item.cell.name,
-                "max_rate": item.cell.overload.max_rate(item.cell.capacity, GOAL.loss_ratio),
+                "max_rate": item.cell.trimmed_mean(RUNS, TRIM, GOAL.loss_ratio),
                 "rows": {name: _row(row) for name, row in tables[item.cell].items()},
                 "seconds_ratio": item.seconds_ratio,
                 "rmse_excess": item.rmse_excess,
                 "rmse_excess_se": item.rmse_excess_se,
                 "bias_se": item.bias_se,
+                "coverage": item.coverage,
+                "coverage_se": item.coverage_se,
+                "false_alarms": item.false_alarms,
+                "false_alarms_se": item.false_alarms_se,
             }
             for item in comparisons
         ],
@@ -127,6 +136,8 @@ def _row(row: Row) -> dict[str, float]:
         "bias": row.bias,
         "bias_nominal": row.bias_nominal,
         "rmse": row.rmse,
+        "coverage": row.coverage,
+        "false_alarms": row.false_alarms,
     }
 
 
@@ -147,6 +158,8 @@ def _print(
         table.add_column(f"{name}\ns trials bias RMSE", justify="right")
     table.add_column("s/mlr", justify="right")
     table.add_column("RMSE excess", justify="right")
+    table.add_column("covers %", justify="right")
+    table.add_column("p < 5 %", justify="right")
     for item in comparisons:
         rows = tables[item.cell].values()
         table.add_row(
@@ -157,9 +170,11 @@ def _print(
             ),
             f"{item.seconds_ratio:.2f}",
             f"{item.rmse_excess:+.2f}±{item.rmse_excess_se:.2f}",
+            f"{item.coverage:.0f}",
+            f"{item.false_alarms:.0f}",
         )
     # Into a pipe nothing is folded: the table is as wide as it must be.
-    console = Console(width=None if sys.stdout.isatty() else 170)
+    console = Console(width=None if sys.stdout.isatty() else 190)
     console.print(table)
     for verdict in verdicts:
         word = "kept  " if verdict.kept else "MISSED"

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leaselab.model.errors import BELIEVED
 from leaselab.model.source import source_of
 
 if TYPE_CHECKING:
@@ -30,13 +31,14 @@ class Flag:
 def flags(document: Mapping[str, Any]) -> list[Flag]:
     """Return what there is to know of a result, what weighs most first."""
     order = ("refused", "doubt", "known")
-    found = [*_refused(document), *_doubts(document), *_known(document)]
+    found = [*_reasons(document), *_doubts(document), *_known(document)]
     return sorted(found, key=lambda flag: order.index(flag.level))
 
 
-def _refused(document: Mapping[str, Any]) -> Iterator[Flag]:
+def _reasons(document: Mapping[str, Any]) -> Iterator[Flag]:
+    level = "doubt" if document["outcome"] in BELIEVED else "refused"
     for reason in document["reasons"]:
-        yield Flag("refused", reason["word"], reason["text"])
+        yield Flag(level, reason["word"], reason["text"])
 
 
 def _doubts(document: Mapping[str, Any]) -> Iterator[Flag]:
@@ -48,7 +50,9 @@ def _doubts(document: Mapping[str, Any]) -> Iterator[Flag]:
             left = "one run is" if kept == 1 else f"{kept} runs are"
             yield Flag("doubt", "no interval", f"{left} left of {rate['n']} after trimming")
         if rate["spread"] is not None and rate["spread"] > _STEADY:
-            yield Flag("doubt", "unsteady", f"spread of the runs {100 * rate['spread']:.1f} %")
+            yield Flag(
+                "doubt", "wide spread", f"spread of the runs {100 * rate['spread']:.1f} %"
+            )
     wide = [
         width
         for run in document["runs"]
@@ -95,6 +99,10 @@ def _known(document: Mapping[str, Any]) -> Iterator[Flag]:
     governors = {host["governor"] for host in pair if host.get("governor")}
     if governors - {"performance"}:
         yield Flag("known", "clock", f"CPU governor {', '.join(sorted(governors))}")
+    if document["summary"]["max_rate"] is not None and not document.get("confirmation"):
+        yield Flag(
+            "known", "not confirmed", "nobody looked whether the server holds it for longer"
+        )
     share = document["summary"]["traffic_share"]
     if share is not None:
         yield Flag("known", "traffic", f"{100 * share:.0f} % of the time was traffic")

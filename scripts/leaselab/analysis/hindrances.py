@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.differences import field_differences
 from leaselab.analysis.ratio import common_share, runs_of
 from leaselab.model.durability import durability_of
-from leaselab.model.plan import COMPARED
+from leaselab.model.plan import ruler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,7 +39,12 @@ class Hindrance:
 
 def hindrances(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[Hindrance]:
     """What keeps one result.json from being compared with another; empty where nothing does."""
-    return [*_places(base, other), *_settings(base, other), *_goal(base, other)]
+    return [
+        *_places(base, other),
+        *_settings(base, other),
+        *_goal(base, other),
+        *_parts("generator", _generator(base), _generator(other)),
+    ]
 
 
 def _places(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Hindrance]:
@@ -64,10 +69,7 @@ def _settings(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Hin
 
 
 def _goal(base: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Hindrance]:
-    for name in COMPARED:
-        found, wanted = other["goal"][name], base["goal"][name]
-        if found != wanted:
-            yield Hindrance("goal", f"{found:g}", f"{wanted:g}", name)
+    yield from _parts("goal", ruler(base["goal"]), ruler(other["goal"]))
     runs, runs_wanted = runs_of(other), runs_of(base)
     if runs and runs_wanted and common_share(runs_wanted, runs) is None:
         told = [f"{one.trim} of {len(one.rates)} at each end" for one in (runs, runs_wanted)]
@@ -82,6 +84,12 @@ def _parts(what: str, wanted: object, found: object) -> Iterator[Hindrance]:
 def _scenario(document: Mapping[str, Any]) -> dict[str, Any]:
     settings = document["scenario"]
     return {name: settings[name] for name in settings if name not in _SAID_OTHERWISE}
+
+
+def _generator(document: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is known of the generator but where it ran, which is the bench's."""
+    generator = document["generator"]
+    return {name: generator[name] for name in generator if name != "host"}
 
 
 def _tuning(document: Mapping[str, Any]) -> dict[str, Any]:

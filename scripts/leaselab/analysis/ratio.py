@@ -110,6 +110,37 @@ def ratio(base: Runs, other: Runs) -> Ratio:
     return Ratio(value, ends, p_of(1.0))
 
 
+def against(runs: Runs, rate: float) -> tuple[float, tuple[float, float], float]:
+    """Ratio of the mean of runs to a rate known without error, its 95 % interval, and p.
+
+    p is of Student's t test for a trimmed mean (Tukey and McLaughlin) that the mean is the
+    rate.  Raises ValueError where fewer than two runs are kept.
+    """
+    from scipy.special import stdtr  # noqa: PLC0415  # slow to import, and seldom needed
+
+    found = estimate(runs.rates, runs.trim)
+    if found.ci95 is None or found.standard_error is None:
+        raise ValueError(f"{runs.kept} run is kept")
+    away = abs(found.trimmed_mean - rate)
+    t = away / found.standard_error if found.standard_error else math.inf * away
+    p = 2.0 * float(stdtr(runs.kept - 1, -t)) if away else 1.0
+    low, high = found.ci95
+    return found.trimmed_mean / rate, (low / rate, high / rate), p
+
+
+def differs(base: Runs, other: Runs) -> bool:
+    """Whether p is below 5 %, for runs of which the same share is dropped; without interval.
+
+    Raises ValueError where the shares are not the same.
+    """
+    share = common_share(base, other)
+    if share is None:
+        raise ValueError(
+            f"trim {base.trim} of {len(base.rates)}, {other.trim} of {len(other.rates)}"
+        )
+    return _p_of(base, other, share, 1.0) < SIGNIFICANT
+
+
 def _p_of(base: Runs, other: Runs, share: float, factor: float) -> float:
     """Yuen's p that the mean of `other` is `factor` times that of `base`."""
     from scipy.stats import ttest_ind  # noqa: PLC0415  # slow to import, and seldom needed

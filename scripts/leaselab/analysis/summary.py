@@ -18,7 +18,11 @@ class Summary:
     """The figures of a whole sweep."""
 
     max_rate: Estimate | None
-    """Over the runs (exchanges/s); None where the sweep was not completed."""
+    """Over the runs (exchanges/s); None where the sweep was not completed, or its result
+    does not hold."""
+    at_least: float | None
+    """A max rate that every run proved to be passed (exchanges/s), where there is no
+    `max_rate`; None where one of them passed nothing."""
     completed_rate: Estimate | None
     """At the lower bounds (1/s), trimmed by its own order: the error of a
     trimmed mean is known only for values that were dropped for their own size."""
@@ -40,6 +44,7 @@ class Summary:
         """The `summary` of a result.json."""
         return {
             "max_rate": _document(self.max_rate),
+            "at_least": self.at_least,
             "completed_rate": _document(self.completed_rate),
             "cpu_us_per_exchange": self.cpu_us_per_exchange,
             "traffic_s": self.traffic_s,
@@ -54,28 +59,54 @@ def summarise(
     planned: int,
     trim: int,
     loss_ratio: float,
+    trial_s: int,
     wall_s: float | None = None,
+    confirmation: Mapping[str, Any] | None = None,
 ) -> Summary:
     """The summary of the runs, as they stand in a result.json.
 
     `planned` is how many runs the goal asks for: a sweep with fewer, or with
     a run that found no max rate, has no estimate.  `loss_ratio` is the goal's.
     `wall_s` is the time the sweep was worked on, by default the sum of the
-    runs'.  Raises usage_error when nothing is left of the planned runs.
+    runs'.  `confirmation` is what came of confirming the result, None where that was not
+    tried; its seconds count.  Raises usage_error when nothing is left of the planned runs.
     """
     check_trim(planned, trim)
     rates = [run["max_rate"] for run in runs if run["max_rate"] is not None]
     completed = [run["completed_rate"] for run in runs if run["completed_rate"] is not None]
     cpu = [value for run in runs if (value := run_cpu_us(run, loss_ratio)) is not None]
+    parts = [part for part in [*runs, confirmation] if part is not None]
     whole = len(rates) == len(completed) == len(runs) >= planned
+    if confirmation is not None:
+        whole = whole and confirmation["holds"]
     return Summary(
         max_rate=estimate(rates, trim) if whole else None,
+        at_least=None if whole else _at_least(runs, loss_ratio, trial_s),
         completed_rate=estimate(completed, trim) if whole else None,
         cpu_us_per_exchange=statistics.median(cpu) if cpu else None,
-        traffic_s=math.fsum(run["traffic_s"] for run in runs),
-        wall_s=math.fsum(run["wall_s"] for run in runs) if wall_s is None else wall_s,
+        traffic_s=math.fsum(part["traffic_s"] for part in parts),
+        wall_s=math.fsum(part["wall_s"] for part in parts) if wall_s is None else wall_s,
         trimmed=trimmed_indices(rates, trim) if whole else (),
     )
+
+
+def _at_least(
+    runs: Sequence[Mapping[str, Any]], loss_ratio: float, trial_s: int
+) -> float | None:
+    """The lowest of the highest rates that the runs passed for the full trial length."""
+    passed = [
+        max(
+            (
+                trial["rate"]
+                for trial in _passing(run, loss_ratio)
+                if trial["duration_s"] == trial_s
+            ),
+            default=None,
+        )
+        for run in runs
+    ]
+    known = [float(rate) for rate in passed if rate is not None]
+    return min(known) if known and len(known) == len(passed) else None
 
 
 def run_cpu_us(run: Mapping[str, Any], loss_ratio: float) -> float | None:

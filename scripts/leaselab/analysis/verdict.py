@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.hindrances import hindrances
-from leaselab.analysis.ratio import SIGNIFICANT, ratio, runs_of
+from leaselab.analysis.ratio import SIGNIFICANT, against, ratio, runs_of
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,
@@ -35,6 +35,25 @@ class Change(enum.Enum):
     NONE = "no change"
 
 
+class Limit(enum.Enum):
+    """How a ratio is to be read where one result has no max rate, but proves something."""
+
+    NONE = "none"
+    """Both have one: the ratio is measured."""
+    AT_MOST = "at most"
+    """A passed all that its bench could offer: its max rate is higher, the ratio lower."""
+    AT_LEAST = "at least"
+    """B passed all that its bench could offer: the ratio is higher."""
+    NO_LOAD = "no load"
+    """B loses at any load: it has no max rate, and the ratio is 0."""
+
+
+_FASTER_THAN_ITS_BENCH = frozenset({"generator-limited", "above-max-rate"})
+"""Reasons of results whose server passed at all that could be offered."""
+_NO_LOAD = frozenset({"loses-at-any-load"})
+"""Reasons of results that are a fault of the server, and not of the measurement."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What two results say of two servers."""
@@ -46,6 +65,8 @@ class Verdict:
     p: float
     """Yuen's test that the means are equal (0..1)."""
     threshold_percent: float
+    limit: Limit = Limit.NONE
+    """What the ratio is a limit of, where one of the two has no max rate."""
 
     @property
     def differs(self) -> bool:
@@ -59,7 +80,7 @@ class Verdict:
         Runs times a factor have this interval times the factor: it leaves 1
         out, downwards, as soon as the ratio is below ratio / upper end.
         """
-        return 1.0 - self.ratio / self.ci95[1]
+        return 1.0 - self.ratio / self.ci95[1] if self.ci95[1] else 0.0
 
     @property
     def sees_threshold(self) -> bool:
@@ -126,13 +147,19 @@ def verdict(
     """Judge one result.json against another.
 
     A change is one when the means are further apart than the threshold and
-    differ at 5 %.  Raises server_broken for a server that did not build or
-    start, invalid_measurement for a result without figure and for runs too
-    few or too unsteady for an interval, usage_error for two that are not like
+    differ at 5 %.  A result without a max rate may still prove that its server passes
+    a rate, or that it keeps the goal at none: then the ratio is a limit (`Limit`), and
+    there is a verdict where that suffices for one.  Raises server_broken for a server
+    that did not build or start, invalid_measurement for a result without figure and for
+    runs too few or too far apart for an interval, usage_error for two that are not like
     with like.
     """
     if base["id"] == other["id"]:
         raise usage_error("a result is not compared with itself", found=f"{base['id']} twice")
+    limited = _limited(base, other, threshold_percent)
+    if limited is not None:
+        _like_with_like(base, other)
+        return limited
     runs = measured_runs(other)
     baseline = measured_runs(base, baseline=True)
     _like_with_like(base, other)
@@ -147,6 +174,43 @@ def verdict(
     return Verdict(
         _change(found, threshold_percent), found.value, found.ci95, found.p, threshold_percent
     )
+
+
+def proven_rate(document: Mapping[str, Any]) -> float | None:
+    """A rate that the server of a result without max rate passed in every run (1/s).
+
+    Only where nothing but its bench kept it from passing more; else None.
+    """
+    words = {reason["word"] for reason in document["reasons"]}
+    rate = document["summary"].get("at_least")
+    return float(rate) if rate and words & _FASTER_THAN_ITS_BENCH else None
+
+
+def _limited(
+    base: Mapping[str, Any], other: Mapping[str, Any], threshold_percent: float
+) -> Verdict | None:
+    """The verdict where one of the two has no max rate; None where that is not enough."""
+    threshold = threshold_percent / 100
+    runs, baseline = runs_of(other), runs_of(base)
+    before, now = proven_rate(base), proven_rate(other)
+    if any(reason["word"] in _NO_LOAD for reason in other["reasons"]) and (baseline or before):
+        return Verdict(
+            Change.REGRESSION, 0.0, (0.0, 0.0), 0.0, threshold_percent, Limit.NO_LOAD
+        )
+    if runs is not None and before is not None and runs.kept > 1:
+        value, ends, p = against(runs, before)
+        if p < SIGNIFICANT and value < 1 - threshold:
+            return Verdict(Change.REGRESSION, value, ends, p, threshold_percent, Limit.AT_MOST)
+    if baseline is not None and now is not None and baseline.kept > 1:
+        below, (low, high), p = against(baseline, now)
+        value, ends = 1 / below, (1 / high, 1 / low if low > 0 else float("inf"))
+        if p < SIGNIFICANT and value > 1 + threshold:
+            return Verdict(
+                Change.IMPROVEMENT, value, ends, p, threshold_percent, Limit.AT_LEAST
+            )
+        if value >= 1 - threshold:
+            return Verdict(Change.NONE, value, ends, p, threshold_percent, Limit.AT_LEAST)
+    return None
 
 
 def measured_runs(document: Mapping[str, Any], *, baseline: bool = False) -> Runs:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INDEX = "index.sqlite"
-_VERSION = 3
+_VERSION = 4
 _SETTLED_NS = 2_000_000_000
 _UNSETTLED = -1
 _PATIENCE_S = 10.0
@@ -79,16 +79,16 @@ class Index:
         scenario: str | None = None,
         outcome: str | None = None,
         commit: str | None = None,
+        bench: str | None = None,
         limit: int | None = None,
     ) -> list[Row]:
         """Results, newest start first.
 
         `scenario` is a shell pattern, `outcome` an outcome's label, `commit` a
-        full hash, `limit` the highest number of rows.
+        full hash, `bench` a bench's name, `limit` the highest number of rows.
         """
-        where, values = _conditions(
-            {_named(scenario): scenario, "outcome = ?": outcome, '"commit" = ?': commit}
-        )
+        asked = {"outcome = ?": outcome, '"commit" = ?': commit, "bench = ?": bench}
+        where, values = _conditions({_named(scenario): scenario, **asked})
         query = f"{_SELECT}{where} ORDER BY started_at DESC, id DESC LIMIT ?"
         return self._query(query, [*values, -1 if limit is None else limit])
 

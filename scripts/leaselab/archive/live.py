@@ -26,7 +26,7 @@ class Happening:
     at: str
     """When it was written (UTC, ISO 8601 with ``Z``)."""
     name: str
-    """``phase``, ``run``, ``trial``, ``trial-done`` or ``sample``."""
+    """``phase``, ``run``, ``trial``, ``trial-done`` or ``sample``; ``build`` of a build."""
     data: dict[str, Any]
 
 
@@ -34,13 +34,13 @@ class LiveFeed:
     """Writes the file.  Nothing depends on it: a sweep goes on when it cannot be written."""
 
     def __init__(self, sweep: Path) -> None:
-        """Name the running sweep's directory; the file lies beside it."""
+        """Name the sweep's directory, or `Store.build_place`; the file lies beside it."""
         self._path = live_path(sweep)
         self._lock = threading.Lock()
         self._lost = False
         self._write("w", "")
 
-    def tell(self, name: str, **data: object) -> None:
+    def tell(self, name: str, /, **data: object) -> None:
         """Write one line; may be called from any thread."""
         line = {"at": moment.now(), "event": name, "data": data}
         self._write("a", json.dumps(line, separators=(",", ":")) + "\n")
@@ -70,6 +70,10 @@ class LiveReader:
         """Name the running sweep's directory."""
         self._path = live_path(sweep)
         self._place = 0
+
+    def exists(self) -> bool:
+        """Whether somebody still writes it: it goes away with what it is of."""
+        return self._path.exists()
 
     def news(self) -> list[Happening]:
         """Return what was written since the last call; a line without its end waits."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.schema import SCHEMA_VERSION
 from leaselab.model.durability import durability_of
-from leaselab.model.plan import COMPARED
+from leaselab.model.plan import ruler
 from leaselab.model.source import source_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def row_of(document: Mapping[str, Any], path: str) -> Row:
         "author_date": source.get("author_date"),
         "subject": source.get("subject"),
         "dirty": int(bool(source.get("dirty"))),
-        "goal": json.dumps({name: document["goal"][name] for name in COMPARED}),
+        "goal": json.dumps(ruler(document["goal"])),
         "reasons": " ".join(reason["word"] for reason in document["reasons"]),
         "ci_low": low,
         "ci_high": high,

@@ -10,10 +10,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from leaselab.archive.access import forget_access
 from leaselab.archive.checksums import check_all, check_file
 from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
 from leaselab.archive.journal import is_being_written, read_journal
+from leaselab.archive.published import published
 from leaselab.archive.running import JOURNAL, RESULT, RunningSweep, Unfinished
 from leaselab.archive.schema import SCHEMA_VERSION, check_document
 from leaselab.archive.seal import seal_into
@@ -50,6 +52,11 @@ class Store:
             raise usage_error("a sweep of this id exists", where=str(self.root), found=sweep_id)
         path.mkdir(parents=True)
         return RunningSweep(path)
+
+    @property
+    def build_place(self) -> Path:
+        """Beside which the live file of a build under way lies; there is no such directory."""
+        return self.root / RUNNING / "build"
 
     def running(self) -> list[Unfinished]:
         """Sweeps that were started and not sealed, oldest first."""
@@ -90,6 +97,7 @@ class Store:
         if document["id"] != running.id:
             raise ValueError(f"the document of {document['id']} in the sweep {running.id}")
         place = seal_into(running, document, self.place(running.id))
+        forget_access(running.path)
         try:
             self.index.refresh()
         except (OSError, sqlite3.Error) as error:  # the next look catches up
@@ -124,7 +132,7 @@ class Store:
         return self.place(name)
 
     def load(self, ref: str) -> dict[str, Any]:
-        """The document of one result, once it matches its checksum.
+        """The document of one result, once it matches its checksum, as others may read it.
 
         Raises usage_error as `find` does, or when a newer leaselab wrote it;
         invalid_measurement when it does not match its checksum.
@@ -144,7 +152,7 @@ class Store:
                 found=f"schema version {version}",
                 wanted=str(SCHEMA_VERSION),
             )
-        return document
+        return published(document)
 
     def verify(self, ref: str) -> int:
         """Check every file of one result; returns how many there are.

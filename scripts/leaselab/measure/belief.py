@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+ASSUMED_SPREAD_SD = 0.02
+"""Relative spread between runs before any two runs have shown it."""
+SPREAD_WEIGHT = 1.0
+"""How many observed differences the assumed spread is worth."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One reading of the max rate (natural logarithms of exchanges/s)."""
@@ -32,9 +38,24 @@ class Belief:
         """Probability that a trial at an offered load fails (0..1)."""
         return _below((log_rate - self.log_rate) / math.hypot(self.sd, noise_sd))
 
-    def contradicts(self, other: Belief) -> bool:
-        """Say whether the two are further apart than chance explains."""
-        return abs(self.log_rate - other.log_rate) > 3.0 * math.hypot(self.sd, other.sd)
+
+def expect(max_rates: Sequence[float]) -> Belief | None:
+    """Where the next run of a sweep is to be expected after runs with these max rates.
+
+    The centre is the mean without the extremes (of four runs or more), so that one
+    odd run does not lead the next one astray; the spread counts them all.  None
+    without any run.
+    """
+    if not max_rates:
+        return None
+    found = sorted(math.log(rate) for rate in max_rates)
+    kept = found[1:-1] if len(found) > 3 else found
+    centre = sum(kept) / len(kept)
+    squares = sum((value - centre) ** 2 for value in found)
+    variance = (SPREAD_WEIGHT * ASSUMED_SPREAD_SD**2 + squares) / (
+        SPREAD_WEIGHT + len(found) - 1
+    )
+    return Belief(centre, math.sqrt(variance * (1.0 + 1.0 / len(found))))
 
 
 def combine(observations: Sequence[Observation]) -> Belief | None:

@@ -102,7 +102,7 @@ def figures(generated: Generated, load: Load, trials: BenchTrials, pair: Pair) -
     crash, or not again within `after_s`.
     """
     output = perfdhcp.parse(trials.text(generated), trials.bench.scenario.family)
-    counts = perfdhcp.judge(output, trials.bench.plan.goal)
+    counts = perfdhcp.judge(output, trials.bench.plan.goal, load.rate)
     server, partner = pair.leases()
     return Failover(
         outage_s=outage_s(served(output.second.received_at, load), load),

@@ -46,6 +46,15 @@ class Outcomes:
         return [trial for trial in self.full if not trial.passes(self.goal)]
 
     @property
+    def most_completed(self) -> float:
+        """The highest rate completed in a trial of full length, to its end (exchanges/s).
+
+        A server may be faster for a second, while its store is nearly empty.
+        """
+        whole = (trial for trial in self.full if not trial.aborted)
+        return max((trial.completed_rate for trial in whole), default=0.0)
+
+    @property
     def leading(self) -> list[Trial]:
         """Trials whose outcomes lead the search.
 

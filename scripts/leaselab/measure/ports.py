@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from leaselab.model.observation import Generated, Sample, ServerStarted
+from leaselab.model.observation import Foreign, Generated, HostReading, Sample, ServerStarted
 from leaselab.model.trial import RunEstimate, Trial, TrialRequest
 
 
@@ -51,6 +51,20 @@ class Generator(Protocol):
         self, argv: Sequence[str], environment: Mapping[str, str], timeout_s: float
     ) -> Generated:
         """Run one bounded trial and return its output."""
+
+
+class Host(Protocol):
+    """A host that is watched from trial to trial."""
+
+    def read(self) -> HostReading:
+        """Read it now; raises a broken-lab error when it does not answer."""
+
+
+class Watch(Protocol):
+    """Who listens on the test network for DHCP that is not the bench's."""
+
+    def foreign(self) -> Sequence[Foreign]:
+        """Return what was heard since the last call; raises a broken-lab error."""
 
 
 class Lease(Protocol):

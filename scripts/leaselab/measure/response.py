@@ -1,4 +1,4 @@
-"""How one server answers load: how its trials scatter, how it takes overload."""
+"""How the trials of a run are read: what max rate their losses point to, how they scatter."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ ASSUMED_NOISE_SD = 0.005
 """Relative spread between trials of a run before any run has shown it."""
 NOISE_WEIGHT = 4.0
 """How many observed differences the assumed noise is worth."""
-ASSUMED_SLOPE = 0.88
-"""Between a server that keeps its goodput (1.0) and one that loses packets of
-half-finished exchanges (about 0.75)."""
-ASSUMED_SLOPE_SD = 0.2
-CURVATURE_SD = 0.04
-"""The slope is not the same at every excess; it is never known better than this."""
+SLOPE = 0.88
+"""Distance of the max rate from an offered rate per unit of ln(passed share), both on the
+logarithmic scale: between a server that completes its capacity whatever is offered (1.0)
+and one that loses packets of half-finished exchanges (about 0.75)."""
+SLOPE_SD = 0.2
 LEAST_PASSED = 0.1
 """A trial that completes less than this share is read as one that completed so
 much: a server that stops answering says "lower", not "zero"."""
@@ -32,23 +31,15 @@ bursts far below their max rate), not a full server."""
 NEAR = 0.05
 """Largest |ln(passed share / passed share at the goal)| that says how trials scatter."""
 FAR = 0.35
-"""Largest one that says how the server takes overload."""
+"""Distance beyond which only the lowest of several overloaded trials is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is known of a server's answer to load.
-
-    All spreads are relative (0..); `slope` is the distance of the max rate from an
-    offered rate per unit of ln(passed share), both on the logarithmic scale: 1 for
-    a server that completes its capacity whatever is offered, less for one whose
-    goodput falls as the excess grows.
-    """
+    """What a run's trials show of how they scatter; spreads are relative (0..)."""
 
     noise_squares: float = NOISE_WEIGHT * ASSUMED_NOISE_SD**2
     noise_freedom: float = NOISE_WEIGHT
-    slope: float = ASSUMED_SLOPE
-    slope_precision: float = ASSUMED_SLOPE_SD**-2
 
     @property
     def noise_sd(self) -> float:
@@ -64,11 +55,9 @@ class Response:
         the trial is from the goal the less is made of it.
         """
         distance = _distance(trial, goal)
-        known_sd = math.hypot(self.slope_precision**-0.5, CURVATURE_SD)
-        slope_sd = known_sd if distance >= -FAR else ASSUMED_SLOPE_SD
         return Observation(
-            math.log(trial.rate) + self.slope * distance,
-            math.hypot(self.noise_sd, slope_sd * distance),
+            math.log(trial.rate) + SLOPE * distance,
+            math.hypot(self.noise_sd, SLOPE_SD * distance),
             at_least=trial.loss_ratio < BACKGROUND_SHARE * goal.loss_ratio,
         )
 
@@ -89,7 +78,7 @@ class Response:
     def scattered(self, trials: Sequence[Trial], goal: Goal) -> Response:
         """Learn the noise from the differences between trials of one run."""
         readings = [
-            math.log(trial.rate) + self.slope * distance
+            math.log(trial.rate) + SLOPE * distance
             for trial in trials
             if trial.valid and trial.loss_ratio >= BACKGROUND_SHARE * goal.loss_ratio
             if abs(distance := _distance(trial, goal)) <= NEAR
@@ -102,17 +91,6 @@ class Response:
             noise_squares=self.noise_squares + sum((item - mean) ** 2 for item in readings),
             noise_freedom=self.noise_freedom + len(readings) - 1,
         )
-
-    def overloaded(self, trials: Sequence[Trial], goal: Goal, max_rate: float) -> Response:
-        """Learn the slope from a run's overloaded trials and its max rate (1/s)."""
-        total, precision = self.slope * self.slope_precision, self.slope_precision
-        for trial in trials:
-            distance = _distance(trial, goal)
-            if trial.valid and -FAR <= distance < -self.noise_sd:
-                weight = (distance / self.noise_sd) ** 2
-                total += weight * math.log(max_rate / trial.rate) / distance
-                precision += weight
-        return replace(self, slope=total / precision, slope_precision=precision)
 
 
 def _distance(trial: Trial, goal: Goal) -> float:

@@ -1,11 +1,13 @@
 """The search for the max rate of one run: trials in, a proven bracket out.
 
 Readings say where to look, outcomes prove.  A reading is the max rate that the
-losses of one trial point to (`response`); the run's readings and the earlier runs
-together make a belief (`belief`, `prior`); the next trial is the one that most
-likely completes a bracket under that belief.  Everything is a pure function of the
-outcomes so far: no clock, no chance, no I/O.  A sweep that was killed is resumed by
-answering its requests from the journal.  `docs/search.md` gives reasons and figures.
+losses of one trial point to (`response`); the run's readings together make a belief
+(`belief`); the next trial is the one that most likely completes a bracket under that
+belief.  Earlier runs say where the first scout goes and nothing else, so that the
+errors of the runs are independent and their scatter tells the error of their mean.
+Everything is a pure function of the outcomes so far: no clock, no chance, no I/O.  A
+sweep that was killed is resumed by answering its requests from the journal.
+`docs/search.md` gives reasons and figures.
 """
 
 from __future__ import annotations
@@ -14,18 +16,19 @@ import math
 from typing import TYPE_CHECKING
 
 from leaselab.measure import search_error
-from leaselab.measure.belief import Belief, Observation, combine
+from leaselab.measure.belief import Belief, combine, expect
 from leaselab.measure.outcomes import GENERATOR_LIMITED, Outcomes
-from leaselab.measure.prior import Prior, learn
+from leaselab.measure.response import Response
 from leaselab.model.trial import Goal, RunEstimate, SearchLimits, Trial, TrialRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from leaselab.measure.response import Response
-
 FIRST_STEP = 4.0
 """Factor between scouts while nothing is known but that they lost nothing."""
+FIRST_SCOUT_SD = 0.5
+"""How far above the earlier runs the first scout goes (standard errors): one that loses
+something can be read."""
 SCOUT_SD = 1.0
 """A scout pays while the belief is wider than this many bracket widths."""
 DECISIVE = 0.25
@@ -40,6 +43,13 @@ HELD_BACK = 1.0 / 16.0
 ENCLOSED = 2
 """Trials inside a gap that the belief may lead before the gap is halved instead: the
 losses of some servers do not tell where they end."""
+FAR_BELOW = 0.5
+"""Share of the completed rate at a higher load under which a failure is not the load's."""
+FAR_ABOVE_FLOOR = 10.0
+"""What a server that fails at the lowest rate may have completed in any trial, however
+short, over that rate; one that is slow completes about as much."""
+FAILURES_FAR_BELOW = 3
+"""So many of them are no accident."""
 MAX_REPEATS = 3
 """How often a trial that is not valid is made in a row before the run ends."""
 
@@ -53,8 +63,8 @@ def search(
     """Find the max rate of one run.
 
     `measure` makes one trial.  `earlier` are the finished runs of the same sweep;
-    they say where to start and how the server's trials are to be read, nothing
-    more: the bracket and the estimate come from trials of this run.
+    they say where to start, nothing more: belief, bracket and estimate come from
+    trials of this run.
 
     `max_rate` is the maximum likelihood of the readings of the run's full-length
     trials, kept inside the bracket.  The lower bound would be low by half the
@@ -63,30 +73,36 @@ def search(
     Raises `SearchError` (an invalid measurement, with a reason word and the
     trials made) when no bracket can be proven.
     """
-    prior = learn(earlier, goal)
+    expected = expect([run.max_rate for run in earlier])
+    first_side = 1.0 if len(earlier) % 2 == 0 else -1.0
     outcomes = Outcomes((), goal, limits)
     while not outcomes.brackets:
-        trial = measure(next_request(outcomes, prior))
+        trial = measure(next_request(outcomes, expected, first_side))
         outcomes = Outcomes((*outcomes.trials, trial), goal, limits)
-    return _estimate(outcomes, prior)
+    found = _estimate(outcomes)
+    if found.max_rate < FAR_BELOW * outcomes.most_completed:
+        raise search_error.loses_at_any_load(goal, outcomes.valid)
+    return found
 
 
-def next_request(outcomes: Outcomes, prior: Prior) -> TrialRequest:
+def next_request(
+    outcomes: Outcomes, expected: Belief | None, first_side: float
+) -> TrialRequest:
     """Return the next trial of a run that has no bracket yet.
 
-    Raises `SearchError` when there is none to be made.
+    `expected` is where earlier runs found the max rate, None for the first run;
+    `first_side` is 1 where the first full-length trial stands above the belief, -1
+    where below.  Raises `SearchError` when there is no trial to be made.
     """
     _check(outcomes)
     last = outcomes.trials[-1] if outcomes.trials else None
     if last is not None and not last.valid and last.rate <= outcomes.ceiling:
         return TrialRequest(_instead_of(last, outcomes), last.duration_s)
-    response = prior.response.scattered(outcomes.trials, outcomes.goal)
-    belief = _belief(outcomes, prior, response)
+    response = Response().scattered(outcomes.trials, outcomes.goal)
+    belief = _belief(outcomes, response)
     width = -math.log1p(-outcomes.goal.relative_width)
     if belief is None:
-        rates = [trial.rate for trial in outcomes.valid]
-        rate = max(rates) * FIRST_STEP if rates else float(outcomes.limits.start_rate)
-        return _request(outcomes, rate, scout=True)
+        return _request(outcomes, _first_rate(outcomes, expected, response), scout=True)
     scout = not outcomes.full and belief.sd > max(SCOUT_SD * width, response.noise_sd)
     if outcomes.enclosed_for >= ENCLOSED and _gap(outcomes) > 2.0 * width:
         rate = math.exp(sum(outcomes.sides) / 2.0)
@@ -95,14 +111,28 @@ def next_request(outcomes: Outcomes, prior: Prior) -> TrialRequest:
     elif scout:
         rate = _scout_rate(outcomes, belief)
     else:
-        first_side = 1.0 if prior.runs % 2 == 0 else -1.0
         rate = _most_decisive(outcomes, belief, response.noise_sd, first_side * width)
     return _request(outcomes, rate, scout=scout)
 
 
-def _estimate(outcomes: Outcomes, prior: Prior) -> RunEstimate:
+def _first_rate(outcomes: Outcomes, expected: Belief | None, response: Response) -> float:
+    """Rate of a scout while no trial of the run has lost anything.
+
+    Near where earlier runs ended, further each time; without them it grows by a
+    large factor.
+    """
+    scouts = [trial.rate for trial in outcomes.valid]
+    if expected is None:
+        return max(scouts) * FIRST_STEP if scouts else float(outcomes.limits.start_rate)
+    sd = math.hypot(expected.sd, response.noise_sd)
+    if not scouts:
+        return math.exp(expected.log_rate + FIRST_SCOUT_SD * sd)
+    return max(scouts) * min(FIRST_STEP, math.exp(2.0 * sd * GROWTH ** (len(scouts) - 1)))
+
+
+def _estimate(outcomes: Outcomes) -> RunEstimate:
     """Put the run's estimate into its bracket, of several the one nearest to it."""
-    response = prior.response.scattered(outcomes.trials, outcomes.goal)
+    response = Response().scattered(outcomes.trials, outcomes.goal)
     readings = combine(response.read_all(outcomes.full, outcomes.goal))
 
     def distance(bracket: tuple[Trial, Trial]) -> float:
@@ -120,20 +150,12 @@ def _estimate(outcomes: Outcomes, prior: Prior) -> RunEstimate:
     )
 
 
-def _belief(outcomes: Outcomes, prior: Prior, response: Response) -> Belief | None:
-    """Combine what this run's trials and the earlier runs say; None if nothing does.
+def _belief(outcomes: Outcomes, response: Response) -> Belief | None:
+    """Combine what this run's trials say; None if nothing does.
 
-    Earlier runs that this one contradicts are left out, and those that led into a
-    row of equal outcomes count less.  A belief that the outcomes rule out is moved
-    to where they agree.
+    A belief that the outcomes rule out is moved to where they agree.
     """
-    observations = response.read_all(outcomes.valid, outcomes.goal)
-    own = combine(observations)
-    expected = prior.belief
-    if expected is not None and not (own and own.contradicts(expected)):
-        doubt = 4.0 ** max(0, outcomes.streak - PATIENCE)
-        observations.append(Observation(expected.log_rate, expected.sd * doubt))
-    belief = combine(observations)
+    belief = combine(response.read_all(outcomes.valid, outcomes.goal))
     lower, upper = outcomes.sides
     if belief is None or not lower < upper:
         return belief
@@ -236,6 +258,21 @@ def _request(outcomes: Outcomes, rate: float, *, scout: bool) -> TrialRequest:
     return TrialRequest(within, limits.trial_s if full else limits.scout_s)
 
 
+def _loses_at_any_load(outcomes: Outcomes) -> bool:
+    """Whether failing trials stand far below what the server completes of a higher load.
+
+    No overload explains that: a full server completes less than its capacity.
+    """
+    below = [
+        trial for trial in outcomes.failing if trial.rate < FAR_BELOW * outcomes.most_completed
+    ]
+    if len(below) >= FAILURES_FAR_BELOW:
+        return True
+    fails_at_the_floor = any(trial.rate <= outcomes.floor for trial in outcomes.failing)
+    completed = max((trial.completed_rate for trial in outcomes.valid), default=0.0)
+    return fails_at_the_floor and completed > FAR_ABOVE_FLOOR * outcomes.floor
+
+
 def _check(outcomes: Outcomes) -> None:
     """Raise when no bracket can be proven any more."""
     limits, ceiling = outcomes.limits, outcomes.ceiling
@@ -245,6 +282,8 @@ def _check(outcomes: Outcomes) -> None:
         raise search_error.generator_limited(outcomes)
     if any(trial.rate >= limits.max_rate for trial in outcomes.passing):
         raise search_error.above_max_rate(outcomes)
+    if _loses_at_any_load(outcomes):
+        raise search_error.loses_at_any_load(outcomes.goal, outcomes.valid)
     if any(trial.rate <= outcomes.floor for trial in outcomes.failing):
         raise search_error.below_min_rate(outcomes)
     recent = outcomes.trials[-MAX_REPEATS:]

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leaselab.measure.outcomes import Outcomes
-    from leaselab.model.trial import Trial
+    from leaselab.model.trial import Goal, Trial
 
 
 class SearchReason(enum.Enum):
@@ -19,8 +21,10 @@ class SearchReason(enum.Enum):
     GENERATOR_LIMITED = "generator-limited"
     NOISY = "noisy"
     BELOW_MIN_RATE = "below-min-rate"
+    LOSES_AT_ANY_LOAD = "loses-at-any-load"
     ABOVE_MAX_RATE = "above-max-rate"
     INVALID_TRIAL = "invalid-trial"
+    NOT_SUSTAINED = "not-sustained"
 
 
 @dataclass(eq=False)
@@ -87,6 +91,43 @@ def below_min_rate(outcomes: Outcomes) -> SearchError:
     )
 
 
+def loses_at_any_load(goal: Goal, trials: Sequence[Trial]) -> SearchError:
+    """The server fails far below what it completes when it is offered more.
+
+    Its losses do not follow the load, so there is no load at which it keeps the goal: that
+    is a fault of the server, and no measurement is missing.
+    """
+    best = max(trials, key=lambda trial: trial.completed_rate)
+    failing = [trial for trial in trials if trial.valid and not trial.passes(goal)]
+    lowest = min(failing, key=lambda trial: trial.rate)
+    return SearchError(
+        Outcome.INVALID,
+        "the server loses exchanges at any load",
+        where="search",
+        found=f"loss {lowest.loss_ratio:.1%} at {lowest.rate}/s, although it completes "
+        f"{best.completed_rate:.0f}/s of {best.rate}/s",
+        wanted=f"at most {goal.loss_ratio:.1%} at a low load",
+        todo="look at what it drops, in its log and counters",
+        reason=SearchReason.LOSES_AT_ANY_LOAD,
+        trials=tuple(trials),
+    )
+
+
+def not_sustained(loss_ratio: float, goal: Goal, rate: int, traffic_s: float) -> SearchError:
+    """The result does not hold for tens of seconds."""
+    return SearchError(
+        Outcome.INVALID,
+        f"the server does not keep the goal for {traffic_s:.0f} s at a rate that every run "
+        "passed",
+        where="confirmation",
+        found=f"loss {loss_ratio:.1%} at {rate}/s",
+        wanted=f"at most {goal.loss_ratio:.1%}",
+        todo="look at the trials second by second: what it does now and then, the trials of a "
+        "search may miss",
+        reason=SearchReason.NOT_SUSTAINED,
+    )
+
+
 def noisy(outcomes: Outcomes) -> SearchError:
     """The allowed trials are spent and no bracket is proven."""
     passing, failing = outcomes.passing, outcomes.failing
@@ -116,7 +157,7 @@ def invalid_trial(outcomes: Outcomes) -> SearchError:
         SearchReason.INVALID_TRIAL,
         outcomes,
         what=f"trials at {last.rate}/s are not valid",
-        found=last.reason or "no reason given",
+        found=f"{last.reason}: {last.detail}" if last.detail else last.reason,
         wanted="a valid trial",
         todo="see the trial's own messages",
     )

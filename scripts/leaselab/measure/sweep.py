@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from leaselab.measure.bench_trial import BenchTrials, trial_from
 from leaselab.measure.ports import Lease, Listener, Recorder, Server
-from leaselab.measure.search import search
+from leaselab.measure.search import FAR_BELOW, search
+from leaselab.measure.search_error import loses_at_any_load, not_sustained
 from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
-from leaselab.model.trial import RunEstimate, Trial, TrialRequest
+from leaselab.model.trial import RunEstimate, SearchLimits, Trial, TrialRequest
 
-RUN, TRIAL, RUN_DONE = "run", "trial", "run-done"
+RUN, WARM_UP, TRIAL, RUN_DONE = "run", "warm-up", "trial", "run-done"
 """Names of the journal's events, in the order a run writes them."""
+CONFIRMATION = "confirmation"
+"""Name of the event of each trial after the last run."""
+OVERLOAD_FACTOR = 4.0
+"""Offered load of the last trial over what was confirmed."""
+CONFIRM_BELOW = 0.05
+"""Least distance of the confirmation from the lowest bound of the runs (ratio)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +38,34 @@ class Journaled:
     """Documents of the finished runs."""
     started_at: str = ""
     """When the unfinished run began, empty where there is none."""
+    warm_ups: Sequence[Mapping[str, Any]] = ()
+    """Documents of the warm-ups of the unfinished run, one for each start of the server."""
     trials: Sequence[Mapping[str, Any]] = ()
     """Documents of the trials of the unfinished run."""
+    confirmation: Sequence[Mapping[str, Any]] = ()
+    """Documents of the trials that confirm the result, as far as they were made."""
 
 
 def read_journal(events: Sequence[tuple[str, Mapping[str, Any]]]) -> Journaled:
     """Sort a journal's events (name, data) into runs and the trials of the unfinished one."""
     runs: list[Mapping[str, Any]] = []
     trials: list[Mapping[str, Any]] = []
+    warm_ups: list[Mapping[str, Any]] = []
+    confirmation: list[Mapping[str, Any]] = []
     started_at = ""
     for name, data in events:
         if name == RUN and data["index"] == len(runs) + 1 and not trials:
             started_at = data["started_at"]
+        elif name == WARM_UP:
+            warm_ups.append(data["trial"])
         elif name == TRIAL:
             trials.append(data["trial"])
         elif name == RUN_DONE:
             runs.append(data["run"])
-            trials, started_at = [], ""
-    return Journaled(runs, started_at, trials)
+            trials, warm_ups, started_at = [], [], ""
+        elif name == CONFIRMATION:
+            confirmation.append(data["trial"])
+    return Journaled(runs, started_at, warm_ups, trials, confirmation)
 
 
 @dataclass(slots=True)
@@ -62,12 +81,15 @@ class Sweep:
     clock: Callable[[], float] = time.monotonic
     runs: list[dict[str, Any]] = field(default_factory=list)
     """Documents of the runs made so far, an unsuccessful last one included."""
+    confirmation: dict[str, Any] | None = None
+    """What came of confirming the result; None before the runs are done."""
 
     def measure(self, done: Journaled) -> None:
         """Make all runs that are not `done`, filling `runs`.
 
-        Raises the error that ended the sweep early.  What was measured until
-        then is in `runs`, or, when the lab broke, in the journal.
+        Then confirm the result, filling `confirmation`.  Raises the error that
+        ended the sweep early, or that the result does not hold.  What was measured
+        until then is in `runs`, or, when the lab broke, in the journal.
         """
         estimates: list[RunEstimate] = []
         for document in done.runs:
@@ -78,6 +100,70 @@ class Sweep:
         while len(self.runs) < self.bench.plan.runs:
             estimates.append(self._run(len(self.runs) + 1, estimates, pending))
             pending = Journaled()
+        if self.bench.plan.confirming_trials:
+            self._confirm(estimates, done.confirmation)
+
+    def _confirm(
+        self, estimates: Sequence[RunEstimate], done: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Offer a rate that every run passed for tens of seconds.
+
+        A search sees a few seconds at each rate, and calls a server that stands still
+        now and then a slower one.  The rate is below the lowest bound of the runs by as
+        much as the next run may differ from them: what a sound server passes.  In
+        trials one after the other, each on an empty store: as a search measures, since
+        a server may slow down as its store fills, and that is another question.
+
+        Then offer four times as much, once and to the end.  A search that begins where a
+        server loses by chance ends there, as if that were its limit; one that completes
+        far more when it is offered more loses at any load.  Not to a pair, which such a
+        load breaks.
+
+        Raises `SearchError` when the loss of them all is above the goal, or when the
+        last trial shows that the max rate is none.
+        """
+        plan = self.bench.plan
+        rate = confirmed_rate(estimates)
+        began = self.clock()
+        spent = sum(float(trial["wall_s"]) for trial in done)
+        documents = [dict(trial) for trial in done]
+        self.listener.phase("confirming the result")
+        loads = [rate] * plan.confirming_trials
+        if not self.bench.scenario.high_availability.pair:
+            loads.append(min(round(OVERLOAD_FACTOR * rate), plan.limits.max_rate))
+        if len(documents) < len(loads):
+            with self._serving():
+                self._warm_up(rate, f"confirmation-{len(documents) + 1:02d}-warm-up")
+                for load in loads[len(documents) :]:
+                    trial, document = self._trial(
+                        TrialRequest(load, plan.limits.trial_s),
+                        f"confirmation-{len(documents) + 1:02d}",
+                        may_abort=len(documents) < plan.confirming_trials,
+                    )
+                    self.recorder.record(CONFIRMATION, {"trial": document})
+                    documents.append(document)
+                    self.listener.trial_done(trial, replayed=False)
+        made = [trial_from(dict(document)) for document in documents]
+        trials, overload = made[: plan.confirming_trials], made[plan.confirming_trials :]
+        counted = [trial for trial in trials if trial.valid] or trials
+        started = sum(trial.started for trial in counted)
+        loss_ratio = 1.0 - sum(trial.completed for trial in counted) / started
+        highest = max(estimate.max_rate for estimate in estimates)
+        is_limit = all(highest >= FAR_BELOW * trial.completed_rate for trial in overload)
+        self.confirmation = {
+            "rate": rate,
+            "loss_ratio": loss_ratio,
+            "holds": loss_ratio <= plan.goal.loss_ratio and is_limit,
+            "traffic_s": sum(trial.traffic_s for trial in made),
+            "wall_s": spent + self.clock() - began,
+            "trials": documents,
+        }
+        if not is_limit:
+            failing = [estimate.upper for estimate in estimates]
+            raise loses_at_any_load(plan.goal, [*failing, *overload])
+        if not self.confirmation["holds"]:
+            traffic_s = sum(trial.traffic_s for trial in counted)
+            raise not_sustained(loss_ratio, plan.goal, rate, traffic_s)
 
     def _run(
         self, index: int, earlier: Sequence[RunEstimate], pending: Journaled
@@ -86,8 +172,9 @@ class Sweep:
         began = self.clock()
         started_at = pending.started_at or moment.now()
         documents: list[dict[str, Any]] = []
+        warm_ups = [dict(trial) for trial in pending.warm_ups]
         replay = deque(pending.trials)
-        spent = sum(float(trial["wall_s"]) for trial in replay)
+        spent = sum(float(trial["wall_s"]) for trial in [*warm_ups, *replay])
         if not pending.started_at:
             self.recorder.record(RUN, {"index": index, "started_at": started_at})
 
@@ -96,45 +183,100 @@ class Sweep:
                 document = dict(replay.popleft())
                 trial = _replayed(document, request)
             else:
-                self.lease.renew()
-                self.listener.trial_started(request)
                 name = f"run-{index}-trial-{len(documents) + 1:02d}"
-                trial, document = self.trials.measure(request, name)
+                trial, document = self._trial(request, name)
                 self.recorder.record(TRIAL, {"index": index, "trial": document})
             documents.append(document)
             self.listener.trial_done(trial, replayed=len(documents) <= len(pending.trials))
             return trial
 
         def close(estimate: RunEstimate | None) -> dict[str, Any]:
-            return _run_document(
-                index, started_at, documents, estimate, spent + self.clock() - began
-            )
+            return {
+                "index": index,
+                "started_at": started_at,
+                **_found(documents, estimate),
+                "traffic_s": sum(one["traffic_s"] for one in [*warm_ups, *documents]),
+                "wall_s": spent + self.clock() - began,
+                "warm_ups": warm_ups,
+                "trials": documents,
+            }
 
         try:
-            self._start()
-            estimate = search(measure, self.bench.plan.goal, self.bench.plan.limits, earlier)
+            with self._serving():
+                name = f"run-{index}-warm-up-{len(warm_ups) + 1}"
+                warmed = self._warm_up(_first_load(earlier, self.bench.plan.limits), name)
+                if warmed is not None:
+                    self.recorder.record(WARM_UP, {"index": index, "trial": warmed})
+                    warm_ups.append(warmed)
+                plan = self.bench.plan
+                estimate = search(measure, plan.goal, plan.limits, earlier)
         except LeaselabError as error:
-            # the first error is the one to tell; the host may be beyond reach
-            with suppress(LeaselabError):
-                self.server.stop()
             if error.outcome is not Outcome.LAB and documents:
                 self.runs.append(close(None))
             raise
-        except BaseException:
-            with suppress(LeaselabError):
-                self.server.stop()
-            raise
-        self.server.stop()
         document = close(estimate)
         self.recorder.record(RUN_DONE, {"index": index, "run": document})
         self.runs.append(document)
         self.listener.run_done(index, estimate)
         return estimate
 
-    def _start(self) -> None:
+    def _warm_up(self, rate: int, name: str) -> dict[str, Any] | None:
+        """Make the first trial of a server that was just started, which is slower there.
+
+        Also of a run that is resumed: its server was started anew.  Returns its
+        document; None where none is wanted.
+        """
+        seconds = self.bench.plan.limits.warm_up_s
+        if not seconds:
+            return None
         self.lease.renew()
-        self.listener.phase("starting the server")
-        self.trials.start_server()
+        self.listener.phase("warming the server up")
+        trial, document = self.trials.measure(TrialRequest(rate, seconds), name)
+        # It counts for nothing, but what was asked before the start may be answered in it.
+        self.trials.refuse_foreign(trial.detail)
+        return document
+
+    def _trial(
+        self, request: TrialRequest, name: str, *, may_abort: bool = True
+    ) -> tuple[Trial, dict[str, Any]]:
+        """Make a trial that counts, and tell that it begins."""
+        self.lease.renew()
+        self.listener.trial_started(request)
+        return self.trials.measure(request, name, may_abort=may_abort)
+
+    @contextmanager
+    def _serving(self) -> Iterator[None]:
+        """Start the server clean, and stop it in the end, whatever happened.
+
+        Of two errors the first is the one to tell; the host may be beyond reach.
+        """
+        try:
+            self.lease.renew()
+            self.listener.phase("starting the server")
+            self.trials.start_server()
+            yield
+        except BaseException:
+            with suppress(LeaselabError):
+                self.server.stop()
+            raise
+        self.server.stop()
+
+
+def confirmed_rate(estimates: Sequence[RunEstimate]) -> int:
+    """Rate at which a sweep's result is confirmed (exchanges/s).
+
+    Below the lowest bound of the runs by one standard deviation of their max rates, at
+    least by `CONFIRM_BELOW`.
+    """
+    rates = [estimate.max_rate for estimate in estimates]
+    spread = statistics.stdev(rates) / statistics.fmean(rates) if len(rates) > 1 else 0.0
+    lowest = min(estimate.lower.rate for estimate in estimates)
+    return max(1, math.floor(lowest * (1.0 - max(CONFIRM_BELOW, spread))))
+
+
+def _first_load(earlier: Sequence[RunEstimate], limits: SearchLimits) -> int:
+    """Offered load of a warm-up: what the last run passed, before it where a search begins."""
+    return earlier[-1].lower.rate if earlier else limits.start_rate
 
 
 def _replayed(document: Mapping[str, Any], request: TrialRequest) -> Trial:
@@ -150,16 +292,9 @@ def _replayed(document: Mapping[str, Any], request: TrialRequest) -> Trial:
     return trial
 
 
-def _run_document(
-    index: int,
-    started_at: str,
-    trials: list[dict[str, Any]],
-    estimate: RunEstimate | None,
-    wall_s: float,
-) -> dict[str, Any]:
+def _found(trials: list[dict[str, Any]], estimate: RunEstimate | None) -> dict[str, Any]:
+    """What a run found, as its document has it; nothing without an estimate."""
     return {
-        "index": index,
-        "started_at": started_at,
         "trimmed": False,
         "max_rate": estimate.max_rate if estimate else None,
         "completed_rate": estimate.completed_rate if estimate else None,
@@ -167,9 +302,6 @@ def _run_document(
         "upper_bound": float(estimate.upper.rate) if estimate else None,
         "lower_trial": _position(trials, estimate.lower) if estimate else None,
         "upper_trial": _position(trials, estimate.upper) if estimate else None,
-        "traffic_s": sum(float(trial["traffic_s"]) for trial in trials),
-        "wall_s": wall_s,
-        "trials": trials,
     }
 
 

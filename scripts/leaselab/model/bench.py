@@ -26,6 +26,34 @@ class HostAccess:
     key_file: str
     known_hosts_file: str
     port: int = 22
+    sudo: bool = False
+    """Whether commands are run by sudo, as `user` is not root."""
+    jump: HostAccess | None = None
+    """The host that the connection goes over, which may have one itself; None for none."""
+
+
+def public_names(hosts: Mapping[str, HostAccess]) -> dict[str, str]:
+    """Return the words by which others know a bench's hosts: what stands for each in a text.
+
+    `hosts` by role.  Where hosts share an address, it stands for none of them.
+    """
+    names: dict[str, str] = {}
+    addresses = [access.address for access in hosts.values()]
+    for role, access in hosts.items():
+        alone = addresses.count(access.address) == 1
+        names |= {
+            access.address: role if alone else "a host",
+            access.key_file: "its key",
+            access.known_hosts_file: "its known hosts",
+        }
+    for role, access in hosts.items():
+        # a host without an address of its own is reached by its name
+        names[access.name] = role
+        label, dot, _ = access.name.partition(".")
+        if dot and not label.isdigit():
+            names[label] = role
+        names[f"{access.user}@{access.address}:{access.port}"] = role
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +65,8 @@ class BenchHost:
     test_address: str
     """Address on the test network in the scenario's family; IPv4 for v4."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Hardware, kernel, governor and the like; copied into the result."""
+    """Hardware, kernel, network card, tuning and the like, by the names of the result's schema
+    (``$defs.host``), where they are copied to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +89,15 @@ class ServerUnderTest:
     build: Mapping[str, Any] | None = None
     """What is known of the build of a commit: its source, options, compiler, artifact; None
     for a package."""
+    program: str | None = None
+    """Path of the program that ran when it was deployed; None in benches of older releases."""
+    program_sha256: str | None = None
+    """Its hash; each start is compared with it, and with those of its libraries."""
+    libraries_sha256: Mapping[str, str] = field(default_factory=dict)
+    """Hash of every library that it had loaded, hooks among them, by path."""
+    confinement: str | None = None
+    """AppArmor profile and mode that confined it, such as ``kea-dhcp4 (enforce)``; None where
+    the host's kernel has no AppArmor."""
     durability: Durability = Durability.WRITTEN
     """What the lease backend promises of a lease, as its settings were read back.  Results
     older than this field are all of memfile with its file."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 
 class Outcome(enum.Enum):
-    """The six ways a command can end; the value is the process exit code.
+    """The ways a command can end; the value is the process exit code.
 
     They are never merged: a broken lab is not a regression, an invalid
-    measurement is not a pass, and a commit that does not build is neither.
+    measurement is not a pass, a commit that does not build is neither, and a
+    fault of Leaselab itself is nobody else's.
     """
 
     OK = 0
@@ -19,6 +20,8 @@ class Outcome(enum.Enum):
     INVALID = 3
     LAB = 4
     BUILD = 5
+    FAULT = 70
+    """As sysexits.h has it, far from what a child may end with."""
 
     @property
     def label(self) -> str:
@@ -33,6 +36,7 @@ _LABELS = {
     Outcome.INVALID: "invalid",
     Outcome.LAB: "lab-broken",
     Outcome.BUILD: "build-failed",
+    Outcome.FAULT: "internal-error",
 }
 
 
@@ -89,6 +93,11 @@ def invalid_measurement(what: str, **fields: str) -> LeaselabError:
 def lab_broken(what: str, **fields: str) -> LeaselabError:
     """A host, the network, the lock or a deployment failed (exit 4)."""
     return LeaselabError(Outcome.LAB, what, **fields)
+
+
+def internal_fault(what: str, **fields: str) -> LeaselabError:
+    """Leaselab itself is wrong (exit 70)."""
+    return LeaselabError(Outcome.FAULT, what, **fields)
 
 
 def server_broken(what: str, **fields: str) -> LeaselabError:

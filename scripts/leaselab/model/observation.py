@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,12 @@ class ServerStarted:
     version: str
     commit: str | None
     running_config_sha256: str
+    program_sha256: str | None = None
+    """Hash of the program that runs; None where the contract does not tell."""
+    libraries_sha256: Mapping[str, str] = field(default_factory=dict)
+    """Hash of every library that it has loaded, by path."""
+    confinement: str | None = None
+    """AppArmor profile and mode; None where the host's kernel has no AppArmor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,66 @@ class Sample:
     """The server's own counters by name."""
     database_cpu_s: float | None = None
     """CPU time its database has used since it started (s); None where there is none."""
+    refused: int | None = None
+    """Requests it has refused since it started, where it counts them; None where it does not,
+    or did not answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostReading:
+    """One reading of a host, before or after a trial; counts are since it was booted."""
+
+    work_s: float
+    """Time of a fixed small piece of work on the processors of what is measured (s)."""
+    steal_s: float
+    """Time for which its hypervisor gave these processors to others (s)."""
+    throttled_s: float | None
+    """Time for which its control group's limit held it back (s); None where it has none."""
+    receive_errors: int
+    """Datagrams dropped for want of receive buffer, of any socket."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """What happened to a host from one reading to the next."""
+
+    work_s: tuple[float, float]
+    """Time of the fixed piece of work, before and after (s)."""
+    steal_s: float
+    throttled_s: float
+    receive_errors: int
+
+    @classmethod
+    def between(cls, before: HostReading, after: HostReading) -> HostUse:
+        """The difference of two readings."""
+        return cls(
+            (before.work_s, after.work_s),
+            after.steal_s - before.steal_s,
+            (after.throttled_s or 0.0) - (before.throttled_s or 0.0),
+            after.receive_errors - before.receive_errors,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """DHCP messages of one kind and sender on the test network that are not the bench's."""
+
+    kind: str
+    """``reply`` of a server, or ``request`` of a client or relay."""
+    message: str
+    """Such as ``DHCPOFFER``."""
+    mac: str
+    address: str
+    """IP address it came from."""
+    server_id: str
+    """Identifier of its server; empty without one."""
+    count: int
+
+    def __str__(self) -> str:
+        """Whose it was, in words."""
+        server = f", server identifier {self.server_id}" if self.server_id else ""
+        times = f", {self.count} times" if self.count > 1 else ""
+        return f"{self.message} from {self.address} ({self.mac}){server}{times}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from leaselab.model.errors import usage_error
 from leaselab.model.scenario import Scenario
@@ -18,8 +21,19 @@ RUN_OVERHEAD_S = 60
 """Time starting and stopping the server may take, for the same bound (s)."""
 
 
-COMPARED = ("loss_ratio", "late_s", "relative_width", "trial_s")
-"""Fields of a result's goal that have to agree for its figure to be compared with another's."""
+NOT_COMPARED = frozenset({"runs", "trim", "start_rate", "max_trials", "confirm_s"})
+"""Fields of a result's goal that may differ from those of a result it is compared with.
+
+Runs and trim have a rule of their own; the others say where to look, when to give up, and
+what is asked of a figure afterwards.  All others are the ruler, and move the figure.
+"""
+TRIM_FROM = 5
+"""Runs from which on one is dropped at each end unless told otherwise; fewer leave too few."""
+
+
+def ruler(goal: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a result's `goal` has to agree for its figure to be compared with another's."""
+    return {name: goal[name] for name in sorted(goal) if name not in NOT_COMPARED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +41,17 @@ class Plan:
     """Parameters of one sweep."""
 
     runs: int = 9
-    trim: int = 1
-    """Runs dropped at each end before averaging."""
-    wait_s: float = 2.0
+    trim: int = -1
+    """Runs dropped at each end before averaging; -1: one of `TRIM_FROM` runs or more."""
+    wait_s: float = 4.0
     """How long the generator waits for replies after its traffic (s)."""
     goal: Goal = field(default_factory=Goal)
     limits: SearchLimits = field(default_factory=SearchLimits)
 
     def __post_init__(self) -> None:
         """Refuse parameters no sweep could meet."""
+        if self.trim == -1:
+            object.__setattr__(self, "trim", int(self.runs >= TRIM_FROM))
         if self.trim < 0 or self.runs <= 2 * self.trim:
             raise usage_error(
                 "nothing would be left after trimming",
@@ -43,6 +59,21 @@ class Plan:
                 found=f"runs {self.runs}, trim {self.trim}",
                 wanted="runs > 2 x trim",
                 todo="raise --runs or lower --trim",
+            )
+        if self.trim and self.runs - 2 * self.trim == 1:
+            raise usage_error(
+                "one run would be left after trimming, and nothing to compare it by",
+                where="sweep parameters",
+                found=f"runs {self.runs}, trim {self.trim}",
+                wanted="2 runs or more that are kept",
+                todo="raise --runs or lower --trim",
+            )
+        if min(self.limits.warm_up_s, self.limits.confirm_s) < 0:
+            raise usage_error(
+                "a length below 0",
+                where="sweep parameters",
+                found=f"warm_up_s {self.limits.warm_up_s}, confirm_s {self.limits.confirm_s}",
+                wanted="whole seconds, 0 for none",
             )
         if self.limits.trial_s < 1 or self.limits.scout_s < 1:
             raise usage_error(
@@ -66,12 +97,14 @@ class Plan:
                 found=f"late_s {self.goal.late_s:g}, max_trials {self.limits.max_trials}",
                 wanted="late_s above 0, max_trials 2 or more",
             )
-        if self.wait_s < self.goal.late_s:
+        if self.wait_s < 2 * self.goal.late_s:
             raise usage_error(
-                "exchanges still in flight would count as lost",
+                "exchanges that are in time would count as lost: each of their two replies may "
+                "take late_s",
                 where="sweep parameters",
-                found=f"wait_s {self.wait_s:g} below late_s {self.goal.late_s:g}",
-                wanted="wait_s >= late_s",
+                found=f"wait_s {self.wait_s:g}, late_s {self.goal.late_s:g}",
+                wanted=f"wait_s of {2 * self.goal.late_s:g} or more",
+                todo="raise --wait-s or lower --late-s",
             )
         if not 0 < self.limits.min_rate < self.limits.max_rate:
             raise usage_error(
@@ -84,8 +117,15 @@ class Plan:
     @property
     def longest_s(self) -> float:
         """Upper bound of the sweep's duration (s)."""
-        trial = self.limits.trial_s + self.wait_s + TRIAL_OVERHEAD_S
-        return self.runs * (self.limits.max_trials * trial + RUN_OVERHEAD_S)
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        trial = self.limits.trial_s + beside
+        run = self.limits.max_trials * trial + self.limits.warm_up_s + beside + RUN_OVERHEAD_S
+        return self.runs * run + self.confirming_trials * trial + RUN_OVERHEAD_S
+
+    @property
+    def confirming_trials(self) -> int:
+        """How many trials confirm the result."""
+        return math.ceil(self.limits.confirm_s / self.limits.trial_s)
 
     def check_fits(self, scenario: Scenario) -> None:
         """Refuse a scenario whose leases or pool cannot hold this sweep.

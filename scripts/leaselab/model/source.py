@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 SHORT = 10
 """Digits of a hash that people read."""
+_ADDRESS = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<user>[^\s/?#'\"]*)@)?"
+    r"(?P<place>[^\s?#'\"]*)(?P<rest>[?#][^\s'\"]*)?"
+)
+_SHELLS = frozenset({"ssh", "git+ssh", "ssh+git"})
+"""Schemes whose user name is no secret: a key is what logs in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +22,7 @@ class Commit:
     """One commit, named by what never moves: its full hash."""
 
     repository: str
-    """Path or address as it was given; it holds no password."""
+    """Path or address as it was given; it holds no secret."""
     ref: str
     """What was asked for: a branch, a tag, a hash; where that points may change."""
     hash: str
@@ -31,6 +38,9 @@ class Commit:
     dirty: bool = False
     """Whether the files are a checkout's with changes that no commit has: `tree` names
     those files, `hash` the commit they started from."""
+    accepted: bool = False
+    """Whether the repository's main branch or a tag has it: what its keepers took in.  What
+    such a build compiled may serve builds of other commits of the repository."""
 
 
 def source_of(server: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -48,3 +58,19 @@ def build_of(server: Mapping[str, Any]) -> tuple[str, ...]:
     if files:
         return server["name"], files
     return server["name"], server["version"] or "", server["package"] or ""
+
+
+def public_address(text: str) -> str:
+    """Return a text whose addresses (``scheme://…``) hold nothing that may be a secret.
+
+    A password is one; so may be a user name alone and a query, of which services make tokens.
+    """
+    return _ADDRESS.sub(_public, text)
+
+
+def _public(found: re.Match[str]) -> str:
+    scheme, user = found["scheme"].lower(), found["user"]
+    if scheme == "file":
+        return found[0]
+    name = f"{user.partition(':')[0]}@" if user and scheme in _SHELLS else ""
+    return f"{found['scheme']}://{name}{found['place']}"

@@ -67,6 +67,8 @@ class Trial:
     """Why the trial is not valid, one of `measure.validity`'s words."""
     aborted: bool = False
     """The generator ended it early, because it could not pass any more."""
+    detail: str = ""
+    """What `reason` is about, such as whose reply was foreign; empty where it says all."""
 
     @property
     def loss_ratio(self) -> float:
@@ -102,6 +104,12 @@ class SearchLimits:
     """Length of a trial that only says where to look (s)."""
     max_trials: int = 40
     """Trials of one run after which the search gives up."""
+    warm_up_s: int = 1
+    """Length of the trial that each run begins with and that counts for nothing, as the
+    server was just started (s); 0 for none."""
+    confirm_s: int = 30
+    """Traffic for which the result has to hold once the runs are done (s), in trials one
+    after the other; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.latency import lower_trial
 from leaselab.analysis.matrix import goal_words
+from leaselab.analysis.steadiness import moved
 from leaselab.model.durability import durability_of
 from leaselab.model.server import server_name
 from leaselab.model.source import source_of
 from leaselab.report.commits import printable
+from leaselab.report.machine import host_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +29,8 @@ def facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
     made = document["provenance"]
     yield "server", ", ".join(filter(None, (server_name(server), server["package"])))
     yield from _build(server)
+    if server.get("program_sha256"):
+        yield "program", ", ".join(_program(server))
     yield "leases", ", ".join(_leases(document))
     if server["config_sha256"]:
         yield (
@@ -34,13 +38,18 @@ def facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
             f"{server['config_file'] or _NONE} (sha256 {server['config_sha256'][:16]})",
         )
     yield "goal", goal_words(document["goal"])
+    if document.get("confirmation"):
+        yield "confirmation", _confirmed(document["confirmation"])
     yield (
         "generator",
         f"{document['generator']['name']} {document['generator']['version'] or ''}",
     )
     yield "bench", f"{bench['name']}, environment {bench['environment'] or _NONE}"
     for role, host in bench["hosts"].items():
-        yield f"{role} host", ", ".join(_host(host))
+        yield from host_lines(role, host)
+    by = moved(document["runs"])
+    if by is not None:
+        yield "machine", f"its own speed moved by {100 * by:.1f} % from run to run"
     dirty = ", with uncommitted changes" if made["leaselab_dirty"] else ""
     commit = f" ({made['leaselab_commit'][:10]}{dirty})" if made["leaselab_commit"] else ""
     yield "leaselab", f"{made['leaselab_version']}{commit}"
@@ -48,6 +57,16 @@ def facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
     started, ended = (moment_words(document[f"{end}_at"]) for end in ("started", "finished"))
     yield "started", f"{started}, ended {ended}"
     yield "result", str(path)
+
+
+def _confirmed(confirmation: Mapping[str, Any]) -> str:
+    rate = confirmation["rate"]
+    # the last trial of one server is an overload
+    trials = (trial for trial in confirmation["trials"] if trial["rate"] == rate)
+    seconds = sum(trial["traffic_s"] for trial in trials)
+    word = "holds" if confirmation["holds"] else "does not hold"
+    loss = f"loss {100 * confirmation['loss_ratio']:.2f} %"
+    return f"{word}: {loss} in {seconds:.0f} s at {rate}/s"
 
 
 def _build(server: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -70,6 +89,13 @@ def _build(server: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
+def _program(server: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{server['program']} (sha256 {server['program_sha256'][:16]})"
+    yield f"{len(server['libraries_sha256'])} libraries"
+    if server["confinement"]:
+        yield f"AppArmor: {server['confinement']}"
+
+
 def _leases(document: Mapping[str, Any]) -> Iterator[str]:
     scenario, tuning = document["scenario"], document["provenance"]["tuning"]
     yield scenario["backend"]
@@ -87,20 +113,6 @@ def _leases(document: Mapping[str, Any]) -> Iterator[str]:
     pair = scenario.get("high_availability", {}).get("mode", "none")
     if pair != "none":
         yield f"{pair} pair"
-
-
-def _host(host: Mapping[str, Any]) -> Iterator[str]:
-    for field, shown in (
-        ("hostname", "{}"),
-        ("cpu_model", "{}"),
-        ("cpus_allowed", "CPUs {}"),
-        ("governor", "governor {}"),
-        ("kernel", "kernel {}"),
-        ("os", "{}"),
-        ("test_address", "test address {}"),
-    ):
-        if host[field] is not None:
-            yield shown.format(host[field])
 
 
 def moment_words(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A running sweep as it is now: put together from its journal and its live file; pure."""
+"""A running sweep or build as it is now, from its journal and its live file; pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from leaselab.analysis.seconds import server_points, traffic_points
 from leaselab.report.listing import span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+CONFIRMING = "confirming the result"
+"""The phase after the last run, as the sweep names it."""
+_MEASURING = "measuring"
 _WINDOW = 12
 """Trials of the present run that are kept: about two minutes."""
 
@@ -30,7 +33,10 @@ class LiveView:
         """Max rates of the runs that are done (exchanges/s)."""
         self.request: Mapping[str, Any] | None = None
         """The trial under way: rate and duration."""
+        self.build: Mapping[str, Any] | None = None
+        """How far the build under way is, of one; there is no sweep yet then."""
         self.last = ""
+        self._trial_phase = _MEASURING
         self._run_started = ""
         self._trials: list[dict[str, Any]] = []
         self._live: dict[str, Any] | None = None
@@ -48,7 +54,7 @@ class LiveView:
             self.run = data["index"]
             self._run_started = data["started_at"]
             self._trials = []
-        elif name == "trial":
+        elif name in ("trial", "confirmation"):
             self._trials = [*self._trials[1 - _WINDOW :], dict(data["trial"])]
             self.last = _words(data["trial"], self.goal["loss_ratio"])
         elif name == "run-done" and data["run"]["max_rate"] is not None:
@@ -58,11 +64,13 @@ class LiveView:
         """Take a line of the live file."""
         if name == "phase":
             self.phase = data["text"]
+            if self.phase == CONFIRMING:
+                self._trial_phase = CONFIRMING
         elif name == "run":
             self.run = data["index"]
             self.phase = "starting the server"
         elif name == "trial":
-            self.phase = "measuring"
+            self.phase = self._trial_phase
             self.request = data
             self._live = {
                 "started_at": at,
@@ -73,6 +81,10 @@ class LiveView:
         elif name == "trial-done":
             self.phase = "between trials"
             self._live = self.request = None  # the journal has it by now
+        elif name == "build":
+            self.phase = "building"
+            self.build = data
+            self.title = f"{data['name']} {data['described']}"
         elif name == "sample" and self._live is not None:
             field = "samples" if data["host"] == "server" else "partner_samples"
             self._live[field].append(data["sample"])
@@ -108,6 +120,8 @@ class LiveView:
 
     def facts(self, now: datetime) -> dict[str, str]:
         """What stands above the lines: label and words."""
+        if self.build is not None:
+            return {"phase": self.phase, "step": build_words(self.build)}
         told = {"phase": self.phase, "run": f"{self.run} of {self.planned}" if self.run else ""}
         if self.request is not None and self._live is not None:
             spent = (now - datetime.fromisoformat(self._live["started_at"])).total_seconds()
@@ -134,13 +148,25 @@ class LiveView:
     def _estimate(self) -> str:
         if not self.rates:
             return "none yet"
-        low, high = min(self.rates), max(self.rates)
-        return f"{statistics.fmean(self.rates):.0f}/s ({low:.0f} to {high:.0f})"
+        return estimate_words(self.rates)
+
+
+def estimate_words(rates: Sequence[float]) -> str:
+    """Mean of the runs' max rates (1/s), of several with their range."""
+    mean = f"{statistics.fmean(rates):.0f}/s"
+    return mean if len(rates) == 1 else f"{mean} ({min(rates):.0f} to {max(rates):.0f})"
 
 
 def figure_words(value: float) -> str:
     """A figure in a few digits: ``12685``, ``14.1``, ``0.88``."""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def build_words(reading: Mapping[str, Any]) -> str:
+    """How far a build is: ``make, 120 of 545, 3 min 20 s: Compiling …``."""
+    count = f", {reading['step']} of {reading['steps']}" if reading["steps"] else ""
+    doing = f": {reading['doing']}" if reading["doing"] else ""
+    return f"{reading['phase']}{count}, {span(reading['elapsed_s'])}{doing}"
 
 
 def _line(points: Iterable[Mapping[str, Any]], field: str) -> list[tuple[float, float]]:

@@ -73,10 +73,16 @@ def _headline(document: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text(f"{name}: {document['outcome']}", style="bold red")
         for reason in document["reasons"]:
             yield _indented(f"{reason['word']}: {reason['text']}", style="red")
+    else:
+        for reason in document["reasons"]:
+            yield Text(f"{reason['word']}: {reason['text']}", style="yellow")
     rate = document["summary"]["max_rate"]
     if rate is None:
         found = sum(run["max_rate"] is not None for run in document["runs"])
         yield _indented(f"no max rate: {found} of {document['goal']['runs']} runs found theirs")
+        if document["summary"].get("at_least"):
+            passed = f"{document['summary']['at_least']:.0f} exchanges/s"
+            yield _indented(f"the runs that were made passed {passed}")
     elif document["outcome"] == "ok":
         yield Text(f"{name}: {_rate(rate)}", style="bold green")
     else:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of, goal_words
-from leaselab.analysis.verdict import Change
-from leaselab.model.plan import COMPARED
+from leaselab.analysis.steadiness import UNSTEADY
+from leaselab.analysis.verdict import Change, Limit
+from leaselab.model.plan import ruler
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT, source_of
 from leaselab.report.commits import printable
@@ -47,10 +48,11 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "scenario": comparison.other["scenario"]["name"],
         "bench": comparison.other["bench"]["name"],
         "environment": comparison.other["bench"].get("environment"),
-        "goal": {name: comparison.other["goal"][name] for name in COMPARED},
+        "goal": ruler(comparison.other["goal"]),
         "a": _result(comparison.base) if comparison.base is not None else None,
         "b": _result(comparison.other),
         "ratio": verdict.ratio if verdict else None,
+        "ratio_is": verdict.limit.value if verdict else None,
         "ci95": list(verdict.ci95) if verdict else None,
         "p": verdict.p if verdict else None,
         "threshold_percent": comparison.threshold_percent,
@@ -80,7 +82,17 @@ def figures(comparison: Comparison) -> Iterator[str]:
     verdict = comparison.verdict
     if verdict is None:
         return
+    if verdict.limit is Limit.NO_LOAD:
+        return
     low, high = verdict.ci95
+    if verdict.limit is not Limit.NONE:
+        faster = "A" if verdict.limit is Limit.AT_MOST else "B"
+        yield (
+            f"ratio B to A: {verdict.limit.value} {verdict.ratio:.3f}, 95 % interval {low:.3f} "
+            f"to {high:.3f}: {faster} passed all that its bench could offer"
+        )
+        yield f"t test: {_chance(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
+        return
     yield (
         f"ratio B to A: {verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
         f"({_change(verdict.ratio)}, {_change(low)} to {_change(high)})"
@@ -107,8 +119,8 @@ def conditions(comparison: Comparison) -> Iterator[str]:
         began = f"A began {moment_words(base['started_at'])}, {began}"
     if base is not None and comparison.verdict is not None:
         began += (
-            ": what the machine itself became faster or slower by in these "
-            f"{_apart(base, other)} is in the ratio, too"
+            f", {_apart(base, other)} later: what the machine itself became faster or "
+            "slower by is part of the ratio"
         )
     yield began
 
@@ -122,7 +134,26 @@ def doubts(comparison: Comparison) -> Iterator[str]:
 
 
 def closing(comparison: Comparison) -> str:
-    """The verdict in one sentence, by the commit that it is on."""
+    """The verdict in one sentence, by the commit that it is on.
+
+    Where a result's machine was unsteady, that comes first.
+    """
+    moving = [
+        letter
+        for letter, document in (("A", comparison.base), ("B", comparison.other))
+        if document is not None
+        and comparison.verdict is not None
+        and any(reason["word"] == UNSTEADY for reason in document["reasons"])
+    ]
+    if not moving:
+        return _closing(comparison)
+    return (
+        f"On a machine that was unsteady while {' and '.join(moving)} "
+        f"{'was' if len(moving) == 1 else 'were'} measured: {_closing(comparison)}"
+    )
+
+
+def _closing(comparison: Comparison) -> str:
     other, base, verdict = comparison.other, comparison.base, comparison.verdict
     name = _server_words(other)
     if comparison.error is not None:
@@ -133,15 +164,27 @@ def closing(comparison: Comparison) -> str:
             "earlier result with a figure and an interval of another server on this bench, in "
             "this environment, by this scenario and goal."
         )
-    told = f"{name} is {_measured(verdict)} than {_server_words(base)}"
+    if verdict.limit is Limit.NO_LOAD:
+        found = other["reasons"][0]["text"]
+        return (
+            f"Regression: {name} keeps the goal at no load, unlike {_server_words(base)}: "
+            f"{found}."
+        )
+    return _judged(verdict, f"{name} is {_measured(verdict)} than {_server_words(base)}")
+
+
+def _judged(verdict: Verdict, told: str) -> str:
+    """The verdict on what was told."""
+    chance = _chance(verdict.p)
     if verdict.change is Change.REGRESSION:
-        return f"Regression: {told} ({_chance(verdict.p)}); {_allowed(verdict)}."
+        return f"Regression: {told} ({chance}); {_allowed(verdict)}."
     if verdict.change is Change.IMPROVEMENT:
-        return f"Improvement: {told} ({_chance(verdict.p)})."
+        return f"Improvement: {told} ({chance})."
+    if verdict.limit is Limit.AT_LEAST:
+        return f"No regression: {told}; {_allowed(verdict)}."
     if verdict.differs:
-        return f"No change that counts: {told} ({_chance(verdict.p)}); {_allowed(verdict)}."
-    chance = f"which may be chance ({_chance(verdict.p)})"
-    return f"No change seen: {told}, {chance}. {_sight(verdict)}."
+        return f"No change that counts: {told} ({chance}); {_allowed(verdict)}."
+    return f"No change seen: {told}, which may be chance ({chance}). {_sight(verdict)}."
 
 
 def _server_words(document: Mapping[str, Any]) -> str:
@@ -159,13 +202,17 @@ def _server_words(document: Mapping[str, Any]) -> str:
 
 def _measured(verdict: Verdict) -> str:
     """The change in words, such as ``8.0 % slower``."""
-    return f"{100 * abs(verdict.ratio - 1):.1f} % {'slower' if verdict.ratio < 1 else 'faster'}"
+    percent = f"{100 * abs(verdict.ratio - 1):.1f} %"
+    if verdict.limit is Limit.AT_LEAST and verdict.ratio < 1:
+        return f"at most {percent} slower"
+    least = "at least " if verdict.limit is not Limit.NONE else ""
+    return f"{least}{percent} {'slower' if verdict.ratio < 1 else 'faster'}"
 
 
 def _sight(verdict: Verdict) -> str:
     """How small a drop would have shown."""
     drop = f"{100 * verdict.smallest_drop:.1f} %"
-    least = f"The smallest drop that runs with this scatter show is {drop}"
+    least = f"The smallest drop that runs with this scatter could have shown is {drop}"
     if verdict.sees_threshold:
         return least
     return f"{least}, so that one of {verdict.threshold_percent:g} % may have gone unseen"

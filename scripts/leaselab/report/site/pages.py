@@ -17,7 +17,7 @@ from leaselab.report.listing import span
 from leaselab.report.site.drawing import script, script_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from leaselab.report.site.figure import Figure
 
@@ -36,9 +36,13 @@ class Pages:
     they are: most results of a site have not changed since the last time.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Name the folder; it is made when the first page is written."""
+    def __init__(self, folder: Path, nav: Sequence[tuple[str, str]]) -> None:
+        """Name the folder; it is made when the first page is written.
+
+        `nav` has the pages that every page leads to: name and words.
+        """
         self._folder = folder
+        self._nav = nav
         self._written: dict[str, str] = {}
         self._made: set[str] = set()
         self._stale: set[str] = set()
@@ -69,7 +73,7 @@ class Pages:
         if ".." in name.split("/") or name.startswith("/"):
             raise ValueError(f"not a page of this site: {name!r}")
         self._made.add(name)
-        fingerprint = _digest(json.dumps([source, _code()], sort_keys=True).encode())
+        fingerprint = _digest(json.dumps([source, self._nav, _code()], sort_keys=True).encode())
         self._written[name] = fingerprint
         page = self._folder / f"{name}.html"
         if self._known.get(name) == fingerprint and page.exists():
@@ -79,6 +83,7 @@ class Pages:
         text = self._environment.get_template(template).render(
             **values,
             page=name,
+            nav=self._nav,
             up="../" * name.count("/"),
             charted=bool(drawn),
             version=__version__,

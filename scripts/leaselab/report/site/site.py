@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.checksums import SUMS
 from leaselab.model.errors import BELIEVED, LeaselabError, usage_error
+from leaselab.report.site.benches import MEANINGS, bench_rows
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.history import history, scenario_line
 from leaselab.report.site.links import history_page, sweep_page
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
 
 _log = logging.getLogger(__name__)
+NAV = (
+    ("index", "Overview"),
+    ("histories", "History"),
+    ("compare", "Compare"),
+    ("validity", "Validity"),
+)
+"""Pages of every report, and their words."""
+BENCHES = ("benches", "Benches")
+"""The page that only the archive's report has: who publishes a result publishes no lab."""
 SWEEPS = 3
 """Newest results of each scenario that have a page of their own, unless asked for more."""
 
@@ -40,7 +50,21 @@ def write_site(
     """
     named = list(dict.fromkeys(store.find(ref).name for ref in refs))
     selection = _Named(store, named) if named else _Archive(store)
-    return _Site(store, selection, Pages(folder), folder, sweeps).write()
+    nav = NAV if named else (*NAV, BENCHES)
+    return _Site(store, selection, Pages(folder, nav), folder, sweeps).write()
+
+
+def write_benches(store: Store, folder: Path) -> Path:
+    """Write the page of the benches alone, beside what else the report has; return it.
+
+    Until the archive's report was written it leads nowhere else.
+    """
+    nav = (*NAV, BENCHES) if (folder / "index.html").exists() else (BENCHES,)
+    pages = Pages(folder, nav)
+    pages.keep(lambda _: True)
+    _Site(store, _Archive(store), pages, folder, 0).write_benches()
+    pages.finish()
+    return folder / f"{BENCHES[0]}.html"
 
 
 class _Archive:
@@ -158,6 +182,8 @@ class _Site:
             groups = [("the results that were named", named)] if len(named) > 1 else []
         self._pages.write("histories", "histories.html", lines, lambda: ({"lines": lines}, ()))
         self._write_summaries(newest, groups)
+        if not self._chosen.named:
+            self.write_benches()
         self._pages.finish()
         return self._first
 
@@ -183,6 +209,17 @@ class _Site:
             lambda: ({**validity(documents, failed), **linked, "refused": self._refused}, ()),
         )
         self._pages.write("compare", "compare.html", groups, partial(self._compared, groups))
+
+    def write_benches(self) -> None:
+        """The page of all benches, as they were last seen."""
+        rows = bench_rows(self._store)
+        links = [self._href(row["result"]) for row in rows if row["result"]]
+        self._pages.write(
+            BENCHES[0],
+            "benches.html",
+            [rows, links],
+            lambda: ({"rows": rows, "meanings": MEANINGS, "href": self._href}, ()),
+        )
 
     def _write_sweep(self, ref: str) -> None:
         """The page of a result; one that is damaged has none, and is told on another."""

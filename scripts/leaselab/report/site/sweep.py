@@ -88,6 +88,7 @@ def _run(run: Mapping[str, Any], goal: Mapping[str, Any]) -> dict[str, Any]:
                 "proof": proofs.get(position, ""),
                 "passes": trial["valid"] and trial["loss_ratio"] <= goal["loss_ratio"],
                 "command": shlex.join(trial["argv"]),
+                "detail": trial.get("detail", ""),
                 "held": (trial.get("leases_held") or [None])[0],
             }
             for position, trial in enumerate(run["trials"])

@@ -1,0 +1,226 @@
+"""A server and a generator in simulated packets: buffers, stalls, losses, late replies."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from leaselab.model.observation import Generated, Sample, ServerStarted
+
+BURST_RATE = 30_000
+"""How fast the generator sends what it has missed (packets/s)."""
+PAUSE_S = 2.0
+"""Time between two trials (s)."""
+HOP_S = 20e-6
+"""Time of a packet on the wire, and of the generator to answer an offer (s)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What is wrong with a server, or with its generator."""
+
+    capacity: float = 2000.0
+    """Exchanges that the server completes per second."""
+    buffer: int = 277
+    """Packets that wait in its socket's receive buffer; what comes on top is lost."""
+    stands_still: tuple[float, float] = (0.0, 0.0)
+    """Every so many seconds the server does nothing for so many (s, s)."""
+    loses: float = 0.0
+    """Share of the exchanges whose last reply it does not send, at any load (0..1)."""
+    loses_at_times: float = 0.0
+    """The same, in half of the seconds."""
+    cold: float = 0.0
+    """Share of its capacity that it lacks in the first second after a start (0..1)."""
+    answers_after_s: float = 0.0
+    """Time that every reply takes beside its work (s)."""
+    generator_stalls: tuple[float, float] = (0.0, 0.0)
+    """Every so many seconds the generator does nothing for so many (s, s)."""
+
+
+@dataclass(slots=True)
+class PacketWorld:
+    """Server, generator, lock and disk of one sweep, for the real engine."""
+
+    faults: Faults
+    started: ServerStarted
+    now: float = 0.0
+    """Simulated time (s)."""
+    warm_at: float = 0.0
+    seconds: float = 0.0
+    """Time of all trials, traffic and wait (s)."""
+    chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311
+    words: list[str] = field(default_factory=list)
+    """Why trials did not count."""
+
+    # The server.
+
+    def start(self) -> ServerStarted:
+        self.warm_at = self.now + 1.0
+        return self.started
+
+    def trouble(self) -> str:
+        return ""
+
+    def settle(self) -> None:
+        """At once."""
+
+    def wipe(self) -> Sequence[int]:
+        return (0,)
+
+    def stop(self) -> None:
+        """Nothing is left."""
+
+    def sample_now(self) -> Sample:
+        return Sample(self.now, 0.0, 0, 0, 0, {})
+
+    def samples(self) -> Sequence[Sample]:
+        return ()
+
+    def partner_samples(self) -> Sequence[Sample]:
+        return ()
+
+    # The generator.
+
+    def generate(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],  # noqa: ARG002  # the port's
+        timeout_s: float,  # noqa: ARG002
+    ) -> Generated:
+        """Print what perfdhcp prints of this load; it ends by itself, and never early."""
+
+        def option(name: str) -> float:
+            return float(argv[list(argv).index(name) + 1])
+
+        if "-x" not in argv:
+            return printed(perfdhcp_text(1, [(0.0, 0.001)], [(0.002, 0.003)]))
+        rate, count = option("-r"), int(option("-n"))
+        first, second = self._exchange(rate, count)
+        wait_s = option("-W") / 1e6
+        end = count / rate
+        first = [pair for pair in first if pair[1] <= end + wait_s]
+        second = [pair for pair in second if pair[1] <= end + wait_s]
+        last = max([end, *(done for _, done in second)])
+        took_s = last if len(second) == count else end + wait_s
+        self.seconds += took_s
+        self.now += took_s + PAUSE_S
+        return printed(perfdhcp_text(count, first, second))
+
+    def _exchange(
+        self, rate: float, count: int
+    ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """Times of the answered requests of both stages, sent and received (s)."""
+        faults, origin = self.faults, self.now
+        work_s = 1.0 / faults.capacity / 2.0
+        starts = deque(self._send_times(rate, count))
+        requests: deque[tuple[float, float]] = deque()  # when sent, when the offer came
+        waiting: deque[float] = deque()
+        first: list[tuple[float, float]] = []
+        second: list[tuple[float, float]] = []
+        free_at = 0.0
+        while starts or requests:
+            is_first = not requests or (bool(starts) and starts[0] <= requests[0][0])
+            sent = starts.popleft() if is_first else requests.popleft()[0]
+            came = sent + HOP_S
+            while waiting and waiting[0] <= came:
+                waiting.popleft()
+            if len(waiting) > faults.buffer:
+                continue
+            begin = self._awake(origin + max(came, free_at)) - origin
+            slow = 1.0 - faults.cold if origin + begin < self.warm_at else 1.0
+            free_at = begin + work_s / slow
+            waiting.append(free_at)
+            received = self._running(free_at + faults.answers_after_s + HOP_S)
+            if is_first:
+                first.append((sent, received))
+                requests.append((received + HOP_S, received))
+            elif not self._loses(origin + sent):
+                second.append((sent, received))
+        return first, second
+
+    def _send_times(self, rate: float, count: int) -> list[float]:
+        times: list[float] = []
+        for number in range(count):
+            due = self._running(number / rate)
+            times.append(max(due, times[-1] + 1.0 / BURST_RATE) if times else due)
+        return times
+
+    def _running(self, moment: float) -> float:
+        """When the generator does what it has to do at a moment of a trial (s)."""
+        every, length = self.faults.generator_stalls
+        into = (self.now + moment) % every if every else math.inf
+        return moment + max(0.0, length - into)
+
+    def _awake(self, moment: float) -> float:
+        every, length = self.faults.stands_still
+        into = moment % every if every else math.inf
+        return moment + max(0.0, length - into)
+
+    def _loses(self, moment: float) -> bool:
+        share = self.faults.loses
+        if self.faults.loses_at_times and random.Random(int(moment)).random() < 0.5:  # noqa: S311
+            share = self.faults.loses_at_times
+        return share > 0 and self.chance.random() < share
+
+    # The lock, the disk, and whoever watches.
+
+    def renew(self) -> None:
+        """It is nobody else's."""
+
+    def record(self, name: str, data: Mapping[str, Any]) -> None:
+        if name in ("trial", "confirmation") and not data["trial"]["valid"]:
+            self.words.append(data["trial"]["reason"])
+
+    def write_bytes(self, name: str, content: bytes) -> str:  # noqa: ARG002
+        return name
+
+    def phase(self, text: str) -> None:
+        """Nobody watches."""
+
+    def run_started(self, index: int) -> None:
+        """Nobody watches."""
+
+    def trial_started(self, request: object) -> None:
+        """Nobody watches."""
+
+    def trial_done(self, trial: object, *, replayed: bool) -> None:
+        """Nobody watches."""
+
+    def run_done(self, index: int, estimate: object) -> None:
+        """Nobody watches."""
+
+
+def perfdhcp_text(
+    sent: int, first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]
+) -> str:
+    """What perfdhcp prints of a DHCPv4 trial: requests sent, times of each stage (s)."""
+    stages = (
+        ("DISCOVER-OFFER", sent, first),
+        ("REQUEST-ACK", len(first), second),
+    )
+    parts = ["Running: perfdhcp\nMalformed packets: 0\n"]
+    for name, number, pairs in stages:
+        parts.append(
+            f"***Statistics for: {name}***\nsent packets: {number}\n"
+            f"received packets: {len(pairs)}\nrejected leases: 0\nnon unique addresses: 0\n\n"
+        )
+    for name, _, pairs in stages:
+        parts.append(f"***Timestamps for packets: {name}***\n")
+        parts += [f"sent / received: {_clock(a)} / {_clock(b)}\n" for a, b in pairs]
+        parts.append("\n")
+    return "".join(parts)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes):04d}{rest:09.6f}"
+
+
+def printed(text: str) -> Generated:
+    """A generator that ended well and printed this; always the same bytes."""
+    return Generated(0, gzip.compress(text.encode(), 1, mtime=0), "")

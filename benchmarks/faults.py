@@ -1,0 +1,211 @@
+"""`leaselab bench faults`: what a sweep says of servers and generators with a known fault.
+
+The real engine measures simulated packets.  `docs/method.md` explains the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks._packets import Faults, PacketWorld
+from leaselab.analysis.summary import summarise
+from leaselab.lab.bench_file import parse_bench
+from leaselab.measure.bench_trial import BenchTrials
+from leaselab.measure.search_error import SearchError
+from leaselab.measure.sweep import Sweep, read_journal
+from leaselab.model.bench import Bench
+from leaselab.model.errors import LeaselabError
+from leaselab.model.observation import ServerStarted
+
+RUNS = 5
+ERROR = 2.0
+"""Largest error of a figure (%)."""
+OK, MISSED, USAGE = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One fault, and what a sweep has to say of it."""
+
+    name: str
+    faults: Faults
+    word: str = ""
+    """Why there is no figure; empty where there has to be one, within `ERROR`."""
+    start_rate: int = 2000
+
+
+CASES = [
+    Case("sound", Faults()),
+    *(
+        Case(f"buffer of 277 packets at {capacity:.0f}/s", Faults(capacity=capacity))
+        for capacity in (500.0, 1000.0, 6000.0)
+    ),
+    *(
+        Case(
+            f"stands still 1 s in 10 s, from {start_rate}/s",
+            Faults(stands_still=(10.0, 1.0)),
+            "not-sustained",
+            start_rate,
+        )
+        for start_rate in (500, 2000)
+    ),
+    *(
+        Case(f"loses {share:.0%} at any load", Faults(loses=share), "loses-at-any-load")
+        for share in (0.3, 0.03)
+    ),
+    Case("loses 8% in half of the seconds", Faults(loses_at_times=0.08), "loses-at-any-load"),
+    Case("generator stands still 200 ms in 17.3 s", Faults(generator_stalls=(17.3, 0.2))),
+    Case(
+        "generator stands still 200 ms in 3.7 s",
+        Faults(generator_stalls=(3.7, 0.2)),
+        "invalid-trial",
+    ),
+    Case("cold for 1 s after each start", Faults(cold=0.5)),
+    Case("answers after 1.1 s", Faults(answers_after_s=1.1)),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a sweep said."""
+
+    case: str
+    wanted: str
+    outcome: str
+    max_rate: float | None
+    error_percent: float | None
+    """Of the trimmed mean against the load at which a server of this capacity loses 2.5 %."""
+    not_counted: dict[str, int]
+    seconds: float
+    kept: bool
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the benchmark; returns 0 when every fault is told, 1 when one is not."""
+    options = _options(argv)
+    cases = [case for case in CASES if options.only in case.name]
+    if not cases:
+        print(f"bench faults: no case has {options.only!r} in its name", file=sys.stderr)
+        return USAGE
+    with multiprocessing.Pool(min(options.processes, len(cases))) as pool:
+        found = pool.map(measure, cases, chunksize=1)
+    if options.json:
+        json.dump({"benchmark": "faults", "cases": [asdict(one) for one in found]}, sys.stdout)
+        print()
+    else:
+        _print(found)
+    return OK if all(one.kept for one in found) else MISSED
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="leaselab bench faults", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--processes", type=int, default=2, help="default 2")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="cases with this in the name"
+    )
+    return parser.parse_args(argv)
+
+
+def measure(case: Case) -> Found:
+    """Measure one case with the real engine."""
+    bench = _bench(case.start_rate)
+    started = ServerStarted(1, bench.server.version, None, bench.server.running_config_sha256)
+    world = PacketWorld(case.faults, started)
+    trials = BenchTrials(bench, world, world, world)
+    sweep = Sweep(bench, world, trials, world, world, world)
+    word = ""
+    try:
+        sweep.measure(read_journal([]))
+    except LeaselabError as error:
+        word = error.reason.value if isinstance(error, SearchError) else error.outcome.label
+    summary = summarise(
+        sweep.runs,
+        planned=bench.plan.runs,
+        trim=bench.plan.trim,
+        loss_ratio=bench.plan.goal.loss_ratio,
+        trial_s=bench.plan.limits.trial_s,
+        confirmation=sweep.confirmation,
+    )
+    rate = summary.max_rate.trimmed_mean if summary.max_rate and not word else None
+    truth = case.faults.capacity / (1.0 - bench.plan.goal.loss_ratio)
+    error_percent = 100.0 * (rate / truth - 1.0) if rate else None
+    is_close = error_percent is not None and abs(error_percent) <= ERROR
+    return Found(
+        case.name,
+        case.word or f"within {ERROR:g} %",
+        word or "ok",
+        rate,
+        error_percent,
+        {one: world.words.count(one) for one in sorted(set(world.words))},
+        world.seconds,
+        word == case.word and (bool(word) or is_close),
+    )
+
+
+def _bench(start_rate: int) -> Bench:
+    def host(name: str) -> dict[str, Any]:
+        access = {"name": name, "address": "192.0.2.1", "port": 22, "user": "root"}
+        files = {"key_file": "-", "known_hosts_file": "-"}
+        test = {"test_interface": "eth1", "test_address": "198.18.0.10", "facts": {}}
+        return {"access": {**access, **files}, **test}
+
+    return parse_bench(
+        {
+            "schema_version": 1,
+            "name": "simulated",
+            "inventory": "-",
+            "environment": "-",
+            "hosts": {"server": host("server"), "generator": host("generator")},
+            "server": {
+                "name": "simulated",
+                "version": "1",
+                "commit": None,
+                "contract": "-",
+                "config_file": "-",
+                "config_sha256": "0" * 64,
+                "running_config_sha256": "0" * 64,
+            },
+            "generator": {"name": "perfdhcp", "path": "perfdhcp", "version": "2.6.3"},
+            "scenario": {
+                "name": "v4-simulated",
+                "description": "",
+                "family": 4,
+                "server": "kea",
+                "backend": "memfile",
+                "pool": {"subnet": "10.0.0.0/8", "range": "10.0.0.1 - 10.255.255.254"},
+            },
+            "plan": {"runs": RUNS, "limits": {"start_rate": start_rate}},
+        },
+        "bench faults",
+    )
+
+
+def _print(found: Sequence[Found]) -> None:
+    table = Table(title=f"{RUNS} runs a sweep; the max rate's error in %")
+    for heading in ("fault", "wanted", "outcome", "max rate", "error", "not counted", "s"):
+        table.add_column(heading)
+    for one in found:
+        table.add_row(
+            one.case,
+            one.wanted,
+            one.outcome if one.kept else f"MISSED: {one.outcome}",
+            "" if one.max_rate is None else f"{one.max_rate:.0f}",
+            "" if one.error_percent is None else f"{one.error_percent:+.2f}",
+            ", ".join(f"{count} {word}" for word, count in one.not_counted.items()),
+            f"{one.seconds:.0f}",
+        )
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

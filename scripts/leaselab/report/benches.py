@@ -1,0 +1,63 @@
+"""All benches of a lab in a table: state, who has which, last result, age of the last check."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_NONE = "-"
+_HEADINGS = ("bench", "state", "last result", "last check", "holder or fault")
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+
+
+def bench_table(rows: Sequence[Mapping[str, Any]], now: str) -> list[str]:
+    """One line a bench, below a line of headings.
+
+    A row has `bench`, `state`, `told`, `last_result` (a row of the index or None) and
+    `check` (a note of a check or None); `now` is a timestamp as documents have it.
+    """
+    cells = [
+        (
+            row["bench"],
+            row["state"],
+            result_words(row["last_result"], now),
+            check_words(row["check"], now),
+            row["told"] or _NONE,
+        )
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
+    return [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in (_HEADINGS, *cells)
+    ]
+
+
+def result_words(result: Mapping[str, Any] | None, now: str) -> str:
+    """A result in a few words: ``v4-memfile 7301/s, 2 h ago``."""
+    if result is None:
+        return _NONE
+    rate = result["trimmed_mean"]
+    figure = result["outcome"] if rate is None else f"{rate:.0f}/s"
+    name = result["scenario"] or result["id"]
+    return f"{name} {figure}, {age_words(result['finished_at'], now)} ago"
+
+
+def check_words(check: Mapping[str, Any] | None, now: str) -> str:
+    """A check in a few words: ``well, 40 min ago``."""
+    if check is None:
+        return "never seen"
+    errors = f"{check['errors']} error{'s' * (check['errors'] != 1)}"
+    return f"{'well' if check['ok'] else errors}, {age_words(check['at'], now)} ago"
+
+
+def age_words(then: str, now: str) -> str:
+    """How long ago, in the largest unit that gives two or more: ``90 s``, ``40 min``."""
+    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds()
+    for unit_s, unit in ((_DAY_S, "d"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
+        if seconds >= 2 * unit_s:
+            return f"{seconds / unit_s:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
