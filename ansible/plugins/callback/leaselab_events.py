@@ -4,6 +4,7 @@
 Writes to the file named by LEASELAB_EVENTS, and does nothing without it.  One object a
 line, `event` says which:
 
+- ``playbook``: name (of its file, without the suffix)
 - ``play``: name
 - ``task``: name, role ("" outside a role)
 - ``changed``: host, role, task, item (what was changed, "" where there is no loop)
@@ -59,6 +60,10 @@ class CallbackModule(CallbackBase):
             self._file.write(json.dumps({"event": event, **fields}, default=str) + "\n")
             self._file.flush()
 
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        """One of the playbooks that were named starts."""
+        self._write("playbook", name=Path(playbook._file_name).stem)
+
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """A play starts."""
         self._write("play", name=play.get_name())
@@ -87,7 +92,7 @@ class CallbackModule(CallbackBase):
             return
         self._write(
             "failed",
-            host=result.host.get_name(),
+            host=_place(result),
             **_names(result.task),
             msg=_message(result.result),
             outcome=_outcome(result.task),
@@ -97,7 +102,7 @@ class CallbackModule(CallbackBase):
         """A host did not answer."""
         self._write(
             "unreachable",
-            host=result.host.get_name(),
+            host=_place(result),
             **_names(result.task),
             msg=str(result.result.get("msg", "")),
         )
@@ -123,6 +128,11 @@ class CallbackModule(CallbackBase):
             **_names(result.task),
             item=item if isinstance(item, str) else "",
         )
+
+
+def _place(result: Any) -> str:
+    """Return the host that the task ran on: the one that it was delegated to, if any."""
+    return str(result.task_fields.get("delegate_to") or result.host.get_name())
 
 
 def _names(task: Any) -> dict[str, str]:

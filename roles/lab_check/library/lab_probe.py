@@ -54,12 +54,16 @@ probe:
     Facts by name. os {id, version, name}; python, kernel; uid (of the process that reads);
     tools {ip, apt: whether there}; addresses [{interface, address, prefix}];
     routes [{destination, interface}] with C(default) for the default ones;
+    management (the host's own address that this login came to, "" where it does not tell);
     links {interface: {state, speed_mbps or null, mtu, virtual}};
     governors {cpu: name or null} of the processors that may be used; memory_mib;
     free_mib {folder: n}; processes [{pid, name}];
     listeners [{port, address, pid or null, name}];
     versions {package: {installed, candidate}} with "" for none;
-    container, hypervisor (booleans); deployed (the server role's record, or null).
+    container, hypervisor (booleans); apparmor {enforced [profiles], parser (whether
+    there), added [profiles that have the lab's additions]}, or null where the kernel has none
+    or shows none;
+    deployed (the server role's record, or null).
   returned: always
   type: dict
 """
@@ -109,9 +113,11 @@ def parse_routes(listing: str) -> list[dict]:
     """From ``ip -json route``: those that lead somewhere, not a host's routes to itself."""
     kinds = ("local", "broadcast", "multicast", "anycast")
     return [
-        {"destination": route["dst"], "interface": route.get("dev", "")}
+        {"destination": route["dst"], "interface": hop.get("dev", "")}
         for route in json.loads(listing or "[]")
-        if route.get("type", "unicast") not in kinds and route.get("dev") != "lo"
+        # One with several ways has them apart, and no interface of its own.
+        for hop in route.get("nexthops") or [route]
+        if route.get("type", "unicast") not in kinds and hop.get("dev") != "lo"
     ]
 
 
@@ -140,6 +146,23 @@ def parse_sockets(table: str, ports: list[int]) -> list[tuple[int, str, str]]:
             words = [bytes.fromhex(place[i : i + 8])[::-1] for i in range(0, len(place), 8)]
             found.append((int(port, 16), str(ipaddress.ip_address(b"".join(words))), fields[9]))
     return found
+
+
+def management(place: str = "/proc") -> str:
+    """Address of this host that the login came to; "" where nothing tells.
+
+    sudo takes SSH_CONNECTION away, so that of the processes above counts, too.
+    """
+    pid = os.getpid()
+    while pid > 1:
+        for setting in text(f"{place}/{pid}/environ").split("\0"):
+            name, _, value = setting.partition("=")
+            if name == "SSH_CONNECTION" and len(value.split()) == 4:
+                return value.split()[2].partition("%")[0]
+        # The name, in parentheses, may hold spaces.
+        fields = text(f"{place}/{pid}/stat").rpartition(")")[2].split()
+        pid = int(fields[1]) if len(fields) > 1 else 0
+    return ""
 
 
 def links() -> dict[str, dict]:
@@ -231,6 +254,27 @@ def container() -> bool:
     return any(Path(mark).exists() for mark in marks) or "container=" in text("/proc/1/environ")
 
 
+def apparmor() -> dict | None:
+    """What AppArmor confines, and which profiles have the lab's additions; None without it."""
+    rows = text("/sys/kernel/security/apparmor/profiles").splitlines()
+    if not rows or text("/sys/module/apparmor/parameters/enabled") != "Y":
+        return None
+    local = Path("/etc/apparmor.d/local")
+    mark = "# BEGIN leaselab: "
+    return {
+        "enforced": sorted(
+            row[: -len(" (enforce)")] for row in rows if row.endswith(" (enforce)")
+        ),
+        "parser": shutil.which("apparmor_parser", path="/usr/sbin:/sbin") is not None,
+        "added": sorted(
+            line[len(mark) :]
+            for file in (local.iterdir() if local.is_dir() else ())
+            for line in text(str(file)).splitlines()
+            if line.startswith(mark)
+        ),
+    }
+
+
 def deployed() -> dict | None:
     """The record of the server that the lab deployed here, None without one."""
     try:
@@ -263,6 +307,7 @@ def probe(parameters: dict) -> dict:
                 output("ip", "-json", family, "route", "show", "table", "all")
             )
         ],
+        "management": management(),
         "links": links(),
         "governors": governors(),
         "memory_mib": memory_mib(),
@@ -274,6 +319,7 @@ def probe(parameters: dict) -> dict:
         else {},
         "container": container(),
         "hypervisor": " hypervisor" in text("/proc/cpuinfo"),
+        "apparmor": apparmor(),
         "deployed": deployed(),
     }
 

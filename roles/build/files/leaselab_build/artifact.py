@@ -1,14 +1,17 @@
-"""The artifact: a tar of what was installed, and the packages it needs to run."""
+"""The artifact: a tar of what was installed below the prefix, and the packages it needs."""
 
 import gzip
 import re
+import stat
 import subprocess
 import tarfile
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError
+from leaselab_artifact import FILE_MODE, LINK_MODE, PROGRAM_MODE, objection
+from leaselab_contract.errors import BeneathError, ContractError, last_line
 from leaselab_contract.process import ENVIRONMENT
 
+from leaselab_build import confine
 from leaselab_build.cache import sha256
 
 _LEVEL = 3
@@ -17,38 +20,85 @@ _NEEDED = re.compile(r"NEEDED\s+(\S+)")
 
 
 def pack(config, stage, target):
-    """Pack what lies in the stage below the prefix; return what is to be known of it."""
-    if not (stage / config["prefix"].lstrip("/")).is_dir():
-        raise BeneathError(f"the recipe installed nothing below {config['prefix']}")
+    """Pack what lies in the stage below the prefix; return what is to be known of it.
+
+    What was installed elsewhere is left out: a server's sample configuration, its empty
+    folders, and whatever else a commit would have on the hosts that serve.  Raises
+    ContractError where something below the prefix is not to be installed.
+    """
+    top = installed(config, stage)
+    members = [_member(config, stage, path) for path in (top, *sorted(top.rglob("*")))]
+    reason = objection(members, config["prefix"])
+    if reason:
+        raise ContractError(f"it would install /{reason}")
     with (
         target.open("wb") as raw,
         gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as files,
     ):
-        for path in sorted(stage.rglob("*")):
-            files.add(path, path.relative_to(stage), recursive=False, filter=_plain)
+        for member in members:
+            if member.isreg():
+                with (stage / member.name).open("rb") as content:
+                    files.addfile(member, content)
+            else:
+                files.addfile(member)
     return {
         "artifact_sha256": sha256(target),
         "artifact_bytes": target.stat().st_size,
-        "runtime_packages": runtime_packages(stage),
+        "runtime_packages": runtime_packages(config, top),
     }
 
 
-def _plain(member):
-    """The same files make the same artifact: no times, and root's."""
-    member.mtime = 0
-    member.uid = member.gid = 0
+def installed(config, stage):
+    """Return the prefix's folder in the stage; no link leads to it."""
+    place = stage
+    for part in Path(config["prefix"].lstrip("/")).parts:
+        place /= part
+        if place.is_symlink() or not place.is_dir():
+            raise BeneathError(f"the recipe installed nothing below {config['prefix']}")
+    return place
+
+
+def _member(config, stage, path):
+    """Return the member of the tar for a file; the same files make the same artifact.
+
+    So it has no times, root's name, and one of two modes.  A file that is not the build's
+    own is another's under a second name, and one with setuid is refused, not made harmless:
+    somebody meant something by it.
+    """
+    about = path.lstat()
+    name = path.relative_to(stage).as_posix()
+    member = tarfile.TarInfo(name)
+    if about.st_uid != config["uid"]:
+        raise ContractError(f"it would install /{name}: it belongs to user {about.st_uid}")
+    if stat.S_ISREG(about.st_mode):
+        if about.st_mode & (stat.S_ISUID | stat.S_ISGID):
+            raise ContractError(f"it would install /{name}: it has setuid or setgid")
+        member.mode = PROGRAM_MODE if about.st_mode & 0o111 else FILE_MODE
+        member.size = about.st_size
+    elif stat.S_ISDIR(about.st_mode):
+        member.type, member.mode = tarfile.DIRTYPE, PROGRAM_MODE
+    elif stat.S_ISLNK(about.st_mode):
+        member.type, member.mode = tarfile.SYMTYPE, LINK_MODE
+        member.linkname = str(path.readlink())
+    else:
+        raise ContractError(
+            f"it would install /{name}: it is neither a file, a folder nor a symbolic link"
+        )
     member.uname = member.gname = "root"
     return member
 
 
-def runtime_packages(stage):
+def runtime_packages(config, top):
     """Return the packages, by name and version, of the libraries that it was linked with."""
     needed, own = set(), set()
-    for path in stage.rglob("*"):
+    for path in top.rglob("*"):
         if path.is_file() and not path.is_symlink() and _is_elf(path):
-            told = _run("objdump", "-p", str(path))
-            needed.update(_NEEDED.findall(told))
+            # a reader of binaries is no program to be given a stranger's as root
+            told = confine.run(config, ["objdump", "-p", str(path)])
+            if told.returncode != 0:
+                raise ContractError(f"{path.name} cannot be read: {last_line(told.stderr)}")
+            needed.update(_NEEDED.findall(told.stdout))
         own.add(path.name)
     found = dict(re.findall(r"^\s+(\S+) \(.*=> (\S+)$", _run("ldconfig", "-p"), re.MULTILINE))
     packages = {}

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 from leaselab_contract.errors import ContractError
@@ -47,6 +48,25 @@ def find(config, job):
     if found != document["artifact_sha256"]:
         return None
     return {**document, "cached": True}
+
+
+def draft(config, job):
+    """Make the folder, empty and root's, in which the artifact of a key is put together."""
+    folder = place(config, job).with_suffix(".new")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def keep(config, job, document):
+    """Put the draft, with what is known of the artifact in it, in its place in one step."""
+    target = place(config, job)
+    folder = target.with_suffix(".new")
+    (folder / DOCUMENT).write_text(
+        json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
+    shutil.rmtree(target, ignore_errors=True)
+    folder.rename(target)
 
 
 def sha256(path):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KEY_DIGITS = 24
+FORMAT = 2
+"""How an artifact is built and packed; one that was so in another way is another."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,10 @@ class Job:
     tree: str
     described: str
     source: str
+    repository: str
+    """Its name; what is shared between builds is shared by those of one repository."""
+    accepted: bool
+    """Whether the repository's main branch or a tag has it."""
     inputs: dict
     """All that makes the artifact what it is; the key is their hash."""
     key: str
@@ -27,6 +33,7 @@ def read_job(config, stream):
     """Read what is to be built (JSON)."""
     asked = json.load(stream)
     inputs = {
+        "format": FORMAT,
         "name": config["name"],
         "commit": asked["commit"],
         "tree": asked["tree"],
@@ -41,6 +48,8 @@ def read_job(config, stream):
         tree=asked["tree"],
         described=asked["described"],
         source=asked["source"],
+        repository=asked["repository"],
+        accepted=asked["accepted"],
         inputs=inputs,
         key=_sha256(text.encode())[:KEY_DIGITS],
     )

@@ -1,21 +1,21 @@
 """Building: a clean tree, the server's recipe, its log, an artifact."""
 
 import gzip
-import json
 import os
 import shutil
-import signal
 import subprocess
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from leaselab_contract.errors import BeneathError, ContractError, last_line
 
-from leaselab_build import artifact, cache, log
+from leaselab_build import artifact, cache, confine, log, objects
+from leaselab_build.job import FORMAT
+from leaselab_build.progress import PHASE, Progress
 
 NOT_THIS_SERVERS = 2
-PHASE = "== "
 FULL_BYTES = 64 << 20
 """Less than this is why a build failed that had room when it began."""
 
@@ -36,15 +36,21 @@ def build(config, job):
     check_disk(config, config["free_bytes"])
     # The same paths for every commit: ccache and the binaries have them inside.
     folder = Path(config["cache"]) / "work" / config["name"]
+    draft = cache.draft(config, job)
+    confine.end(config)  # what a build that was cut short left running
     shutil.rmtree(folder, ignore_errors=True)
-    source, stage = folder / "source", folder / "stage"
-    for path in (source, stage):
-        path.mkdir(parents=True)
+    place = Place(folder)
+    confine.give(config, *place.folders())
     try:
-        unpack(job.source, source)
-        system = identify(config, source)
-        phases = run_recipe(config, job, source, stage)
+        unpack(config, job.source, place.source)
+        system = identify(config, place.source)
+        try:
+            phases = run_recipe(config, job, place)
+        finally:
+            confine.end(config)  # from here on nothing of it changes any more
+            objects.keep(config, job, place.objects)
         document = {
+            "format": FORMAT,
             "name": config["name"],
             "key": job.key,
             "commit": job.commit,
@@ -55,21 +61,59 @@ def build(config, job):
             "prefix": config["prefix"],
             "builder": job.inputs["builder"],
             "seconds": {**phases, "total": round(time.monotonic() - began, 1)},
-            **artifact.pack(config, stage, folder / cache.ARTIFACT),
+            **artifact.pack(config, place.stage, draft / cache.ARTIFACT),
         }
-        keep(config, job, folder, document)
+        cache.keep(config, job, document)
     except OSError as error:
         check_disk(config, FULL_BYTES)
         raise BeneathError(f"the builder fails: {error}") from error
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        confine.end(config)
+        for path in (folder, draft):
+            shutil.rmtree(path, ignore_errors=True)
     return {**document, "cached": False}
 
 
-def unpack(files, folder):
-    """Unpack the files of the commit; nobody's names of theirs are known here."""
-    argv = ["tar", "--extract", "--no-same-owner", f"--file={files}", f"--directory={folder}"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+@dataclass(frozen=True)
+class Place:
+    """Where one build is done: folders of the build's user, which go away with it."""
+
+    folder: Path
+
+    @property
+    def source(self):
+        """The files of the commit."""
+        return self.folder / "source"
+
+    @property
+    def stage(self):
+        """Below which the recipe installs."""
+        return self.folder / "stage"
+
+    @property
+    def objects(self):
+        """What compilers make in this build."""
+        return self.folder / "objects"
+
+    @property
+    def home(self):
+        """The home of the build's user."""
+        return self.folder / "home"
+
+    @property
+    def scratch(self):
+        """Passing files."""
+        return self.folder / "tmp"
+
+    def folders(self):
+        """All of them, the one that they are in first."""
+        return self.folder, self.source, self.stage, self.objects, self.home, self.scratch
+
+
+def unpack(config, files, folder):
+    """Unpack the files of the commit."""
+    argv = ["tar", "--extract", f"--file={files}", f"--directory={folder}"]
+    done = confine.run(config, argv)
     if done.returncode != 0:
         raise OSError(last_line(done.stderr))
 
@@ -86,12 +130,7 @@ def check_disk(config, wanted):
 
 def identify(config, source):
     """Ask the recipe which build system the tree has."""
-    done = subprocess.run(
-        [config["recipe"], "identify", str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = confine.run(config, [config["recipe"], "identify", str(source)])
     if done.returncode == NOT_THIS_SERVERS:
         raise ForeignError(last_line(done.stderr))
     if done.returncode != 0:
@@ -99,40 +138,42 @@ def identify(config, source):
     return done.stdout.strip()
 
 
-def run_recipe(config, job, source, stage):
+def run_recipe(config, job, place):
     """Run it with its output in the log; return how long its phases took (s)."""
     path = log_path(config, job)
     path.parent.mkdir(parents=True, exist_ok=True)
     environment = {
         "PATH": "/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": "/root",
+        "HOME": str(place.home),
+        "TMPDIR": str(place.scratch),
         "LC_ALL": "C.UTF-8",
-        "CCACHE_DIR": str(Path(config["cache"]) / "ccache"),
-        "CCACHE_MAXSIZE": config["ccache_size"],
+        **objects.environment(config, job, place.objects, place.scratch),
         "LEASELAB_PREFIX": config["prefix"],
         "LEASELAB_JOBS": str(len(os.sched_getaffinity(0))),
         "LEASELAB_DESCRIBED": job.described,
         **{f"LEASELAB_{name.upper()}": str(value) for name, value in config["options"].items()},
     }
     phases = {}
+    progress = Progress(config, job)
     with gzip.open(path, "wt", encoding="utf-8") as kept:
-        child = subprocess.Popen(
-            [config["recipe"], "build", str(source), str(stage)],
-            stdin=subprocess.DEVNULL,
+        child = confine.start(
+            config,
+            [config["recipe"], "build", str(place.source), str(place.stage)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=environment,
-            cwd=source,
-            start_new_session=True,
+            cwd=place.source,
         )
         stopped = threading.Event()
-        watch = threading.Timer(config["timeout_s"], _stop, (child, stopped))
+        watch = threading.Timer(config["timeout_s"], _stop, (config, stopped))
         watch.start()
         try:
-            status = follow(child, kept, phases)
+            status = follow(child, kept, phases, progress)
         finally:
             watch.cancel()
-            _stop(child, threading.Event())
+            confine.end(config)
+            child.wait()
+            progress.end()
     if stopped.is_set():
         phase = list(phases)[-1] if phases else "nothing"
         raise ContractError(
@@ -144,15 +185,13 @@ def run_recipe(config, job, source, stage):
     return phases
 
 
-def _stop(child, stopped):
-    """End the recipe with all that it started, unless it has ended."""
-    if child.poll() is None:
-        stopped.set()
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+def _stop(config, stopped):
+    """End the recipe with all that it started."""
+    stopped.set()
+    confine.end(config)
 
 
-def follow(child, kept, phases):
+def follow(child, kept, phases, progress):
     """Write what it prints into the log; a line that begins with `PHASE` names what begins.
 
     `phases` gets how long each took (s); return the recipe's status.
@@ -161,6 +200,7 @@ def follow(child, kept, phases):
     for raw in child.stdout:
         line = raw.decode(errors="replace")
         kept.write(line)
+        progress.heard(line)
         if line.startswith(PHASE):
             name, started = line.removeprefix(PHASE).strip(), time.monotonic()
         if name:
@@ -171,17 +211,3 @@ def follow(child, kept, phases):
 def log_path(config, job):
     """Where the log of a key is kept, whether it was built or not."""
     return Path(config["cache"]) / "logs" / f"{job.key}.log.gz"
-
-
-def keep(config, job, folder, document):
-    """Put the artifact and what is known of it into the cache, in one step."""
-    target = cache.place(config, job)
-    draft = target.with_name(f"{target.name}.new")
-    for path in (target, draft):
-        shutil.rmtree(path, ignore_errors=True)
-    draft.mkdir(parents=True)
-    shutil.move(folder / cache.ARTIFACT, draft / cache.ARTIFACT)
-    (draft / cache.DOCUMENT).write_text(
-        json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8"
-    )
-    draft.rename(target)

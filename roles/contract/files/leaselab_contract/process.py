@@ -3,9 +3,11 @@
 A process is a mapping: `argv` (program and arguments, by which it is known again),
 `pid_file`, `output_file`, `log_files` (where its reasons stand, best first),
 `error_words` (what marks an error there, worst first), `noise_words` (what marks one
-that says nothing), `user` (null: root), `stop_signal`, and perhaps `environment`.
+that says nothing), `user` (null: root), `stop_signal`, and perhaps `environment` and
+`folders` (by path, `user` and octal `mode` of what it needs and a reboot empties or changes).
 """
 
+import contextlib
 import os
 import pwd
 import signal
@@ -13,15 +15,38 @@ import subprocess
 import time
 from pathlib import Path
 
-from leaselab_contract.errors import ContractError
+from leaselab_contract.confinement import Denials
+from leaselab_contract.errors import BeneathError, ContractError
 
 POLL_S = 0.02
 TICKS = os.sysconf("SC_CLK_TCK")
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 
 
+class Child(subprocess.Popen):
+    """A process that was started, and what AppArmor has denied since."""
+
+    def __init__(self, *arguments, **options):
+        self.denials = Denials()
+        super().__init__(*arguments, **options)
+        self.denials.follow(self.pid)
+
+
 def launch(process):
-    """Start it in a session of its own, with empty logs."""
+    """Start it in a session of its own, with empty logs.
+
+    One that could not be found again by its pid file is not left running.  What is wrong up
+    to here is wrong with the host, not with what is started.
+    """
+    try:
+        return _launch(process)
+    except (OSError, LookupError) as error:
+        name = Path(process["argv"][0]).name
+        raise BeneathError(f"{name} cannot be started on this host: {error}") from None
+
+
+def _launch(process):
+    make_folders(process)
     for path in {process["output_file"], *process["log_files"]}:
         Path(path).unlink(missing_ok=True)
     who = {}
@@ -29,7 +54,7 @@ def launch(process):
         user = pwd.getpwnam(process["user"])
         who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     with Path(process["output_file"]).open("wb") as output:
-        child = subprocess.Popen(
+        child = Child(
             process["argv"],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -39,8 +64,52 @@ def launch(process):
             start_new_session=True,
             **who,
         )
-    Path(process["pid_file"]).write_text(str(child.pid), encoding="ascii")
+    try:
+        Path(process["pid_file"]).write_text(str(child.pid), encoding="ascii")
+        _await_arguments(child.pid)
+    except OSError:
+        child.kill()
+        child.wait()
+        raise
     return child
+
+
+def _await_arguments(pid):
+    """Wait until it has its arguments: for a moment after its start it has none.
+
+    A server is known again by them, and is not found, so not ended, in that moment.
+    """
+    deadline = time.monotonic() + 1.0
+    while alive(pid) and not Path(f"/proc/{pid}/cmdline").read_bytes():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"process {pid} has no arguments")
+        time.sleep(POLL_S)
+
+
+def make_folders(process):
+    """Have the folders that it needs, its own to it: a reboot empties /run.
+
+    The distribution gives some of them to the user of its own unit, at each boot or start
+    of that; a confined server may not go past that, even as root.
+    """
+    for path in {process["pid_file"], process["output_file"], *process["log_files"]}:
+        Path(path).parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+    for path, wanted in process.get("folders", {}).items():
+        user = pwd.getpwnam(wanted["user"] or "root")
+        Path(path).mkdir(parents=True, exist_ok=True)
+        os.chown(path, user.pw_uid, user.pw_gid)
+        Path(path).chmod(int(wanted["mode"], 8))
+
+
+@contextlib.contextmanager
+def undone_by(stop):
+    """End what was started where the rest of a start fails."""
+    try:
+        yield
+    except Exception:
+        with contextlib.suppress(Exception):  # the first reason is the one to tell
+            stop()
+        raise
 
 
 def wait_until(ready, child, process, seconds):
@@ -51,17 +120,30 @@ def wait_until(ready, child, process, seconds):
     deadline = time.monotonic() + seconds
     while True:
         if child.poll() is not None:
-            raise ContractError(last_reason(process))
+            refuse_shutdown()
+            raise _refused(child, last_reason(process))
         try:
             return ready()
         except (OSError, ValueError, ContractError) as error:
             if time.monotonic() > deadline:
                 end(process)
-                raise ContractError(
-                    f"no answer within {seconds:.0f} s: {error}; "
-                    f"last words: {last_reason(process)}"
+                words = last_reason(process)
+                raise _refused(
+                    child,
+                    f"no answer within {seconds:.0f} s: {error}; last words: {words}",
                 ) from None
         time.sleep(POLL_S)
+
+
+def _refused(child, reason):
+    """Return the error of one that does not serve: the host's fault where AppArmor is why."""
+    denied = child.denials.why(reason)
+    if denied:
+        return BeneathError(
+            f"AppArmor denies it {denied}; deploy again, which adds the lab's files to its "
+            f"profile, or add what the site wants in /etc/apparmor.d/local; {reason}"
+        )
+    return ContractError(reason)
 
 
 def running_pid(process):
@@ -88,6 +170,18 @@ def end(process, seconds=10.0):
             time.sleep(POLL_S)
     Path(process["pid_file"]).unlink(missing_ok=True)
     return pid is not None
+
+
+def refuse_shutdown():
+    """Raise an error of what is beneath where the host shuts down: that ends every process."""
+    try:
+        state = subprocess.run(
+            ["systemctl", "is-system-running"], capture_output=True, timeout=5.0, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return  # no systemd here
+    if state.stdout.strip() == b"stopping":
+        raise BeneathError("the host shuts down")
 
 
 def last_reason(process):

@@ -8,7 +8,13 @@ import time
 from pathlib import Path
 
 from leaselab_contract.errors import ContractError
-from leaselab_contract.process import TICKS, last_reason, running_pid, stat_fields
+from leaselab_contract.process import (
+    TICKS,
+    last_reason,
+    refuse_shutdown,
+    running_pid,
+    stat_fields,
+)
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -46,6 +52,7 @@ def used(processes, bereaved=lambda: None):
         except (FileNotFoundError, ProcessLookupError):
             fields = ["Z"]
         if fields[0] == "Z":
+            refuse_shutdown()
             bereaved()
             name = Path(process["argv"][0]).name
             raise ContractError(f"{name} is gone: {last_reason(process)}")

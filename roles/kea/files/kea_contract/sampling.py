@@ -41,5 +41,6 @@ def take(config):
         "udp_drops": sampling.udp_drops(config["udp_port"]) if config["udp_port"] else None,
         "leases": held,
         "counters": counters,
+        "refused": counters.get(config["refused_counter"]),
         "database_cpu_s": tree_cpu_s(database_pid) if database_pid else None,
     }

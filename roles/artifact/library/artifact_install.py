@@ -1,0 +1,152 @@
+#!/usr/bin/python
+"""Ansible module: install an artifact, its folder and nothing else.
+
+ansible.builtin.unarchive would write wherever the archive says, with the owners and modes it
+says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tarfile
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.leaselab_artifact import objection
+
+DOCUMENTATION = r"""
+---
+module: artifact_install
+short_description: Install an artifact that role build made
+description:
+  - Checks the file's hash and every member before anything is written, unpacks into a new
+    folder, and puts that in the place of I(prefix) in one step. All of it is root's.
+  - Leaves alone what is installed already, which the file C(artifact.sha256) in I(prefix) says,
+    and whose files have the hashes in C(artifact.files) there, as C(sha256sum) writes them.
+options:
+  src:
+    description: The artifact, on this host.
+    type: path
+    required: true
+  sha256:
+    description: Its hash.
+    type: str
+    required: true
+  prefix:
+    description: The folder that it is, absolute; nothing is written elsewhere.
+    type: path
+    required: true
+author: the leaselab maintainers
+"""
+
+RETURN = r"""
+sha256:
+  description: Hash of what is installed.
+  type: str
+  returned: always
+"""
+
+MARKER = "artifact.sha256"
+FILES = "artifact.files"
+_BLOCK = 1 << 20
+
+
+def digest(path: Path) -> str:
+    """Hash of a file."""
+    found = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def unpack(files: tarfile.TarFile, members: list[tarfile.TarInfo], root: str, to: Path) -> None:
+    """Write members below a new folder, which stands for the folder `root` of the archive."""
+    for member in members:
+        place = to / os.path.relpath(member.name, root)
+        if member.isdir():
+            place.mkdir()
+            place.chmod(member.mode)
+        elif member.issym():
+            place.symlink_to(member.linkname)
+        else:
+            content = files.extractfile(member)
+            with place.open("xb") as stream:
+                shutil.copyfileobj(content, stream)
+            place.chmod(member.mode)
+
+
+def installed(prefix: Path) -> str:
+    """Hash of what is installed, "" where it is not whole or was changed since."""
+    try:
+        rows = (prefix / FILES).read_text(encoding="utf-8").splitlines()
+        for found, path in (row.split("  ", 1) for row in rows):
+            if digest(prefix / path) != found:
+                return ""
+        return (prefix / MARKER).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def listing(folder: Path) -> str:
+    """Hash and path of each file below a folder, as sha256sum writes them."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    plain = (path for path in files if not path.is_symlink())
+    return "".join(f"{digest(path)}  {path.relative_to(folder)}\n" for path in plain)
+
+
+def install(src: Path, sha256: str, prefix: Path) -> str:
+    """Install it; return why it was not, or nothing."""
+    found = digest(src)
+    if found != sha256:
+        return (
+            f"{src} is not the artifact that was built (found sha256 {found}, wanted {sha256})"
+        )
+    draft = prefix.with_name(f"{prefix.name}.new")
+    try:
+        with tarfile.open(src) as files:
+            members = files.getmembers()
+            reason = objection(members, str(prefix))
+            if reason:
+                return f"the artifact is not to be installed: /{reason}"
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            unpack(files, members, str(prefix).strip("/"), draft)
+    except (tarfile.TarError, EOFError) as error:
+        return f"{src} is no archive: {error}"
+    for name in (FILES, MARKER):  # whatever the artifact has by that name
+        (draft / name).unlink(missing_ok=True)
+    for name, text in ((FILES, listing(draft)), (MARKER, f"{sha256}\n")):
+        (draft / name).write_text(text, encoding="utf-8")
+        (draft / name).chmod(0o644)
+    if prefix.is_symlink():
+        prefix.unlink()
+    elif prefix.exists():
+        shutil.rmtree(prefix)
+    draft.rename(prefix)
+    return ""
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "src": {"type": "path", "required": True},
+            "sha256": {"type": "str", "required": True},
+            "prefix": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    prefix, sha256 = Path(module.params["prefix"]), module.params["sha256"]
+    changed = installed(prefix) != sha256
+    if changed and not module.check_mode:
+        reason = install(Path(module.params["src"]), sha256, prefix)
+        if reason:
+            module.fail_json(msg=reason)
+    module.exit_json(changed=changed, sha256=sha256)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Filter of role bench_file: how a host is reached, as the engine reads an inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from leaselab.lab.access import VARIABLES, host_access
+from leaselab.model.errors import LeaselabError
+
+
+def bench_file_access(variables: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    """Return the fields of the engine's `HostAccess` from a host's variables."""
+    # One by one: Ansible fills in the templates of a variable when it is asked for.
+    plain = {key: variables[key] for key in VARIABLES if key in variables}
+    try:
+        return asdict(host_access(name, plain, where))
+    except LeaselabError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+class FilterModule:
+    """What Ansible loads."""
+
+    def filters(self) -> dict[str, Any]:
+        """Return the filter by its name."""
+        return {"bench_file_access": bench_file_access}

@@ -1,0 +1,70 @@
+"""How far a build is: told by its output, and kept in a file for others."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+FILE = "progress.json"
+PHASE = "== "
+_COUNTED = re.compile(r"^(?:-- )?\[(\d+)/(\d+)\] ?(.*)")
+"""``[12/545] Compiling …``, as ninja counts; ``-- [2/9] src/lib``, as a recipe does."""
+_EVERY_S = 1.0
+_WIDTH = 120
+
+
+class Progress:
+    """Reads the output of one build line by line; the file is written once a second."""
+
+    def __init__(self, config, job):
+        """Begin: nothing is known but what is built."""
+        self._path = Path(config["cache"]) / FILE
+        self._began = time.monotonic()
+        self._written = 0.0
+        self._state = {
+            "name": config["name"],
+            "commit": job.commit,
+            "described": job.described,
+            "phase": "begin",
+            "step": None,
+            "steps": None,
+            "doing": "",
+        }
+        self._write()
+
+    def heard(self, line):
+        """Take a line of the recipe's output."""
+        text = line.strip()
+        if not text:
+            return
+        counted = _COUNTED.match(text)
+        if text.startswith(PHASE):
+            phase = text.removeprefix(PHASE).strip()
+            self._state.update(phase=phase, step=None, steps=None, doing="")
+            self._write()
+        elif counted:
+            step, steps, doing = counted.groups()
+            self._state.update(step=int(step), steps=int(steps), doing=doing[:_WIDTH])
+        else:
+            self._state["doing"] = text[:_WIDTH]
+        if time.monotonic() - self._written >= _EVERY_S:
+            self._write()
+
+    def end(self):
+        """Nothing is built any more."""
+        self._path.unlink(missing_ok=True)
+
+    def _write(self):
+        self._written = time.monotonic()
+        elapsed_s = round(self._written - self._began, 1)
+        draft = self._path.with_suffix(".new")
+        draft.write_text(json.dumps({**self._state, "elapsed_s": elapsed_s}), encoding="utf-8")
+        draft.rename(self._path)
+
+
+def read(config):
+    """Return how far the build under way is, None when there is none."""
+    try:
+        return json.loads((Path(config["cache"]) / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
