@@ -2,7 +2,9 @@
 # shellcheck shell=bash disable=SC2034  # what is set here, they use
 #
 # Their parameters are environment variables, as Jenkins gives them: SCENARIO, REPO, COMMIT,
-# BASELINE, THRESHOLD, OPTIONS, INVENTORY, and BENCH, the bench that the pipeline has the lock of.
+# BASELINE, ANCHOR, THRESHOLD, OPTIONS, INVENTORY, of a range BRANCH and COMMITS, and BENCH, the
+# bench that the pipeline has the lock of.  A value of one reaches leaselab as `--option=value`,
+# or as a name after `--`: it can be no option itself.
 # What a build leaves for people lies in ci/ of the workspace, and is gone with the next one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,17 +15,34 @@ readonly BUILD=ci/build     # key of what was built, where something was
 [[ -z ${BUILD_TAG:-} ]] || export LEASELAB_OWNER=$BUILD_TAG
 
 BENCHES=(-i "${INVENTORY:-inventory/docker}")
-[[ -z ${BENCH:-} ]] || BENCHES+=(--bench "$BENCH")
+[[ -z ${BENCH:-} ]] || BENCHES+=("--bench=$BENCH")
 # Words of the command line, as a person would type them after `leaselab run`.
 read -ra PLAN <<<"${OPTIONS:-}"
 readonly BENCHES PLAN
 mkdir -p ci
 
-# Parameters are given by whoever may start a build. An inventory is code, and an option could
-# name another one: what is not of this checkout, or no parameter of a sweep, is refused.
+# Parameters are given by whoever may start a build. An inventory is code, an option could name
+# another one, and a name could be read as an option or as a file: what is not of this checkout,
+# no parameter of a sweep, or not of a name's form, is refused.
 parameters_are_ours() {
   local word place
-  local -r sweep='--(runs|trim|(trial|scout|wait|late)-s|loss-ratio|width|(start|min|max)-rate|max-trials|every|first-parent)'
+  local -r sweep='--(runs|trim|(trial|scout|wait|late|warm-up|confirm)-s|loss-ratio|width|(start|min|max)-rate|max-trials|every|first-parent)'
+  local -r result='previous|last(~[0-9]+)?|version:[0-9A-Za-z][0-9A-Za-z.+~-]*|[0-9][0-9A-Za-z._-]*'
+  local -r commit='[0-9A-Za-z_*][0-9A-Za-z_./+@^~*-]*'
+  is_one SCENARIO '[a-z0-9][a-z0-9._-]*' 'such as v4-memfile' || return
+  is_one BASELINE "$result" 'previous, last, version:V or the id of a result' || return
+  is_one ANCHOR "$result" 'previous, last, version:V or the id of a result' || return
+  is_one THRESHOLD '[0-9]+([.][0-9]+)?' 'a number, such as 5' || return
+  is_one BENCH '[0-9A-Za-z][0-9A-Za-z._-]*' 'the name of a bench' || return
+  is_one REPO '[0-9A-Za-z/.~][0-9A-Za-z_./~@:%+-]*' 'the address of a git repository' || return
+  is_one COMMIT "$commit" 'a branch, tag or hash' || return
+  is_one BRANCH "$commit" 'a branch' || return
+  is_one COMMITS "$commit([.][.]|,)$commit" 'A..B or A,B' || return
+  # What git hands to a helper program (transport::address) is a command.
+  if [[ ${REPO:-} == *::* ]]; then
+    echo "leaselab: REPO names a helper program (found ${REPO@Q}, wanted the address of a git repository)" >&2
+    return 1
+  fi
   place=$(realpath -m "${INVENTORY:-inventory/docker}")
   if [[ $place != "$PWD"/inventory/* ]]; then
     echo "leaselab: INVENTORY is not one of this checkout (found $INVENTORY, wanted a place below inventory/)" >&2
@@ -34,6 +53,14 @@ parameters_are_ours() {
     echo "leaselab: OPTIONS are not those of a sweep (found $word, wanted such as --runs 9)" >&2
     return 1
   done
+}
+
+# is_one NAME PATTERN WANTED: whether the parameter is empty or has that form, all of it.
+is_one() {
+  local LC_ALL=C value=${!1:-}
+  [[ -z $value || $value =~ ^($2)$ ]] && return
+  echo "leaselab: $1 has not the form of one (found ${value@Q}, wanted $3)" >&2
+  return 1
 }
 
 # Runs one command of leaselab, ends as it does, and remembers how.

@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # Stage Measure: runs the sweep.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-stage sweep ci/bench.json --id-file "$IDS"
+stage sweep .leaselab/bench.json --id-file "$IDS"

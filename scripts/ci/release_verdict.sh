@@ -4,5 +4,5 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 [[ $COMMITS != *..* ]] || exit 0
 find_results
-stage compare "${RESULTS[0]}" "${RESULTS[-1]}" --threshold "${THRESHOLD:-5}" \
-  --markdown ci/comment.md --junit ci/junit.xml
+stage compare "--threshold=${THRESHOLD:-5}" \
+  --markdown ci/comment.md --junit ci/junit.xml -- "${RESULTS[0]}" "${RESULTS[-1]}"

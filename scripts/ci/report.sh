@@ -2,4 +2,4 @@
 # Stage Report: writes the pages of what was measured, beside what it is compared with.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 find_results
-stage report "${RESULTS[@]}" ${BASELINE:+--against "$BASELINE"} --output ci/report
+stage report ${BASELINE:+"--against=$BASELINE"} --output ci/report -- "${RESULTS[@]}"

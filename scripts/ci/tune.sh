@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # Stage Tune: tunes what the server stands on, and writes what the sweep needs to know.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-stage tune "$SCENARIO" "${BENCHES[@]}" --output ci/bench.json "${PLAN[@]}"
+stage tune "${BENCHES[@]}" "${PLAN[@]}" -- "$SCENARIO"

@@ -8,7 +8,7 @@ import sys
 
 from leaselab.cli.options import checkout_root
 from leaselab.lab.build import unknown
-from leaselab.model.errors import Outcome, lab_broken
+from leaselab.model.errors import Outcome, internal_fault
 
 NAME = "bench"
 HELP = "Run one of the project's own benchmarks; what follows its name is passed on to it."
@@ -37,6 +37,6 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome.OK
     if done.returncode in {outcome.value for outcome in Outcome}:
         return Outcome(done.returncode)
-    raise lab_broken(
+    raise internal_fault(
         f"the benchmark failed with exit status {done.returncode}", where=args.name
     )

@@ -4,46 +4,50 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import ExitStack
-from dataclasses import asdict
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leaselab.archive.live import LiveFeed
+from leaselab.cli.build_progress import BuildFollower
 from leaselab.cli.options import checkout_root
 from leaselab.cli.plan_options import plan_overrides
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.benches import bench_named, free_bench, read_benches
 from leaselab.lab.build import build
+from leaselab.lab.build_record import read_record
 from leaselab.lab.catalog import find_scenario
+from leaselab.lab.deployment import (
+    Deployment,
+    digest,
+    forget_deployment,
+    host_states,
+    played_hash,
+    read_deployment,
+    stands,
+    write_deployment,
+)
 from leaselab.lab.hold import read_hold
-from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP
+from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, PARTNER_GROUP
 from leaselab.lab.lock import refuse_in_use
 from leaselab.lab.transport import connect
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import LeaselabError
 from leaselab.model.plan import Plan
 from leaselab.model.source import Commit
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from leaselab.cli.playbook import Event, PlaybookStats
     from leaselab.lab.inventory import Inventory
     from leaselab.model.scenario import Scenario
 
-LOCAL_BENCH = "docker"
-"""The bench that ``lab up`` and ``lab down`` make and remove, and may therefore be down."""
-
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
     """Add ``-i`` and ``--bench``; `inventory_of` and `benches_of` read them."""
-    parser.add_argument(
-        "-i",
-        "--inventory",
-        metavar="INVENTORY",
-        type=Path,
-        help="file or folder of the inventory (default: inventory/docker of the checkout)",
-    )
+    add_place(parser)
     parser.add_argument(
         "--bench",
         metavar="NAME",
@@ -52,10 +56,31 @@ def add_inventory(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add ``-i`` alone, for a command whose argument names the bench or a host."""
+    parser.add_argument(
+        "-i",
+        "--inventory",
+        metavar="INVENTORY",
+        type=Path,
+        help="file or folder of the inventory (default: inventory/docker of the checkout)",
+    )
+
+
+def add_full(parser: argparse.ArgumentParser) -> None:
+    """Add ``--full``, read as `args.full`."""
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="play every playbook again, also where hosts, inventory, roles and scenario are "
+        "those of the last deployment and nothing has changed since",
+    )
+
+
 def benches_of(args: argparse.Namespace) -> tuple[Inventory, ...]:
     """Read the benches of the inventory named, the local lab by default; or the one named."""
     path = Path(args.inventory or checkout_root() / "inventory" / "docker")
-    benches = read_benches(path)
+    benches = read_benches(path, checkout_root() / ".leaselab" / "inventories")
     return (bench_named(benches, args.bench),) if args.bench else benches
 
 
@@ -88,25 +113,36 @@ def asked(args: argparse.Namespace) -> tuple[Scenario, dict[str, Any], Inventory
     return scenario, overrides, inventory
 
 
-def prepare(inventory: Inventory, distribution: str = "") -> str:
+def prepare(inventory: Inventory, distribution: str = "", *, full: bool = True) -> str:
     """Bring the bench up and provision it, for any scenario; return its environment.
 
     `distribution` is the release of what serves, for the local lab; its default without.
+    Unless `full`, nothing is played where hosts, inventory and roles are what they were.
     """
+    root = checkout_root()
     held = refuse_bench_in_use(inventory)
-    # A local lab that is held here was brought up by `lab take`, as it was asked for.
-    if inventory.bench == LOCAL_BENCH and (distribution or not held):
+    played = played_hash(root, inventory, distribution)
+    record = read_deployment(root, inventory.bench)
+    if not full and record is not None and stands(record, inventory, played):
+        print("the hosts are prepared as they were", file=sys.stderr, flush=True)
+        return record.environment
+    forget_deployment(root, inventory.bench)
+    # A lab of this machine that is held here was brought up by `lab take`, as it was asked for.
+    if inventory.made_by and (distribution or not held):
         bring_up(inventory, distribution)
     environment = str(_playbook("provision", inventory.path, {}).custom["environment"])
     _provisioned(inventory).parent.mkdir(parents=True, exist_ok=True)
     _provisioned(inventory).write_text(environment, encoding="utf-8")
+    prepared = Deployment(played, environment, host_states(inventory))
+    write_deployment(root, inventory.bench, prepared)
     return environment
 
 
 def bring_up(inventory: Inventory, distribution: str = "", *, take_over: bool = False) -> None:
-    """Bring the local lab up; parameters as those of `prepare` and of ``lab up``."""
-    chosen = {"docker_lab_server_distribution": distribution} if distribution else {}
-    _playbook("lab_up", inventory.path, {**chosen, "docker_lab_take_over": take_over})
+    """Bring a lab of this machine up; parameters as those of `prepare` and of ``lab up``."""
+    role = inventory.made_by
+    chosen = {f"{role}_server_distribution": distribution} if distribution else {}
+    _playbook("lab_up", inventory.path, {**chosen, f"{role}_take_over": take_over})
 
 
 def environment_of(inventory: Inventory) -> str:
@@ -125,15 +161,22 @@ def install_lock(inventory: Inventory) -> None:
 
 
 def build_commit(
-    server: str, commit: Commit, files: Path, inventory: Inventory
+    server: str, commit: Commit, files: Path, inventory: Inventory, place: Path
 ) -> Mapping[str, Any]:
-    """Build a commit of a server on the builder, or find it built.
+    """Build a commit of a server on the builder, or find it built, showing how far it is.
 
-    `files` is the tar of its files.  Returns what is known of the artifact: its
-    `key`, whether it was `cached`, how many `seconds` it took.
+    `files` is the tar of its files, `place` where `leaselab watch` looks for a build under
+    way.  Returns what is known of the artifact: its `key`, whether it was `cached`, how
+    many `seconds` it took.
     """
     source = {"server": server, "commit": asdict(commit), "files": str(files)}
-    stats = _playbook("build", inventory.path, {"leaselab_source": source})
+    place.parent.mkdir(parents=True, exist_ok=True)
+    builder = inventory.only(BUILDER_GROUP).access
+    with (
+        closing(LiveFeed(place)) as feed,
+        closing(BuildFollower(builder, server, feed)) as follower,
+    ):
+        stats = _playbook("build", inventory.path, {"leaselab_source": source}, follower.event)
     made: Mapping[str, Any] = stats.custom["build"]
     return made
 
@@ -145,15 +188,16 @@ def build_log(commit: Commit) -> Path:
 
 def is_kept(build_key: str) -> bool:
     """Whether what was built under this key can be deployed without building it again."""
-    return (_builds() / build_key / "build.json").exists()
+    try:
+        read_record(_builds(), build_key)
+    except LeaselabError:  # such as what an older release built
+        return False
+    return True
 
 
 def built_commit(build_key: str) -> Commit:
     """Return the commit that was built under a key; a usage error where nothing was."""
-    path = _builds() / build_key / "build.json"
-    if not is_kept(build_key):
-        raise usage_error("no such build", found=build_key, todo="build it: leaselab build")
-    return Commit(**json.loads(path.read_text(encoding="utf-8"))["source"])
+    return Commit(**read_record(_builds(), build_key)["source"])
 
 
 def _builds() -> Path:
@@ -167,46 +211,82 @@ def deploy(
     build_key: str = "",
     *,
     distribution: str = "",
+    full: bool = True,
 ) -> dict[str, Any]:
     """Deploy and tune a scenario on a prepared bench; return its bench document.
 
     `build_key` names what `build_commit` built; the distribution's packages without,
     in the version that the inventory wants or, on a `distribution` that was asked for, in
-    the one that it has.
+    the one that it has.  Unless `full`, nothing is played where the last deployment was of
+    the same and still stands.
     """
-    install(scenario, inventory, overrides, build_key, distribution=distribution)
-    return tune(scenario, inventory, overrides, distribution=distribution)
+    root = checkout_root()
+    settings = asdict(find_scenario(root / "scenarios", scenario))
+    wanted = digest(settings, build_key, distribution)
+    record = read_deployment(root, inventory.bench)
+    if (
+        not full
+        and record is not None
+        and record.deployed == wanted
+        and stands(record, inventory, record.played)
+    ):
+        print("the server is deployed as it was", file=sys.stderr, flush=True)
+        plan = asdict(build(Plan, overrides, "sweep parameters"))
+        return {**record.document, "plan": plan}
+    forget_deployment(root, inventory.bench)
+    variables = _deploying(scenario, overrides, build_key, distribution)
+    document = _tuned(inventory, variables, distribution, "deploy", "tune")
+    if record is not None:
+        states = host_states(inventory)
+        deployed = replace(record, hosts=states, deployed=wanted, document=document)
+        write_deployment(root, inventory.bench, deployed)
+    return document
 
 
 def install(
-    scenario: str,
-    inventory: Inventory,
-    overrides: Mapping[str, Any],
-    build_key: str = "",
-    *,
-    distribution: str = "",
+    scenario: str, inventory: Inventory, overrides: Mapping[str, Any], build_key: str = ""
 ) -> None:
     """Install a scenario's server on a prepared bench and prove that it serves."""
-    variables = {
+    with _still_prepared(inventory):
+        _playbook("deploy", inventory.path, _deploying(scenario, overrides, build_key))
+
+
+def tune(scenario: str, inventory: Inventory, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Tune what a deployed scenario stands on; return its bench document."""
+    with _still_prepared(inventory):
+        return _tuned(inventory, _deploying(scenario, overrides), "", "tune")
+
+
+@contextmanager
+def _still_prepared(inventory: Inventory) -> Iterator[None]:
+    """Change what is deployed; the hosts stay prepared, where they were and all goes well."""
+    root = checkout_root()
+    record = read_deployment(root, inventory.bench)
+    forget_deployment(root, inventory.bench)
+    yield
+    if record is not None:
+        changed = replace(record, hosts=host_states(inventory), deployed="")
+        write_deployment(root, inventory.bench, changed)
+
+
+def _deploying(
+    scenario: str, overrides: Mapping[str, Any], build_key: str = "", distribution: str = ""
+) -> dict[str, Any]:
+    """The variables of `deploy` and `tune`."""
+    return {
         "scenario": scenario,
         "leaselab_plan": dict(overrides),
         **({"leaselab_build": build_key} if build_key else {}),
         **({"kea_version": "", "dnsmasq_version": ""} if distribution else {}),
     }
-    _playbook("deploy", inventory.path, variables)
 
 
-def tune(
-    scenario: str, inventory: Inventory, overrides: Mapping[str, Any], *, distribution: str = ""
+def _tuned(
+    inventory: Inventory, variables: Mapping[str, Any], distribution: str, *playbooks: str
 ) -> dict[str, Any]:
-    """Tune what a deployed scenario stands on; return its bench document."""
+    """Play what ends with `tune`; return the bench document that it writes."""
     bench_file = checkout_root() / ".leaselab" / "bench.json"
-    variables = {
-        "scenario": scenario,
-        "leaselab_plan": dict(overrides),
-        "bench_file_path": str(bench_file),
-    }
-    _playbook("tune", inventory.path, variables)
+    _playbook(playbooks, inventory.path, {**variables, "bench_file_path": str(bench_file)})
     document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
     return {**document, "distribution": distribution}
 
@@ -236,14 +316,22 @@ _TITLES = {
 }
 
 
-def _playbook(name: str, inventory: Path, variables: Mapping[str, Any]) -> PlaybookStats:
-    """Run one playbook, saying what it is about and what it changes."""
+def _playbook(
+    names: str | Sequence[str],
+    inventory: Path,
+    variables: Mapping[str, Any],
+    on_event: Callable[[Event], None] = lambda _: None,
+) -> PlaybookStats:
+    """Run one playbook or several, saying what each is about and what it changes."""
     stream = sys.stderr
-    print(_TITLES[name], file=stream, flush=True)
 
     def show(event: Event) -> None:
+        on_event(event)
+        if event["event"] == "playbook":
+            print(_TITLES[event["name"]], file=stream, flush=True)
         if event["event"] == "changed":
             item = f" ({event['item']})" if event["item"] else ""
             print(f"  {event['host']}: {event['task']}{item}", file=stream, flush=True)
 
-    return run_playbook(name, inventory, variables, show)
+    several = (names,) if isinstance(names, str) else tuple(names)
+    return run_playbook(several, inventory, variables, show)

@@ -7,19 +7,24 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leaselab.archive.bench_notes import CHECK, write_note
 from leaselab.cli.bench_setup import add_inventory, inventory_of
-from leaselab.cli.options import add_json, checkout_root, print_json
+from leaselab.cli.options import add_json, checkout_root, print_json, usual_results
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.catalog import find_scenario, load_scenarios
+from leaselab.lab.check_isolation import judge_networks
 from leaselab.lab.contact import contact_all
 from leaselab.lab.inspection import document, judge
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP
+from leaselab.lab.status import role_of
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.moment import now
 from leaselab.report.findings import print_findings
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from leaselab.lab.inventory import Inventory
     from leaselab.model.scenario import Scenario
@@ -42,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="only judge what role lab_check read (JSON, - for stdin); ansible/check.yml does",
     )
+    parser.add_argument(
+        "--networks",
+        metavar="FILE",
+        help="only judge the test interfaces that role lab_check read (JSON, - for stdin), "
+        "without asking any host; ansible/provision.yml and ansible/deploy.yml do",
+    )
     add_json(parser)
 
 
@@ -50,13 +61,17 @@ def run(args: argparse.Namespace) -> Outcome:
 
     What is wrong with the inventory itself is refused before any host is asked.
     """
-    inventory = inventory_of(args)
-    for part in (SERVER_GROUP, GENERATOR_GROUP):
-        inventory.only(part)
-    if args.judge is not None:
-        result = _judge(inventory, _reading(args.judge))
+    if args.networks is not None:
+        result = _judge_networks(args.networks)
     else:
-        result = inspect(inventory, args.scenario)
+        inventory = inventory_of(args)
+        for part in (SERVER_GROUP, GENERATOR_GROUP):
+            inventory.only(part)
+        if args.judge is not None:
+            reading = _reading(args.judge, {"scenario", "wanted", "hosts", "controller"})
+            result = _judge(inventory, reading)
+        else:
+            result = inspect(inventory, args.scenario)
     if args.json:
         print_json(result)
     else:
@@ -75,7 +90,21 @@ def inspect(inventory: Inventory, scenario: str = "") -> dict[str, Any]:
         "check", inventory.path, {"lab_check_fail": False, "lab_check_scenario": scenario}
     )
     result: dict[str, Any] = stats.custom["check"]
+    if not scenario:
+        _note(inventory, result["findings"])
     return result
+
+
+def _note(inventory: Inventory, findings: Sequence[Mapping[str, Any]]) -> None:
+    """Keep for `leaselab lab status` what a whole check found, beside the results."""
+    roles = {host.access.name: role_of(host.parts) for host in inventory.hosts}
+    errors = [
+        f"{roles.get(one['host'], one['host'])}: {one['check']}"
+        for one in findings
+        if one["level"] == "error"
+    ]
+    note = {"at": now(), "ok": not errors, "errors": len(errors), "first": "".join(errors[:1])}
+    write_note(usual_results(), inventory.bench, CHECK, note)
 
 
 def _judge(inventory: Inventory, reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,17 +113,26 @@ def _judge(inventory: Inventory, reading: Mapping[str, Any]) -> dict[str, Any]:
     return document(inventory.bench, findings)
 
 
+def _judge_networks(place: str) -> dict[str, Any]:
+    reading = _reading(place, {"bench", "hosts"})
+    try:
+        findings = judge_networks(reading["hosts"])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise usage_error(f"not what role lab_check writes: {error!r}", where=place) from error
+    return document(reading["bench"], findings)
+
+
 def _scenarios(name: str) -> dict[str, Scenario]:
     """Return the named scenario, or all of them for an empty name."""
     folder = checkout_root() / "scenarios"
     return {name: find_scenario(folder, name)} if name else load_scenarios(folder)
 
 
-def _reading(place: str) -> dict[str, Any]:
+def _reading(place: str, wanted: AbstractSet[str]) -> dict[str, Any]:
     text = sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8")
     try:
         reading = json.loads(text)
-        missing = {"scenario", "wanted", "hosts", "controller"} - set(reading)
+        missing = wanted - set(reading)
     except (ValueError, TypeError) as error:
         raise usage_error(f"not what role lab_check writes: {error}", where=place) from error
     if missing:

@@ -14,7 +14,14 @@ from leaselab.analysis.verdict import (
     compare,
 )
 from leaselab.cli.options import add_json, add_results, open_store, print_json, write_output
-from leaselab.cli.pair import PREVIOUS, commit_names, load_named, load_previous
+from leaselab.cli.pair import (
+    PREVIOUS,
+    VERSION,
+    commit_names,
+    load_named,
+    load_previous,
+    load_version,
+)
 from leaselab.model.errors import LeaselabError, Outcome, regression
 from leaselab.report.commits import printable
 from leaselab.report.verdict import (
@@ -36,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "a",
         metavar="A",
         help="what is compared with: a result as `leaselab show` names it, or `previous`, the "
-        "newest one before B that compares with it and is of another server",
+        "newest one before B that compares with it and is of another server; or version:V, the "
+        "newest one that compares with it of a server that reports this version",
     )
     parser.add_argument("b", metavar="B", help="what is judged: a result likewise")
     parser.add_argument(
@@ -92,6 +100,8 @@ def _compared(args: argparse.Namespace) -> Comparison:
         base = (
             load_previous(store, other)
             if args.a == PREVIOUS
+            else load_version(store, other, args.a.removeprefix(VERSION))
+            if args.a.startswith(VERSION)
             else load_named(store, args.a, names)
         )
     except LeaselabError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leaselab import __version__
+from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import summarise
 from leaselab.archive.schema import SCHEMA_VERSION
 from leaselab.lab.inventory import Inventory
@@ -25,6 +26,7 @@ def result_document(
     sweep_id: str,
     bench: Bench,
     runs: list[dict[str, Any]],
+    confirmation: Mapping[str, Any] | None,
     error: LeaselabError | None,
     setup_s: float,
     started_at: str,
@@ -41,8 +43,13 @@ def result_document(
         planned=plan.runs,
         trim=plan.trim,
         loss_ratio=plan.goal.loss_ratio,
-        wall_s=setup_s + sum(run["wall_s"] for run in runs),
+        trial_s=plan.limits.trial_s,
+        wall_s=setup_s
+        + sum(part["wall_s"] for part in [*runs, *([confirmation] if confirmation else [])]),
+        confirmation=confirmation,
     )
+    moving = unsteady(runs, summary.max_rate, plan.goal.relative_width)
+    reasons = [{"word": UNSTEADY, "text": moving}] if moving else []
     for position in summary.trimmed:
         runs[position]["trimmed"] = True
     return {
@@ -51,14 +58,14 @@ def result_document(
         "started_at": started_at,
         "finished_at": finished_at,
         "outcome": (error.outcome if error else Outcome.OK).label,
-        "reasons": [{"word": _word(error), "text": str(error)}] if error else [],
+        "reasons": [{"word": _word(error), "text": str(error)}] if error else reasons,
         "scenario": asdict(bench.scenario),
         "goal": goal_document(plan),
         "server": _server(bench.server, config_files["server"]),
         "partner": _server(bench.partner, config_files["partner"]) if bench.partner else None,
         "generator": {
             **asdict(bench.generator),
-            "host": bench.hosts["generator"].access.name,
+            "host": "generator",
         },
         "bench": {
             "name": bench.name,
@@ -68,11 +75,11 @@ def result_document(
             "lock_owner": owner,
         },
         "runs": runs,
+        "confirmation": dict(confirmation) if confirmation else None,
         "summary": summary.document(),
         "provenance": {
             **provenance,
             "command": list(command),
-            "inventory_vars": {},
             "tuning": dict(bench.server.tuning),
         },
     }
@@ -92,7 +99,13 @@ def failed_document(
     provenance: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Build the document of a commit that does not build, or whose server does not start."""
-    nothing = summarise([], planned=plan.runs, trim=plan.trim, loss_ratio=plan.goal.loss_ratio)
+    nothing = summarise(
+        [],
+        planned=plan.runs,
+        trim=plan.trim,
+        loss_ratio=plan.goal.loss_ratio,
+        trial_s=plan.limits.trial_s,
+    )
     return {
         "schema_version": SCHEMA_VERSION,
         "id": sweep_id,
@@ -111,6 +124,10 @@ def failed_document(
             "running_config_sha256": None,
             "config_file": None,
             "package": None,
+            "program": None,
+            "program_sha256": None,
+            "libraries_sha256": {},
+            "confinement": None,
             "build": {"source": asdict(commit)},
         },
         "partner": None,
@@ -127,7 +144,6 @@ def failed_document(
         "provenance": {
             **provenance,
             "command": list(command),
-            "inventory_vars": {},
             "tuning": {},
         },
     }
@@ -146,6 +162,8 @@ def goal_document(plan: Plan) -> dict[str, Any]:
         "max_rate": plan.limits.max_rate,
         "start_rate": plan.limits.start_rate,
         "max_trials": plan.limits.max_trials,
+        "warm_up_s": plan.limits.warm_up_s,
+        "confirm_s": plan.limits.confirm_s,
     }
 
 
@@ -159,6 +177,10 @@ def _server(server: ServerUnderTest, config_file: str) -> dict[str, Any]:
         "running_config_sha256": server.running_config_sha256,
         "config_file": config_file,
         "package": server.package or None,
+        "program": server.program,
+        "program_sha256": server.program_sha256,
+        "libraries_sha256": dict(server.libraries_sha256),
+        "confinement": server.confinement,
         "build": dict(server.build) if server.build else None,
     }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.failover import keep
 from leaselab.archive.ident import new_id
+from leaselab.archive.published import by_role
 from leaselab.cli.bench_setup import add_inventory, check, deploy, inventory_of, prepare
 from leaselab.cli.document import own_provenance
 from leaselab.cli.options import (
@@ -32,6 +33,7 @@ from leaselab.lab.transport import connect
 from leaselab.measure.bench_trial import BenchTrials
 from leaselab.measure.failover import Load, crash_under, figures
 from leaselab.model import moment
+from leaselab.model.bench import public_names
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.report.failover import failover_lines
 
@@ -188,12 +190,13 @@ def _measure(bench: Bench, load: Load, runs: int) -> _Measured:
                 _one(measured, f"failover {number}/{runs}", load, trials, pair)
         except LeaselabError as error:
             measured.error = error
+    names = public_names({role: host.access for role, host in bench.hosts.items()})
     measured.document = {
         "schema_version": 1,
         "id": failover_id,
         "started_at": moment.timestamp(now),
         "outcome": (measured.error.outcome if measured.error else Outcome.OK).label,
-        "reasons": [str(measured.error)] if measured.error else [],
+        "reasons": [by_role(str(measured.error), names)] if measured.error else [],
         "scenario": asdict(bench.scenario),
         "load": asdict(load),
         "late_s": bench.plan.goal.late_s,

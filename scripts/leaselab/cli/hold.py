@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import (
-    LOCAL_BENCH,
     add_inventory,
     benches_of,
     bring_up,
@@ -79,7 +78,7 @@ def take(args: argparse.Namespace) -> Outcome:
         except LeaselabError as error:  # what is wrong with the bench, the inspection tells
             print(f"leaselab: of an earlier hold: {error}", file=sys.stderr)
     refuse_bench_in_use(inventory)
-    if inventory.bench == LOCAL_BENCH:
+    if inventory.made_by:
         bring_up(inventory, take_over=args.take_over)
     errors = [one["text"] for one in inspect(inventory)["findings"] if one["level"] == "error"]
     if errors:

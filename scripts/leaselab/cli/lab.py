@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import LOCAL_BENCH, add_inventory, benches_of
+from leaselab.cli.bench_setup import add_inventory, inventory_of, refuse_bench_in_use
 from leaselab.cli.hold import add_release, add_take, release, take
-from leaselab.cli.options import add_json, checkout_root, print_json
+from leaselab.cli.maintenance import add_maintenance, maintenance
+from leaselab.cli.options import add_json, print_json
 from leaselab.cli.playbook import changes, run_playbook
-from leaselab.lab.inventory import read_inventory
-from leaselab.lab.status import BenchStatus, HostStatus, bench_status
-from leaselab.model.errors import Outcome
+from leaselab.cli.status import add_status, status
+from leaselab.model.errors import Outcome, usage_error
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from leaselab.lab.inventory import Inventory
+
 NAME = "lab"
-HELP = "Bring the local Docker lab up or down, hold a bench, or say how a lab is."
+HELP = "Bring a lab of this machine up or down, hold a bench, or show how a lab is."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their options."""
     verbs = parser.add_subparsers(
-        dest="verb", metavar="up|down|take|release|status", required=True
+        dest="verb", metavar="up|down|take|release|maintenance|status", required=True
     )
 
-    up = verbs.add_parser("up", help="bring the local lab up; changes nothing when it is up")
+    up = verbs.add_parser(
+        "up",
+        help="bring up a lab of this machine: containers, or hosts that boot with "
+        "`-i inventory/vm`; changes nothing when it is up",
+    )
+    add_inventory(up)
     up.add_argument(
         "--take-over",
         action="store_true",
@@ -38,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_force(up)
     add_json(up)
 
-    down = verbs.add_parser("down", help="remove the lab's containers, networks and keys")
+    down = verbs.add_parser("down", help="remove the lab's hosts, networks and keys")
+    add_inventory(down)
     down.add_argument("--images", action="store_true", help="remove its images as well")
     down.add_argument(
         "--take-over",
@@ -60,9 +66,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_release(release)
 
-    status = verbs.add_parser("status", help="how the hosts are, and who holds the bench")
-    add_inventory(status)
-    add_json(status)
+    closing = verbs.add_parser(
+        "maintenance",
+        help="take a bench out of use, with a reason, until that is ended by hand; whoever "
+        "has it already goes on",
+    )
+    add_maintenance(closing)
+
+    asking = verbs.add_parser(
+        "status",
+        help="how a bench is, its hosts and who has it; of several benches, a table",
+    )
+    add_status(asking)
 
 
 def _add_force(parser: argparse.ArgumentParser) -> None:
@@ -77,22 +92,40 @@ def run(args: argparse.Namespace) -> Outcome:
     `status` ends with 4 when a host is not well, except that a local lab of
     which no host answers is down, which is a state and not a fault (0).
     """
-    verbs = {"up": _up, "down": _down, "take": take, "release": release, "status": _status}
+    verbs = {
+        "up": _up,
+        "down": _down,
+        "take": take,
+        "release": release,
+        "maintenance": maintenance,
+        "status": status,
+    }
     return verbs[args.verb](args)
 
 
-def _local() -> Path:
-    return checkout_root() / "inventory" / "docker"
+def _made_here(args: argparse.Namespace) -> Inventory:
+    """Read the inventory of a lab that is made on this machine; a usage error for a rack."""
+    inventory = inventory_of(args)
+    if not inventory.made_by:
+        raise usage_error(
+            "this lab is not made on this machine",
+            where=str(inventory.path),
+            found="no variable leaselab_lab",
+            wanted="inventory/docker or inventory/vm",
+        )
+    return inventory
 
 
 def _up(args: argparse.Namespace) -> Outcome:
+    inventory = _made_here(args)
+    role = inventory.made_by
     stats = run_playbook(
         "lab_up",
-        _local(),
-        {"docker_lab_take_over": args.take_over, "docker_lab_force": args.force},
+        inventory.path,
+        {f"{role}_take_over": args.take_over, f"{role}_force": args.force},
         changes(sys.stderr),
     )
-    hosts = [host.access for host in read_inventory(_local()).hosts]
+    hosts = [host.access for host in inventory.hosts]
     if args.json:
         names = [host.name for host in hosts]
         print_json({"up": True, "changed": stats.changed, "hosts": names})
@@ -103,13 +136,17 @@ def _up(args: argparse.Namespace) -> Outcome:
 
 
 def _down(args: argparse.Namespace) -> Outcome:
+    inventory = _made_here(args)
+    if inventory.made_by == "vm_lab" and not args.force:
+        refuse_bench_in_use(inventory)
+    role = inventory.made_by
     stats = run_playbook(
         "lab_down",
-        _local(),
+        inventory.path,
         {
-            "docker_lab_remove_images": args.images,
-            "docker_lab_take_over": args.take_over,
-            "docker_lab_force": args.force,
+            f"{role}_remove_images": args.images,
+            f"{role}_take_over": args.take_over,
+            f"{role}_force": args.force,
         },
     )
     removed: Mapping[str, Sequence[str]] = stats.custom.get("removed", {})
@@ -121,53 +158,3 @@ def _down(args: argparse.Namespace) -> Outcome:
             print(f"removed {kind}: {', '.join(names)}")
     print("the lab is down" if any(removed.values()) else "the lab was down: nothing to remove")
     return Outcome.OK
-
-
-def _status(args: argparse.Namespace) -> Outcome:
-    found = [bench_status(bench) for bench in benches_of(args)]
-    if args.json:
-        each = [{"up": status.up, **dataclasses.asdict(status)} for status in found]
-        print_json(each[0] if len(each) == 1 else each)
-    else:
-        for status in found:
-            sys.stdout.writelines(f"{line}\n" for line in status_lines(status))
-    well = all(one.up or (one.down and one.bench == LOCAL_BENCH) for one in found)
-    return Outcome.OK if well else Outcome.LAB
-
-
-def status_lines(status: BenchStatus) -> list[str]:
-    """Return the status as a person reads it."""
-    if status.down and status.bench == LOCAL_BENCH:
-        return [f"bench {status.bench}: down; `leaselab lab up` brings it up"]
-    word = "up" if status.up else "not well"
-    lines = [f"bench {status.bench}: {word}"]
-    for host in status.hosts:
-        lines += _host_lines(host)
-    if status.lock is not None:
-        lines.append(
-            f"lock: held by {status.lock['name']} for {status.lock['purpose']},"
-            f" {status.lock['age_s']:.0f} s old, expires in {status.lock['expires_in_s']:.0f} s"
-        )
-    elif status.lock_problem:
-        lines.append(f"lock: not known: {status.lock_problem}")
-    else:
-        lines.append("lock: free")
-    return lines
-
-
-def _host_lines(host: HostStatus) -> list[str]:
-    head = f"  {host.name} ({', '.join(host.parts)}) {host.at}"
-    if not host.reachable:
-        return [f"{head}: NOT REACHABLE: {host.problem}"]
-    cpus = ",".join(map(str, host.cpus))
-    lines = [
-        f"{head}: {f'WRONG: {host.problem}' if host.problem else 'ok'}",
-        f"    {host.hostname}, {host.os}, Linux {host.kernel}, processors {cpus}",
-    ]
-    if host.test_addresses:
-        lines.append(f"    test: {host.test_interface} {' '.join(host.test_addresses)}")
-    if host.server:
-        lines.append(f"    deployed: {host.server} for scenario {host.scenario}")
-    if host.generator:
-        lines.append(f"    deployed: {host.generator}")
-    return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import logging
 import os
@@ -22,6 +23,22 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+_MACHINE = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EIO,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.EHOSTUNREACH,
+        errno.ENETUNREACH,
+    }
+)
+"""Errors of the system that no input and no code of ours is to blame for."""
 
 
 class CommandModule(Protocol):
@@ -102,14 +119,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has left; what is buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except OSError as error:
-        _say(str(lab_broken(error.strerror or str(error), where=str(error.filename or ""))))
-        return Outcome.LAB.value
     except Exception as error:  # noqa: BLE001  # Python's own exit code 1 would mean a regression
+        if isinstance(error, OSError) and _is_the_machines(error):
+            _say(str(lab_broken(error.strerror or str(error), where=str(error.filename or ""))))
+            return Outcome.LAB.value
         traceback.print_exc()
         _say(f"internal error: {error!r}; this is a fault of leaselab, not of your input")
-        return Outcome.LAB.value
+        return Outcome.FAULT.value
     return code
+
+
+def _is_the_machines(error: OSError) -> bool:
+    """Whether it is a full or failing disk, a missing right, or the network."""
+    return error.errno in _MACHINE or isinstance(error, ConnectionError | TimeoutError)
 
 
 def _hear_signals() -> None:
@@ -167,7 +189,8 @@ def _overview() -> str:
         f"{rows}\n"
         "`leaselab COMMAND --help` has the options of a command.\n\n"
         "exit codes: 0 done, 1 regression found, 2 bad input, 3 invalid measurement,\n"
-        "4 broken lab, 5 the server does not build or start, 130 interrupted\n"
+        "4 broken lab, 5 the server does not build or start, 70 a fault of leaselab,\n"
+        "130 interrupted\n"
     )
 
 

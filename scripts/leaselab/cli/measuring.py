@@ -17,8 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from leaselab.archive.access import keep_access, with_access
 from leaselab.archive.ident import new_id
 from leaselab.archive.live import LiveFeed
+from leaselab.archive.published import by_role, published, published_bench
 from leaselab.archive.running import RunningSweep
 from leaselab.archive.store import Store
 from leaselab.cli.document import failed_document, own_provenance, result_document
@@ -26,8 +28,12 @@ from leaselab.cli.listeners import Live, Several
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deployment import distrust_deployment
+from leaselab.lab.foreign import watching
 from leaselab.lab.generator import RemoteGenerator
 from leaselab.lab.hold import owner_under
+from leaselab.lab.host_reading import RemoteHost
+from leaselab.lab.host_tuning import check_tuned
 from leaselab.lab.inventory import Inventory
 from leaselab.lab.lock import BenchLock, lease_s
 from leaselab.lab.pair import ServerPair
@@ -37,11 +43,11 @@ from leaselab.measure.bench_trial import BenchTrials
 from leaselab.measure.ports import Listener, Server
 from leaselab.measure.sweep import Sweep, read_journal
 from leaselab.model import moment
-from leaselab.model.bench import Bench, ServerUnderTest
+from leaselab.model.bench import Bench, ServerUnderTest, public_names
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.plan import Plan
 from leaselab.model.scenario import Scenario
-from leaselab.model.source import Commit
+from leaselab.model.source import Commit, public_address
 
 BENCH_FILE = "bench.json"
 """The bench document, as a file of the result."""
@@ -56,11 +62,15 @@ def begin(store: Store, document: Mapping[str, Any], where: str) -> RunningSweep
     bench = parse_bench(document, where)
     now = datetime.now(UTC)
     running = store.create(new_id(now, bench.scenario.name, secrets.token_hex(2)))
-    running.write_text(BENCH_FILE, json.dumps(document, indent=1, sort_keys=True) + "\n")
+    keep_access(
+        running.path, {role: host["access"] for role, host in document["hosts"].items()}
+    )
+    public = published_bench(document)
+    running.write_text(BENCH_FILE, json.dumps(public, indent=1, sort_keys=True) + "\n")
     running.record(
         SWEEP,
         {
-            "bench": dict(document),
+            "bench": public,
             "started_at": moment.timestamp(now),
             "command": command(),
             **own_provenance(checkout_root()),
@@ -102,7 +112,8 @@ def archive_failure(
             command=command(),
             provenance=own_provenance(checkout_root()),
         )
-        return store.seal(running, document)
+        names = public_names(inventory.access())
+        return store.seal(running, published(document, names))
 
 
 def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, Path]:
@@ -120,14 +131,17 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
             todo="it was killed before it began; remove that folder and measure anew",
         )
     begun = events[0][1]
-    bench = parse_bench(begun["bench"], str(running.path))
+    bench = parse_bench(with_access(begun["bench"], running.path), str(running.path))
+    names = public_names({role: host.access for role, host in bench.hosts.items()})
     with running, progress(bench) as shown, closing(LiveFeed(running.path)) as feed:
         try:
             measured = _measure(running, bench, shown, feed, events)
         except BaseException as fault:
-            running.record(FAULT, {"text": str(fault) or type(fault).__name__})
+            told = by_role(str(fault), names) or type(fault).__name__
+            running.record(FAULT, {"text": told})
             go_on = f"go on with: leaselab resume {running.id}"
             if isinstance(fault, LeaselabError):
+                _distrust(bench, fault)
                 fault.todo = _and(fault.todo, go_on)
             elif isinstance(fault, KeyboardInterrupt):
                 fault.args = (go_on,)
@@ -136,6 +150,7 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
             sweep_id=running.id,
             bench=bench,
             runs=measured.runs,
+            confirmation=measured.confirmation,
             error=measured.error,
             setup_s=measured.setup_s,
             started_at=begun["started_at"],
@@ -145,7 +160,18 @@ def finish(store: Store, running: RunningSweep) -> tuple[LeaselabError | None, P
             config_files=measured.config_files,
             provenance={key: begun[key] for key in begun if key.startswith("leaselab_")},
         )
-        return measured.error, store.seal(running, document)
+        if measured.error is not None:
+            _distrust(bench, measured.error)
+        return measured.error, store.seal(running, published(document, names))
+
+
+def _distrust(bench: Bench, fault: LeaselabError) -> None:
+    """Have the next run deploy again where what failed is a host that serves."""
+    serving = {
+        bench.hosts[role].access.name for role in ("server", "partner") if role in bench.hosts
+    }
+    if fault.where in serving and fault.outcome is not Outcome.INVALID:
+        distrust_deployment(checkout_root(), bench.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +179,7 @@ class _Measured:
     """What a sweep came to."""
 
     runs: list[dict[str, Any]]
+    confirmation: dict[str, Any] | None
     error: LeaselabError | None
     """What ended it for good before its last run, None when nothing did."""
     owner: str
@@ -178,6 +205,7 @@ def _measure(
         for role in roles:
             listener.phase(f"connecting to the {role}")
             hosts[role] = stack.enter_context(connect(bench.hosts[role].access))
+            check_tuned(bench.hosts[role], hosts[role])
         token = _lock_token(running.id)
         owner = owner_under(checkout_root(), bench.name, running.id, token)
         lock = stack.enter_context(
@@ -192,7 +220,10 @@ def _measure(
             )
             partner = ContractServer(hosts["partner"], bench.partner, live.sampler("partner"))
             server = ServerPair(alone, partner)
-        trials = BenchTrials(bench, server, RemoteGenerator(hosts["generator"]), running)
+        watched = {role: RemoteHost(host) for role, host in hosts.items()}
+        generator = RemoteGenerator(hosts["generator"])
+        watch = stack.enter_context(watching(bench.hosts, hosts))
+        trials = BenchTrials(bench, server, generator, running, watched, watch)
         sweep = Sweep(bench, server, trials, lock, running, listener)
         setup_s = time.monotonic() - began
         final = None
@@ -202,7 +233,9 @@ def _measure(
             if error.outcome is Outcome.LAB:
                 raise
             final = error
-        return _Measured(sweep.runs, final, owner.name, config_files, setup_s)
+        return _Measured(
+            sweep.runs, sweep.confirmation, final, owner.name, config_files, setup_s
+        )
 
 
 def _fetch_config(
@@ -242,8 +275,9 @@ def _lock_token(sweep_id: str) -> str:
 
 
 def command() -> list[str]:
-    """Return the command as the user gave it."""
-    return shlex.split(os.environ.get("LEASELAB_COMMAND", "")) or ["leaselab", *sys.argv[1:]]
+    """Return the command as the user gave it, without what may be a secret of an address."""
+    given = shlex.split(os.environ.get("LEASELAB_COMMAND", "")) or ["leaselab", *sys.argv[1:]]
+    return [public_address(word) for word in given]
 
 
 def _and(first: str, second: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
 
 def checkout_root() -> Path:
@@ -51,13 +54,16 @@ def add_id_file(parser: argparse.ArgumentParser) -> None:
 def write_ids(args: argparse.Namespace, *ids: str) -> None:
     """Say in the file that was asked for which results were archived, a line each."""
     if args.id_file is not None:
-        args.id_file.write_text("".join(f"{one}\n" for one in ids), encoding="utf-8")
+        write_output(args.id_file, "".join(f"{one}\n" for one in ids).encode())
 
 
 def results_dir(args: argparse.Namespace) -> Path:
     """The results folder that the options and the environment name."""
-    if args.results is not None:
-        return Path(args.results)
+    return Path(args.results) if args.results is not None else usual_results()
+
+
+def usual_results() -> Path:
+    """The results folder of commands without an option for it."""
     named = os.environ.get("LEASELAB_RESULTS")
     return Path(named) if named else checkout_root() / "results"
 
@@ -92,5 +98,24 @@ def print_json(value: object) -> None:
 def write_output(path: Path, content: bytes) -> None:
     """Write a file that was asked for, whole or not at all: others may read it right now."""
     part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    part.replace(path)
+    with writing(path):
+        part.write_bytes(content)
+        part.replace(path)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Write to a place that the user named: one that cannot be written to is bad input.
+
+    A full disk stays what it is.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise usage_error(
+            f"cannot be written: {error.strerror or error}",
+            where=str(path),
+            todo="name a file in a folder that exists and that you may write to",
+        ) from error

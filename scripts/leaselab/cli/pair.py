@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.hindrances import hindrances
 from leaselab.analysis.ratio import runs_of
+from leaselab.analysis.verdict import compare, proven_rate
 from leaselab.cli.source import open_source
-from leaselab.model.errors import BELIEVED, LeaselabError, usage_error
-from leaselab.model.plan import COMPARED
+from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
+from leaselab.model.plan import ruler
 from leaselab.model.source import build_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from leaselab.lab.repository import Repository
 
 PREVIOUS = "previous"
+VERSION = "version:"
+"""Before the version of a server, whose newest result is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,8 @@ def load_named(store: Store, ref: str, names: CommitNames | None) -> dict[str, A
 def load_previous(store: Store, other: Mapping[str, Any]) -> dict[str, Any] | None:
     """The newest result of another server before `other` that it can be compared with.
 
-    It has a figure and an interval, and the same scenario, bench, environment
+    It has a figure and an interval, or was faster than its bench and that suffices for a
+    verdict, and the same scenario, bench, environment
     and goal.  One that cannot be read is said and passed over.  None where
     there is none.
     """
@@ -70,25 +74,54 @@ def load_previous(store: Store, other: Mapping[str, Any]) -> dict[str, Any] | No
         except (LeaselabError, OSError) as error:
             print(f"leaselab: {row['id']} is passed over: {error}", file=sys.stderr)
             continue
-        runs = runs_of(document)
         if (
-            runs is not None
-            and runs.kept > 1
-            and build_of(document["server"]) != build_of(other["server"])
+            build_of(document["server"]) != build_of(other["server"])
             and not hindrances(document, other)
+            and _has_figure(document, other)
         ):
             return document
     return None
 
 
+def load_version(store: Store, other: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """The newest result that compares with `other` of a server that reports a version.
+
+    A fixed one, such as a release, against which changes add up.  Raises a usage error
+    where there is none.
+    """
+    for row in reversed(store.index.every(other["scenario"]["name"])):
+        if (
+            row["version"] == version
+            and row["id"] != other["id"]
+            and row["outcome"] in BELIEVED
+        ):
+            document = store.load(row["id"])
+            if not hindrances(document, other):
+                return document
+    raise usage_error(
+        f"no result of version {version} compares with it",
+        where=other["id"],
+        wanted="one of its scenario, bench, environment and goal",
+        todo=f"measure that version there: leaselab run {other['scenario']['name']}",
+    )
+
+
+def _has_figure(document: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether a result can be compared with: it has a max rate, or proves enough without."""
+    runs = runs_of(document)
+    if runs is not None:
+        return runs.kept > 1
+    return proven_rate(document) is not None and compare(document, other).verdict is not None
+
+
 def _candidates(store: Store, other: Mapping[str, Any]) -> Iterator[Row]:
     """Rows before `other` that may be it, newest first: most are left out unread."""
     moment = (other["started_at"], other["id"])
-    goal = {name: other["goal"][name] for name in COMPARED}
+    goal = ruler(other["goal"])
     for row in reversed(store.index.every(other["scenario"]["name"])):
         if (
             (row["started_at"], row["id"]) < moment
-            and row["outcome"] in BELIEVED
+            and (row["outcome"] in BELIEVED or row["outcome"] == Outcome.INVALID.label)
             and row["bench"] == other["bench"]["name"]
             and row["environment"] == other["bench"].get("environment")
             and json.loads(row["goal"]) == goal

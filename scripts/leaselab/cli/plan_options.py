@@ -7,10 +7,15 @@ from typing import Any
 
 _OPTIONS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
     ("--runs", int, ("runs",), "number of runs (9)"),
-    ("--trim", int, ("trim",), "runs dropped at each end before averaging (1)"),
+    (
+        "--trim",
+        int,
+        ("trim",),
+        "runs dropped at each end before averaging (1; of fewer than 5 runs 0)",
+    ),
     ("--trial-s", int, ("limits", "trial_s"), "length of a trial, s (5)"),
     ("--scout-s", int, ("limits", "scout_s"), "length of a scouting trial, s (1)"),
-    ("--wait-s", float, ("wait_s",), "wait for replies after the traffic, s (2)"),
+    ("--wait-s", float, ("wait_s",), "wait for replies after the traffic, s (4)"),
     ("--loss-ratio", float, ("goal", "loss_ratio"), "loss goal, 0 to 1 (0.025)"),
     ("--late-s", float, ("goal", "late_s"), "a later reply counts as lost, s (2)"),
     ("--width", float, ("goal", "relative_width"), "width of a bracket, 0 to 1 (0.01)"),
@@ -22,6 +27,18 @@ _OPTIONS: tuple[tuple[str, type, tuple[str, ...], str], ...] = (
     ),
     ("--min-rate", int, ("limits", "min_rate"), "lowest offered load tried, 1/s (10)"),
     ("--max-rate", int, ("limits", "max_rate"), "highest offered load tried, 1/s (200000)"),
+    (
+        "--warm-up-s",
+        int,
+        ("limits", "warm_up_s"),
+        "trial at the start of each run that counts for nothing, s (1; 0: none)",
+    ),
+    (
+        "--confirm-s",
+        int,
+        ("limits", "confirm_s"),
+        "traffic for which the result has to hold in the end, s (30; 0: none)",
+    ),
     ("--max-trials", int, ("limits", "max_trials"), "trials of one run at most (40)"),
 )
 

@@ -43,16 +43,19 @@ class PlaybookStats:
 
 
 def run_playbook(
-    name: str,
+    names: str | Sequence[str],
     inventory: Path,
     extra_vars: Mapping[str, Any] | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> PlaybookStats:
-    """Run ``ansible/<name>.yml`` to its end.
+    """Run ``ansible/<name>.yml`` to its end, or several in one process, one after the other.
 
+    Together they gather facts once.
     Raises the failing task's message with its host, its outcome and the path
     of the log.  An interrupt stops the child before it goes on.
     """
+    several = (names,) if isinstance(names, str) else tuple(names)
+    name = "-".join(several)
     root = checkout_root()
     logs = root / ".leaselab" / "logs"
     logs.mkdir(parents=True, exist_ok=True)
@@ -64,7 +67,7 @@ def run_playbook(
         str(Path(sys.executable).with_name("ansible-playbook")),
         "-i",
         str(inventory.absolute()),
-        str(root / "ansible" / f"{name}.yml"),
+        *(str(root / "ansible" / f"{one}.yml") for one in several),
         "--extra-vars",
         json.dumps(dict(extra_vars or {}), default=str),
     ]
@@ -125,7 +128,7 @@ def playbook_error(
         )
     return lab_broken(
         f"playbook {name} ended with status {status}: " + " / ".join(tail),
-        where=f"ansible/{name}.yml",
+        where="ansible",
         todo=todo,
     )
 
@@ -133,12 +136,15 @@ def playbook_error(
 _CODES = frozenset(outcome.value for outcome in Outcome if outcome is not Outcome.OK)
 
 
+_WRONG_KEY = (
+    "Host key verification failed",
+    "HOST IDENTIFICATION HAS CHANGED",
+)
+
+
 def _unreachable_error(event: Event, todo: str) -> LeaselabError:
     message = " ".join(str(event["msg"]).split())
-    if (
-        "Host key verification failed" in message
-        or "HOST IDENTIFICATION HAS CHANGED" in message
-    ):
+    if any(words in message for words in _WRONG_KEY):
         return lab_broken(
             "host key is not the pinned one",
             where=str(event["host"]),

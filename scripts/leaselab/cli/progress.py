@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leaselab.report.listing import span
+from leaselab.report.live import CONFIRMING, estimate_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +72,7 @@ class PlainProgress:
             f"max rate {estimate.max_rate:.0f}/s, bracket "
             f"{estimate.lower.rate} to {estimate.upper.rate}/s, {len(estimate.trials)} trials"
         )
+        self._run = 0  # what follows the last run is none
 
     def _line(self, text: str) -> None:
         prefix = f"run {self._run}/{self._runs}: " if self._run else ""
@@ -83,6 +85,7 @@ class LiveProgress:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._phase = "connecting"
+        self._trial_phase = "measuring"
         self._run = 0
         self._request: TrialRequest | None = None
         self._since = time.monotonic()
@@ -90,10 +93,13 @@ class LiveProgress:
         self._estimates: list[RunEstimate] = []
         self._run_began = time.monotonic()
         self._run_times: list[float] = []
+        self._confirming_since: float | None = None
 
     def phase(self, text: str) -> None:
         """Show what begins."""
         self._phase, self._request = text, None
+        if text == CONFIRMING:
+            self._trial_phase, self._confirming_since = text, time.monotonic()
 
     def run_started(self, index: int) -> None:
         """Show which run it is."""
@@ -101,7 +107,7 @@ class LiveProgress:
 
     def trial_started(self, request: TrialRequest) -> None:
         """Show the trial's offered load and how far it is."""
-        self._phase, self._request, self._since = "measuring", request, time.monotonic()
+        self._phase, self._request, self._since = self._trial_phase, request, time.monotonic()
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """Show what came of it."""
@@ -144,14 +150,19 @@ class LiveProgress:
         rates = [estimate.max_rate for estimate in self._estimates]
         if not rates:
             return "none yet"
-        return f"{statistics.fmean(rates):.0f}/s ({min(rates):.0f} to {max(rates):.0f})"
+        return estimate_words(rates)
 
     def time_left(self) -> str:
         """Expected time to the end, from the runs after the first, which is the longest."""
         if not self._run_times:
             return "known after this run"
+        plan = self._bench.plan
+        confirming = plan.confirming_trials * (plan.limits.trial_s + 1.0)
+        if self._confirming_since is not None:
+            left = confirming - (time.monotonic() - self._confirming_since)
+            return f"about {span(max(left, 0.0))}"
         typical = statistics.fmean(self._run_times[1:] or self._run_times)
-        left = (self._bench.plan.runs - len(self._estimates)) * typical
+        left = (plan.runs - len(self._estimates)) * typical + confirming
         if len(self._estimates) < self._run:
             spent = time.monotonic() - self._run_began
             if spent > typical:
@@ -166,6 +177,7 @@ def describe(trial: Trial, passes: bool) -> str:
     verdict = "passes" if passes else "fails"
     if not trial.valid:
         verdict = f"does not count: {trial.reason}"
+        verdict += f" ({trial.detail})" if trial.detail else ""
     elif trial.aborted:
         verdict = "fails, ended early"
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, inventory_of, prepare
+from leaselab.cli.bench_setup import add_full, add_inventory, inventory_of, prepare
 from leaselab.cli.options import add_json, print_json
 from leaselab.model.errors import Outcome
 
@@ -18,13 +18,14 @@ HELP = "Prepare the hosts of a bench, for any scenario; brings the local lab up.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``provision``."""
     add_inventory(parser)
+    add_full(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Prepare them; say what their state is called."""
     inventory = inventory_of(args)
-    environment = prepare(inventory)
+    environment = prepare(inventory, full=args.full)
     if args.json:
         print_json({"bench": inventory.bench, "environment": environment})
     else:

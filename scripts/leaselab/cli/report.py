@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from leaselab.archive.store import Store
-from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.cli.options import add_json, add_results, open_store, print_json, writing
 from leaselab.cli.pair import PREVIOUS, load_previous
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
@@ -61,7 +61,8 @@ def run(args: argparse.Namespace) -> Outcome:
     folder = args.output or store.root / named
     sweeps = SWEEPS if args.sweeps is None else args.sweeps
     refs = [*_baseline(store, args), *args.refs]
-    first = write_site(store, folder, refs, sweeps=sweeps).absolute()
+    with writing(folder):
+        first = write_site(store, folder, refs, sweeps=sweeps).absolute()
     if args.json:
         print_json({"path": str(first)})
     else:

@@ -20,13 +20,16 @@ from leaselab.cli.options import add_json, add_results, checkout_root, open_stor
 from leaselab.cli.outcome import tell
 from leaselab.cli.report import report_after
 from leaselab.cli.source import open_source, source_folder
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.bench_file import parse_bench, parse_measured
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error
+from leaselab.model.source import public_address
 
 if TYPE_CHECKING:
     import argparse
 
+    from leaselab.archive.store import Store
+    from leaselab.lab.bench_file import Measured
     from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.errors import Outcome
@@ -53,18 +56,22 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args, existing=True)
     store.verify(args.ref)
     path = store.find(args.ref) / BENCH_FILE
-    before = parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path))
+    before = parse_measured(json.loads(path.read_text(encoding="utf-8")), str(path))
     _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
-    args.inventory = args.inventory or Path(before.inventory)
+    if args.inventory is None:
+        # Its inventory may have several benches, of which another one may be free.
+        args.bench = args.bench or store.load(args.ref)["bench"]["name"]
+        args.inventory = _inventory(before.inventory, args.ref)
     inventory = inventory_of(args)
-    prepare(inventory, before.distribution)
-    key = _build_again(before, inventory)
+    prepare(inventory, before.distribution, full=False)
+    key = _build_again(before, inventory, store)
     document = deploy(
         before.scenario.name,
         inventory,
         asdict(before.plan),
         key,
         distribution=before.distribution,
+        full=False,
     )
     _same_tuning(before, parse_bench(document, "bench.json"))
     error, place = finish(store, begin(store, document, BENCH_FILE))
@@ -72,7 +79,20 @@ def run(args: argparse.Namespace) -> Outcome:
     return tell(store, error, place, as_json=args.json)
 
 
-def _build_again(before: Bench, inventory: Inventory) -> str:
+def _inventory(name: str, ref: str) -> Path:
+    """Return where the inventory of a result lies, whose name is its place in a checkout."""
+    path = checkout_root() / name
+    if not path.exists():
+        raise usage_error(
+            "the inventory that it was measured with is not here",
+            where=f"result {ref}",
+            found=f"no {name} in this checkout",
+            todo="name it with -i",
+        )
+    return path
+
+
+def _build_again(before: Measured, inventory: Inventory, store: Store) -> str:
     """Return the key of what was measured, built anew where that is gone; none for packages."""
     build = before.server.build
     if build is None:
@@ -83,13 +103,14 @@ def _build_again(before: Bench, inventory: Inventory) -> str:
     if source["dirty"]:
         raise usage_error(
             "it was a checkout with changes that no commit has, and what was built is not kept",
-            where=source["repository"],
+            where=public_address(source["repository"]),
             found=f"no build {build['key']}",
         )
-    repository = open_source(source["repository"])
+    repository = open_source(public_address(source["repository"]))
     commit = repository.resolve(source["hash"])
     files = repository.archive(commit, source_folder())
-    return str(build_commit(before.server.name, commit, files, inventory)["key"])
+    made = build_commit(before.server.name, commit, files, inventory, store.build_place)
+    return str(made["key"])
 
 
 def _same(then: Scenario, now: Scenario) -> None:
@@ -106,7 +127,7 @@ def _same(then: Scenario, now: Scenario) -> None:
         )
 
 
-def _same_tuning(then: Bench, now: Bench) -> None:
+def _same_tuning(then: Measured, now: Bench) -> None:
     """Settings may also come from the inventory; versions may well be others."""
     was, is_now = (
         {

@@ -8,7 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.cli.bench_setup import LOCAL_BENCH, add_inventory, check, inventory_of
+from leaselab.cli.bench_setup import (
+    add_full,
+    add_inventory,
+    check,
+    inventory_of,
+)
 from leaselab.cli.measuring import command
 from leaselab.cli.options import (
     add_id_file,
@@ -74,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Debian releases of what serves in the local lab, one after the other, such as "
         "bookworm,trixie; each with the server version that it has",
     )
+    add_full(parser)
     add_plan(parser)
     add_results(parser)
     add_id_file(parser)
@@ -95,7 +101,7 @@ def run(args: argparse.Namespace) -> Outcome:
         for commit in commits
         for scenario in scenarios
     ]
-    bench = Bench(store, inventory, overrides, files)
+    bench = Bench(store, inventory, overrides, files, full=args.full)
     if len(tasks) == 1 and args.commits is None:
         bench.prepare(tasks[0].distribution)
         error, place = bench.measure(tasks[0])
@@ -116,12 +122,12 @@ def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[s
     asked: list[str] = list(dict.fromkeys(args.distribution))
     if asked == [""]:
         return asked
-    if inventory.bench != LOCAL_BENCH:
+    if inventory.made_by != "docker_lab":
         raise usage_error(
-            "the release of a rack's machines is what is installed there",
+            "only the lab of containers is made of the release that is asked for",
             where=str(inventory.path),
             found="--distribution",
-            wanted="the local lab",
+            wanted="inventory/docker",
         )
     wrong = [name for name in asked if not _SUITE.fullmatch(name)]
     if wrong:

@@ -61,6 +61,8 @@ class Bench:
     """Key of the artifact, or why there is none.  Filled as commits are built."""
     environment: str = ""
     """The lab's own state; known once it is prepared."""
+    full: bool = True
+    """Whether to play everything again, also where it still stands as it was left."""
     distribution: str | None = None
     """What serves there now, None before it is prepared."""
     begun: Task | None = None
@@ -69,7 +71,7 @@ class Bench:
     def prepare(self, distribution: str) -> None:
         """Bring it up and provision it, once for as long as the release stays the same."""
         if distribution != self.distribution:
-            self.environment = prepare(self.inventory, distribution)
+            self.environment = prepare(self.inventory, distribution, full=self.full)
             self.distribution = distribution
             self.built.clear()  # for another release it is another artifact
 
@@ -133,6 +135,7 @@ class Bench:
             self._plan(task),
             key,
             distribution=task.distribution,
+            full=self.full,
         )
 
     def archive(self, task: Task, error: LeaselabError) -> Path:
@@ -164,7 +167,11 @@ class Bench:
         if commit not in self.built:
             try:
                 made = build_commit(
-                    task.scenario.server, commit, self.files[commit.tree], self.inventory
+                    task.scenario.server,
+                    commit,
+                    self.files[commit.tree],
+                    self.inventory,
+                    self.store.build_place,
                 )
             except LeaselabError as error:
                 if error.outcome is not Outcome.BUILD:

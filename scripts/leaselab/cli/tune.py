@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import add_inventory, asked, tune
-from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    checkout_root,
+    open_store,
+    print_json,
+    write_output,
+    writing,
+)
 from leaselab.cli.plan_options import add_plan
 from leaselab.cli.task import begun_above
 from leaselab.model.errors import Outcome
@@ -39,10 +47,12 @@ def run(args: argparse.Namespace) -> Outcome:
     """Tune; write what a sweep needs to know."""
     scenario, overrides, inventory = asked(args)
     begun = begun_above(open_store(args), scenario.name, inventory.bench, overrides)
-    document = tune(scenario.name, inventory, begun)
     path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # of a bench as it was; nothing is to measure by it now
+    document = tune(scenario.name, inventory, begun)
+    write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
     if args.json:
         print_json(document)
     else:

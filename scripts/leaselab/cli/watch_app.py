@@ -15,7 +15,7 @@ from leaselab.report.live import figure_words
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from leaselab.cli.watch import Source
+    from leaselab.cli.followed import Source
 
 _SHOWN = 120
 """Newest points of a line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import sys
 import threading
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from leaselab.model.errors import usage_error
 from leaselab.report.site.drawing import script
@@ -16,7 +18,7 @@ from leaselab.report.site.live_page import live_page, page_file
 from leaselab.report.site.seconds_chart import seconds_chart
 
 if TYPE_CHECKING:
-    from leaselab.cli.watch import Source
+    from leaselab.cli.followed import Source
 
 LOOPBACK = "127.0.0.1"
 EVERY_S = 1.0
@@ -52,6 +54,20 @@ def serve(source: Source, port: int) -> None:
             pass  # the sweep goes on; whoever watched has left
         finally:
             server.shutdown()
+
+
+def names_loopback(host: str | None) -> bool:
+    """Whether a request's Host header names this machine's loopback address.
+
+    Only such a request is answered: a page of the web whose name is made to lead here (DNS
+    rebinding) asks by that name, and would be allowed to read the answers.  Any port is
+    right, as the page may be looked at through a forwarded one.
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 class _Pages:
@@ -91,6 +107,11 @@ class _Pages:
 def _server(pages: _Pages, port: int) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the name that http.server asks for
+            if not names_loopback(self.headers.get("Host")):
+                self.send_error(
+                    HTTPStatus.MISDIRECTED_REQUEST, explain=f"ask for http://{LOOPBACK}/"
+                )
+                return
             found = pages.content(self.path)
             if found is None:
                 self.send_error(HTTPStatus.NOT_FOUND)

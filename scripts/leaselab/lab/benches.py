@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leaselab.lab.inventory import GENERATOR_GROUP, Inventory, read_inventory
-from leaselab.lab.lock import status
+from leaselab.lab.inventory import (
+    BUILDER_GROUP,
+    GENERATOR_GROUP,
+    Inventory,
+    Machine,
+    read_inventory,
+)
+from leaselab.lab.inventory_split import split
+from leaselab.lab.lock import Maintenance, status
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
 
 ONE_BENCH = ("hosts.yml", "hosts.yaml", "hosts")
-"""A folder with one of these is one bench; any other has a bench in each YAML file."""
+"""A folder with one of these is one source; any other has a source in each YAML file."""
+_PROGRAMS = ("", ".py", ".sh")
 
 
-def read_benches(path: Path) -> tuple[Inventory, ...]:
-    """Read every bench of an inventory: a file, a folder of one, a folder of several.
+def read_benches(path: Path, kept: Path) -> tuple[Inventory, ...]:
+    """Read every bench of an inventory: a file, a folder of one source, a folder of several.
 
-    Raises what `read_inventory` raises, and a usage error for a folder without any
-    bench, two benches of one name, or a machine that is in two of them.
+    A source is whatever Ansible reads as an inventory: hosts in YAML, the configuration of a
+    plugin, a program; it may have several benches, whose files are written below `kept`
+    (`inventory_split`).  Raises what `read_inventory` raises, and a usage error for a folder
+    without any bench, two benches of one name, or a machine that is in two of them.
     """
     path = path.absolute()
-    if not path.is_dir() or any((path / name).exists() for name in ONE_BENCH):
-        return (read_inventory(path),)
-    files = sorted([*path.glob("*.yml"), *path.glob("*.yaml")])
+    one = not path.is_dir() or any((path / name).exists() for name in ONE_BENCH)
+    files = [path] if one else _sources(path)
     if not files:
         raise usage_error(
             "no bench in this inventory",
@@ -34,15 +45,30 @@ def read_benches(path: Path) -> tuple[Inventory, ...]:
             wanted=f"{ONE_BENCH[0]}, or a file for each bench such as rack1.yml",
         )
     with ThreadPoolExecutor(min(8, len(files))) as pool:
-        benches = tuple(pool.map(read_inventory, files))
+        read = list(pool.map(read_inventory, files))
+    benches = tuple(bench for source in read for bench in split(source, kept / _place(source)))
     _check_apart(path, benches)
     return benches
+
+
+def _sources(folder: Path) -> list[Path]:
+    programs = [
+        file
+        for file in folder.iterdir()
+        if file.suffix in _PROGRAMS and file.is_file() and os.access(file, os.X_OK)
+    ]
+    return sorted([*folder.glob("*.yml"), *folder.glob("*.yaml"), *programs])
+
+
+def _place(source: Inventory) -> str:
+    """Name of the folder for the benches of a source; another source has another one."""
+    return f"{source.path.stem}-{hashlib.sha256(str(source.path).encode()).hexdigest()[:8]}"
 
 
 def _check_apart(path: Path, benches: Sequence[Inventory]) -> None:
     """Refuse what would let two benches disturb each other: their locks do not meet."""
     names: dict[str, Path] = {}
-    machines: dict[tuple[str, int], str] = {}
+    machines: dict[Machine, str] = {}
     for bench in benches:
         if bench.bench in names:
             raise usage_error(
@@ -52,14 +78,30 @@ def _check_apart(path: Path, benches: Sequence[Inventory]) -> None:
                 wanted="another leaselab_bench in each",
             )
         names[bench.bench] = bench.path
-        for access in (host.access for host in bench.hosts if not host.only_builds):
-            machine = (access.address, access.port)
+        for machine in (host.machine for host in bench.hosts if not host.only_builds):
             if machines.setdefault(machine, bench.bench) != bench.bench:
                 raise usage_error(
-                    f"{access.address} port {access.port} is in two benches",
+                    f"{machine[0]} port {machine[1]} is in two benches",
                     where=str(path),
                     found=f"{machines[machine]} and {bench.bench}",
                     wanted="machines of their own; only a builder may be shared",
+                )
+    _check_builders(path, benches, machines)
+
+
+def _check_builders(
+    path: Path, benches: Sequence[Inventory], machines: Mapping[Machine, str]
+) -> None:
+    """Refuse a bench's builder that another bench measures on, whose lock it does not ask."""
+    for bench in benches:
+        for builder in bench.group(BUILDER_GROUP):
+            other = machines.get(builder.machine, bench.bench)
+            if other != bench.bench:
+                raise usage_error(
+                    f"the builder of {bench.bench} is a machine of {other}",
+                    where=str(path),
+                    found=f"{builder.machine[0]} port {builder.machine[1]} in both",
+                    wanted="a builder that no other bench measures on",
                 )
 
 
@@ -84,10 +126,14 @@ class Occupancy:
     """Who has it, None when nobody has."""
     problem: str = ""
     """Why it cannot be had at all: its generator does not answer."""
+    maintenance: Maintenance | None = None
+    """Who has it in maintenance, None when nobody has."""
 
     def __str__(self) -> str:
         """Return ``rack1: held by ana@laptop for 20261122T…``."""
-        if self.holder:
+        if self.maintenance:
+            told = f"in maintenance by {self.maintenance}"
+        elif self.holder:
             told = f"held by {self.holder['name']} for {self.holder['purpose']}"
         else:
             told = self.problem or "free"
@@ -99,7 +145,8 @@ def occupancy(bench: Inventory) -> Occupancy:
     try:
         with connect(bench.only(GENERATOR_GROUP).access) as generator:
             try:
-                return Occupancy(bench, status(generator))
+                found = status(generator)
+                return Occupancy(bench, found.holder, maintenance=found.maintenance)
             except LeaselabError:
                 return Occupancy(bench, None)
     except LeaselabError as error:
@@ -119,7 +166,7 @@ def free_bench(
     with ThreadPoolExecutor(min(8, len(benches))) as pool:
         asked = list(pool.map(ask, benches))
     for one in asked:
-        if one.holder is None and not one.problem:
+        if one.holder is None and one.maintenance is None and not one.problem:
             return one.bench
     raise lab_broken(
         "no bench is free",

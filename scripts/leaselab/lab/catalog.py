@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from leaselab.lab.build import build, unknown
+from leaselab.lab.server_kind import check_kind
 from leaselab.model.errors import usage_error
 from leaselab.model.scenario import Scenario
 
@@ -85,4 +86,6 @@ def _scenario(
     settings["name"] = "-".join(
         part for part in (str(entry.get("name", "")) for entry in entries) if part
     )
-    return build(Scenario, settings, f"{path.name}: {settings['name']}")
+    scenario = build(Scenario, settings, f"{path.name}: {settings['name']}")
+    check_kind(scenario)
+    return scenario

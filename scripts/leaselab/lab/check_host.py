@@ -13,12 +13,20 @@ from leaselab.lab.inventory import (
     SERVER_GROUP,
     InventoryHost,
 )
+from leaselab.lab.lock import Maintenance
 from leaselab.model.errors import LeaselabError
 
 _PYTHON_MIN = (3, 8)
-_DEBIAN_MIN = 12
-_SERVER_PACKAGES = ("kea-dhcp4-server", "kea-dhcp6-server")
-_GENERATOR_PACKAGE = "kea-admin"  # perfdhcp is in it
+_SERVER_PACKAGES = {
+    "distribution": ("kea-dhcp4-server", "kea-dhcp6-server"),
+    "isc": ("isc-kea-dhcp4", "isc-kea-dhcp6"),
+}
+_CONFINED = (
+    *("kea-dhcp4", "kea-dhcp6", "kea-ctrl-agent", "kea-lfc", "dnsmasq"),
+    *("mysqld", "/usr/sbin/mysqld", "mariadbd", "/usr/sbin/mariadbd"),
+)
+"""Names of profiles of servers that the roles deploy."""
+_GENERATOR_PACKAGES = {"distribution": ("kea-admin",), "isc": ("isc-kea-perfdhcp",)}
 
 
 def check_access(
@@ -36,7 +44,8 @@ def check_access(
         "login",
         f"{host.access.user} has uid {contact.uid}",
         wanted="uid 0: the engine starts servers and opens raw sockets",
-        todo="set ansible_user to root and install the key there",
+        todo="set ansible_user to root and install the key there, or set ansible_become for a "
+        "user with sudo",
     )
     if "probe" not in read:
         told = " ".join(str(read.get("msg", "nothing was read")).split())
@@ -64,18 +73,33 @@ def check_host(
     host: InventoryHost, probe: Probe, contact: Contact, wanted: Wanted, *, held: bool
 ) -> Iterator[Finding]:
     """Judge what was read on a host; `held` says that a sweep has the bench."""
-    yield from _system(host.access.name, probe)
+    yield from _system(host.access.name, probe, wanted)
     yield from _packages(host, probe, wanted)
     yield _clock(host.access.name, contact, wanted.clock_offset_s)
     if not host.only_builds:
         yield from _steadiness(host.access.name, probe)
     yield _memory(host.access.name, probe, wanted)
     yield from _space(host.access.name, probe, wanted)
+    if SERVER_GROUP in host.parts or PARTNER_GROUP in host.parts:
+        yield from _confinement(host.access.name, probe)
     yield _leftovers(host, probe, held=held)
 
 
-def check_lock(host: InventoryHost, holder: Mapping[str, Any] | None) -> Finding:
+def check_lock(
+    host: InventoryHost,
+    holder: Mapping[str, Any] | None,
+    maintenance: Maintenance | None = None,
+) -> Finding:
     """Say who holds the bench; that is no fault, but nobody else should touch it now."""
+    if maintenance is not None:
+        return Finding(
+            host.access.name,
+            "lock",
+            Level.WARNING,
+            f"in maintenance by {maintenance}",
+            "a bench in use",
+            "its keeper ends it with `leaselab lab maintenance off`",
+        )
     if holder is None:
         return Finding(host.access.name, "lock", Level.OK, "nobody holds the bench")
     return Finding(
@@ -94,25 +118,34 @@ def _at(host: InventoryHost) -> str:
 
 
 def _refusal(name: str, at: str, error: LeaselabError) -> Finding:
-    """Keep the transport's own words; its four kinds of failure have two names here."""
-    check = "host key" if "host key" in error.what else "ssh"
+    """Keep the transport's own words; its kinds of failure have three names here."""
+    check = next((kind for kind in ("host key", "sudo") if kind in error.what), "ssh")
     what = error.what if at in error.what else f"{error.what} ({at})"
     found = f"{what}: {error.found}" if error.found else what
     return Finding(name, check, Level.ERROR, found, error.wanted or "a connection", error.todo)
 
 
-def _system(name: str, probe: Probe) -> Iterator[Finding]:
+def _release(probe: Probe) -> str:
+    """Name of the host's release, as the tables of versions have it: ``debian-13``."""
     system = probe["os"]
-    release = system["version"].partition(".")[0]
-    debian = system["id"] == "debian" and release.isdigit() and int(release) >= _DEBIAN_MIN
-    level = None if debian else Level.WARNING if probe["tools"]["apt"] else Level.ERROR
+    version = system["version"]
+    return (
+        f"{system['id']}-{version.partition('.')[0] if system['id'] == 'debian' else version}"
+    )
+
+
+def _system(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
+    system = probe["os"]
+    supported = sorted(set(wanted.kea_versions) - {"isc"})
+    level = Level.WARNING if probe["tools"]["apt"] else Level.ERROR
     yield judged(
         name,
         "system",
         f"{system['name'] or 'unknown'}, Linux {probe['kernel']}",
-        wanted=f"Debian {_DEBIAN_MIN} or newer",
-        todo="install Debian; the roles install packages with apt and are tried there only",
-        level=level,
+        wanted="one of "
+        + ", ".join(release.replace("-", " ").title() for release in supported),
+        todo="install one of these; the roles install packages with apt, by their names there",
+        level=None if _release(probe) in supported else level,
     )
     python = tuple(int(part) for part in probe["python"].split(".")[:2])
     yield error_unless(
@@ -126,32 +159,48 @@ def _system(name: str, probe: Probe) -> Iterator[Finding]:
 
 
 def _packages(host: InventoryHost, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
-    asked: list[tuple[str, tuple[str, ...], str]] = []
     if SERVER_GROUP in host.parts or PARTNER_GROUP in host.parts:
-        asked.append(("kea", _SERVER_PACKAGES, wanted.kea_version))
+        whose, versions = wanted.kea_packages, wanted.kea_versions
+        version = _wanted_version(probe, whose, wanted.kea_version, versions)
+        for package in _SERVER_PACKAGES[whose]:
+            yield _package(host.access.name, "kea", package, version, probe)
     if GENERATOR_GROUP in host.parts:
-        asked.append(("perfdhcp", (_GENERATOR_PACKAGE,), wanted.perfdhcp_version))
-    for tool, packages, version in asked:
-        for package in packages:
-            yield _package(host.access.name, tool, package, version, probe)
+        whose, versions = wanted.perfdhcp_packages, wanted.perfdhcp_versions
+        version = _wanted_version(probe, whose, wanted.perfdhcp_version, versions)
+        for package in _GENERATOR_PACKAGES[whose]:
+            yield _package(host.access.name, "perfdhcp", package, version, probe)
 
 
-def _package(name: str, tool: str, package: str, version: str, probe: Probe) -> Finding:
+def _wanted_version(
+    probe: Probe, whose: str, asked: str | None, versions: Mapping[str, str]
+) -> str | None:
+    """Prefix of the version that the role will ask for; None where it knows none."""
+    return (
+        versions.get("isc" if whose == "isc" else _release(probe)) if asked is None else asked
+    )
+
+
+def _package(name: str, tool: str, package: str, version: str | None, probe: Probe) -> Finding:
     known = probe["versions"].get(package, {"installed": "", "candidate": ""})
     have = known["installed"] or known["candidate"]
     state = "installed" if known["installed"] else "to be installed"
     todo = f"use a distribution that has it, or set {tool}_version to what is meant"
     level: Level | None = None
-    if not have:
+    if version is None:
+        level = Level.ERROR
+        todo = f"set {tool}_version to what is meant, or install a release that is supported"
+    elif not have:
         level, state = Level.WARNING, "neither installed nor offered by apt"
         todo = "run apt-get update there and check again; provision does so too"
-    elif not f"{have}.".startswith(f"{version}."):
+    elif version and not f"{have}.".startswith(f"{version}."):
         level = Level.ERROR
     return judged(
         name,
         tool,
         f"{package} {have}{' ' if have else ''}{state}",
-        wanted=f"version {version}",
+        wanted="a version that is known for this release"
+        if version is None
+        else f"version {version}",
         todo=todo,
         level=level,
     )
@@ -218,6 +267,40 @@ def _space(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
             wanted=f"{limit} MiB or more",
             todo=f"free some, or give {folder} a larger disk",
         )
+
+
+def _confinement(name: str, probe: Probe) -> Iterator[Finding]:
+    """Judge AppArmor: servers that it confines may use the lab's files once they are added."""
+    apparmor = probe["apparmor"]
+    if apparmor is None:
+        return
+    confined = [profile for profile in apparmor["enforced"] if profile in _CONFINED]
+    if not confined:
+        yield Finding(name, "apparmor", Level.OK, "confines no server")
+        return
+    found = f"confines {', '.join(confined)}"
+    if not apparmor["parser"]:
+        yield Finding(
+            name,
+            "apparmor",
+            Level.ERROR,
+            f"{found}; no apparmor_parser",
+            "apparmor_parser, which adds the lab's files to those profiles",
+            "apt-get install apparmor",
+        )
+        return
+    # What is not deployed yet gets them then; a commit is installed where no profile applies.
+    program = (probe["deployed"] or {}).get("program") or ""
+    own = (program, program.removeprefix("/usr/sbin/"))
+    lacking = [one for one in confined if one in own and one not in apparmor["added"]]
+    yield judged(
+        name,
+        "apparmor",
+        f"{found}; without the lab's files: {', '.join(lacking)}" if lacking else found,
+        wanted="the lab's additions in /etc/apparmor.d/local",
+        todo="deploy again: leaselab run, or ansible/deploy.yml",
+        level=Level.WARNING if lacking else None,
+    )
 
 
 def _leftovers(host: InventoryHost, probe: Probe, *, held: bool) -> Finding:

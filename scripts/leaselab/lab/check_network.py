@@ -6,6 +6,13 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from leaselab.lab.check_isolation import (
+    Network,
+    TestNetwork,
+    address_of,
+    check_isolation,
+    interfaces_of,
+)
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level, Probe, error_unless, judged
 from leaselab.lab.inventory import InventoryHost
@@ -14,115 +21,25 @@ from leaselab.model.scenario import Scenario
 _MTU_MIN = 1500
 _UP = ("up", "unknown")  # a virtual link often does not say
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-def interfaces_of(host: InventoryHost, probe: Probe) -> list[str]:
-    """Interfaces that have one of the host's test addresses, without repeats."""
-    wanted = {_address(address) for address in (host.test_address, host.test_address6)}
-    return list(
-        dict.fromkeys(
-            entry["interface"]
-            for entry in probe["addresses"]
-            if _address(entry["address"]) in wanted
-        )
-    )
-
 
 def check_interface(
     host: InventoryHost, probe: Probe, contact: Contact, link_mbps: int
 ) -> Iterator[Finding]:
     """Judge the interface that carries a host's test traffic."""
-    name = host.access.name
-    if not probe["tools"]["ip"]:
-        yield Finding(
-            name,
-            "test interface",
-            Level.ERROR,
-            "no program ip: addresses and routes cannot be read",
-            "package iproute2",
-            "apt-get install iproute2",
-        )
+    name, network = host.access.name, TestNetwork.of(host)
+    management = (
+        contact.management_address,
+        host.access.address,
+        probe["management"],
+    )
+    yield from check_isolation(name, network, probe, management)
+    interfaces = interfaces_of(network, probe)
+    if len(interfaces) != 1:
         return
-    problem = _placing(host, probe)
-    if problem is not None:
-        yield problem
-        return
-    (interface,) = interfaces_of(host, probe)
-    yield _not_management(host, probe, contact, interface)
+    (interface,) = interfaces
     yield from _shadows(name, probe, interface)
     if interface in probe["links"]:
         yield _link(name, interface, probe["links"][interface], link_mbps)
-
-
-def _placing(host: InventoryHost, probe: Probe) -> Finding | None:
-    """Return what is wrong with where the test addresses are, None when nothing is."""
-    name, wanted = host.access.name, [host.test_address, host.test_address6]
-    unset = [
-        variable
-        for variable, value in (
-            ("leaselab_test_address", host.test_address),
-            ("leaselab_test_address6", host.test_address6),
-        )
-        if _address(value) is None
-    ]
-    if unset:
-        return Finding(
-            name,
-            "test interface",
-            Level.ERROR,
-            f"{' and '.join(unset)} not set to an address",
-            "an IPv4 and an IPv6 address of the test network",
-            "set them in the inventory, as inventory/README.md shows",
-        )
-    places = {_address(entry["address"]): entry["interface"] for entry in probe["addresses"]}
-    missing = [address for address in wanted if _address(address) not in places]
-    interfaces = interfaces_of(host, probe)
-    if not missing and len(interfaces) == 1:
-        return None
-    have = [
-        f"{entry['address']} on {entry['interface']}"
-        for entry in probe["addresses"]
-        if entry["interface"] != "lo"
-        and not ipaddress.ip_address(entry["address"]).is_link_local
-    ]
-    return Finding(
-        name,
-        "test interface",
-        Level.ERROR,
-        ", ".join(have) or "no addresses",
-        f"{' and '.join(wanted)} on one interface",
-        "give the interface both addresses, or correct leaselab_test_address and"
-        " leaselab_test_address6 in the inventory",
-    )
-
-
-def _not_management(
-    host: InventoryHost, probe: Probe, contact: Contact, interface: str
-) -> Finding:
-    own = [entry["address"] for entry in probe["addresses"] if entry["interface"] == interface]
-    management = {_address(contact.management_address), _address(host.access.address)} - {None}
-    carried = [
-        f"the management address {address}"
-        for address in own
-        if _address(address) in management
-    ]
-    if any(
-        route["destination"] == "default" and route["interface"] == interface
-        for route in probe["routes"]
-    ):
-        carried.append("the default route")
-    return error_unless(
-        not carried,
-        host.access.name,
-        "test interface",
-        f"{interface} carries {' and '.join(carried)}"
-        if carried
-        else f"{interface} with {host.test_address} and {host.test_address6}",
-        wanted="an interface for test traffic alone",
-        todo="give the test network an interface of its own: a server under test must answer"
-        " nobody else",
-    )
 
 
 def _shadows(name: str, probe: Probe, interface: str) -> Iterator[Finding]:
@@ -181,14 +98,16 @@ def check_relay(
     Nothing is said of hosts that were not read or have no test interface:
     that has its own finding.
     """
-    relay = _address(generator.test_address)
+    relay = address_of(generator.test_address)
     if relay is None or generator.access.name not in probes:
         return
-    here = {_address(entry["address"]) for entry in probes[generator.access.name]["addresses"]}
+    here = {
+        address_of(entry["address"]) for entry in probes[generator.access.name]["addresses"]
+    }
     networks = [
         ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network
         for entry in probes.get(server.access.name, {"addresses": ()})["addresses"]
-        if _address(entry["address"]) == _address(server.test_address)
+        if address_of(entry["address"]) == address_of(server.test_address)
     ]
     if relay not in here or not networks:
         return
@@ -260,10 +179,3 @@ def _uses(probe: Probe, but: str = "") -> Iterator[tuple[str, Network]]:
 
 def _overlap(one: Network, other: Network) -> bool:
     return one.version == other.version and one.overlaps(other)
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None

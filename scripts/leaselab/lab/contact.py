@@ -18,7 +18,8 @@ from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken
 
 _TIMEOUT_S = 15.0
-_ASK = ["sh", "-c", 'date +%s.%N && id -u && echo "$SSH_CONNECTION"']
+_NOBODY = lock.LockStatus(None, None)
+_ASK = ["sh", "-c", 'date +%s.%N && echo "$SSH_CONNECTION"']
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,13 @@ class Contact:
     clock_uncertainty_s: float = 0.0
     """The offset is true within this, half the time the question took (s)."""
     uid: int = 0
-    """Of the login."""
+    """That commands run with: of the login, or what sudo makes of it."""
     management_address: str = ""
     """The host's own address that the connection ended at; empty when it does not tell."""
     holder: dict[str, Any] | None = None
     """Who holds the bench lock that this host keeps, None when free or not the keeper."""
+    maintenance: lock.Maintenance | None = None
+    """Who has the bench in maintenance, by the same host."""
 
 
 def contact_all(
@@ -55,36 +58,38 @@ def contact(
     try:
         with connector(host.access) as connection:
             # The first command on a connection waits for the login's own start-up.
-            connection.run(["true"], timeout_s=_TIMEOUT_S)
+            uid = connection.run(["id", "-u"], timeout_s=_TIMEOUT_S).stdout
             before = time.time()
-            done = connection.run(_ASK, timeout_s=_TIMEOUT_S)
+            # As the login: sudo takes its own time, and SSH_CONNECTION away.
+            done = connection.run(_ASK, timeout_s=_TIMEOUT_S, as_login=True)
             after = time.time()
             lines = done.stdout.decode(errors="replace").splitlines()
-            if done.status != 0 or len(lines) != 3:
+            if done.status != 0 or len(lines) != 2 or not uid.strip().isdigit():
                 raise lab_broken(
                     "login gives no usable shell",
                     where=host.access.name,
-                    found=done.stderr.strip() or repr(done.stdout[:200]),
-                    wanted="date, id and nothing else printed",
+                    found=done.stderr.strip() or repr((uid + done.stdout)[:200]),
+                    wanted="id, date and nothing else printed",
                     todo="let the shell's start-up files print nothing",
                 )
-            holder = _holder(connection) if GENERATOR_GROUP in host.parts else None
+            kept = _kept(connection) if GENERATOR_GROUP in host.parts else _NOBODY
     except LeaselabError as error:
         return Contact(error=error)
     return Contact(
         clock_offset_s=float(lines[0]) - (before + after) / 2,
         clock_uncertainty_s=(after - before) / 2,
-        uid=int(lines[1]),
-        management_address=_server_address(lines[2]),
-        holder=holder,
+        uid=int(uid),
+        management_address=_server_address(lines[1]),
+        holder=kept.holder,
+        maintenance=kept.maintenance,
     )
 
 
-def _holder(connection: Connection) -> dict[str, Any] | None:
+def _kept(connection: Connection) -> lock.LockStatus:
     try:
         return lock.status(connection)
     except LeaselabError:
-        return None  # never provisioned: there is no lock yet, and nobody can hold it
+        return _NOBODY  # never provisioned: there is no lock yet, and nobody can hold it
 
 
 def _server_address(ssh_connection: str) -> str:

@@ -49,7 +49,7 @@ def judge(
             if not host.only_builds:  # such a one is not on the test network
                 findings += check_interface(host, probes[name], contact, wanted.link_mbps)
         if host is generator and contact.error is None:
-            findings.append(check_lock(host, holder))
+            findings.append(check_lock(host, holder, contact.maintenance))
     findings += check_relay(generator, server, probes)
     machines = dict(probes)
     if "probe" in reading["controller"] and reading["controller"]["probe"]["tools"]["ip"]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from leaselab.lab.access import VARIABLES, host_access
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import usage_error
 
@@ -26,8 +28,11 @@ NEEDED_GROUPS = (SERVER_GROUP, GENERATOR_GROUP)
 """The groups without which nothing can be measured."""
 PARTS = (SERVER_GROUP, PARTNER_GROUP, GENERATOR_GROUP, BUILDER_GROUP)
 
-DEFAULT_KNOWN_HOSTS = "~/.ssh/known_hosts"
-DEFAULT_KEY = "~/.ssh/id_ed25519"
+LABS = ("docker", "vm")
+"""Labs that are made on this machine, as variable `leaselab_lab` of an inventory names them."""
+
+Machine = tuple[str, int, HostAccess | None]
+"""Address, port and jump host: behind another one, the same address is another machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,11 @@ class InventoryHost:
     """Everything the inventory says of it."""
 
     @property
+    def machine(self) -> Machine:
+        """What tells it from other machines, whatever it is called."""
+        return self.access.address, self.access.port, self.access.jump
+
+    @property
     def only_builds(self) -> bool:
         """Whether nothing is measured on it: a builder that is no other host as well."""
         return self.parts == (BUILDER_GROUP,)
@@ -60,10 +70,16 @@ class Inventory:
     """Name of the bench, as results carry it."""
     hosts: tuple[InventoryHost, ...]
     """In the order of their parts: server, partner, generator, builder."""
+    made_by: str = ""
+    """The role that makes and removes this lab on this machine; none for a rack."""
 
     def group(self, part: str) -> tuple[InventoryHost, ...]:
         """Return the hosts that have a part, none for a group that is not there."""
         return tuple(host for host in self.hosts if part in host.parts)
+
+    def access(self) -> dict[str, HostAccess]:
+        """Return how each host is reached, by the first of its parts, such as ``server``."""
+        return {host.parts[0].removeprefix("dhcp_"): host.access for host in self.hosts}
 
     def only(self, part: str) -> InventoryHost:
         """Return the one host that has a part; a usage error for none or several."""
@@ -132,8 +148,39 @@ def parse_inventory(path: Path, listing: Mapping[str, Any]) -> Inventory:
         )
         for name in names
     )
+    _check_builder(path, hosts)
     bench = str(hosts[0].variables.get("leaselab_bench", path.stem))
-    return Inventory(path=path, bench=bench, hosts=hosts)
+    lab = str(hosts[0].variables.get("leaselab_lab", ""))
+    if lab and lab not in LABS:
+        raise usage_error(
+            "leaselab_lab is no lab that this checkout can make",
+            where=str(path),
+            found=lab,
+            wanted=" or ".join(LABS) + ", or no such variable",
+        )
+    made_by = f"{lab}_lab" if lab else ""
+    return Inventory(path=path, bench=bench, hosts=hosts, made_by=made_by)
+
+
+def _check_builder(path: Path, hosts: Sequence[InventoryHost]) -> None:
+    """Refuse a builder that is the generator, also under another name.
+
+    It runs what commits say, and the generator is the ruler: whoever got at it could have
+    any server look as fast as any other.  A host that serves runs the commit's server in any
+    case.
+    """
+    builders = [host for host in hosts if BUILDER_GROUP in host.parts]
+    for host in (host for host in hosts if GENERATOR_GROUP in host.parts):
+        for builder in builders:
+            if builder.machine == host.machine:
+                raise usage_error(
+                    "the builder is the generator",
+                    where=str(path),
+                    found=" and ".join(dict.fromkeys((builder.access.name, host.access.name))),
+                    wanted="a builder that does not measure: a machine of its own, or one "
+                    "that serves",
+                    todo=f"put another host into the group {BUILDER_GROUP}",
+                )
 
 
 def _members(listing: Mapping[str, Any], group: str) -> list[str]:
@@ -148,17 +195,9 @@ def _members(listing: Mapping[str, Any], group: str) -> list[str]:
 def _host(
     path: Path, name: str, parts: tuple[str, ...], variables: Mapping[str, Any]
 ) -> InventoryHost:
-    plain = {key: _resolved(path, name, key, value) for key, value in variables.items()}
-    access = HostAccess(
-        name=name,
-        address=str(plain.get("ansible_host", name)),
-        user=str(plain.get("ansible_user", "root")),
-        key_file=_file(plain.get("ansible_ssh_private_key_file", DEFAULT_KEY)),
-        known_hosts_file=_file(plain.get("leaselab_known_hosts", DEFAULT_KNOWN_HOSTS)),
-        port=_port(path, name, plain.get("ansible_port", 22)),
-    )
+    plain = {key: _resolved(path, name, key, variables) for key in variables}
     return InventoryHost(
-        access=access,
+        access=host_access(name, plain, str(path)),
         parts=parts,
         test_address=str(plain.get("leaselab_test_address", "")),
         test_address6=str(plain.get("leaselab_test_address6", "")),
@@ -166,51 +205,37 @@ def _host(
     )
 
 
-_USED = frozenset(
-    {
-        "ansible_host",
-        "ansible_port",
-        "ansible_user",
-        "ansible_ssh_private_key_file",
-        "leaselab_bench",
-        "leaselab_known_hosts",
-        "leaselab_test_address",
-        "leaselab_test_address6",
-    }
-)
+_USED = VARIABLES | {"leaselab_bench", "leaselab_test_address", "leaselab_test_address6"}
+_TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
-def _resolved(path: Path, name: str, key: str, value: object) -> object:
-    """Fill in ``{{ inventory_dir }}``; Ansible lists templates as they are written.
+def _resolved(
+    path: Path, name: str, key: str, variables: Mapping[str, Any], within: tuple[str, ...] = ()
+) -> object:
+    """Fill in ``{{ inventory_dir }}`` and the names of the host's other variables.
 
-    Any other template in a variable that is used here is refused, because only
-    a playbook could resolve it.
+    Ansible lists templates as they are written.  Any other one in a variable that is used
+    here is refused, because only a playbook could resolve it.
     """
+    value = variables[key]
     if not isinstance(value, str) or "{{" not in value:
         return value
-    folder = path if path.is_dir() else path.parent
-    text = value.replace("{{ inventory_dir }}", str(folder))
+
+    def filled(found: re.Match[str]) -> str:
+        other = found[1]
+        if other == "inventory_dir":
+            return str(path if path.is_dir() else path.parent)
+        if other not in variables or other in (key, *within):
+            return found[0]
+        return str(_resolved(path, name, other, variables, (key, *within)))
+
+    text = _TEMPLATE.sub(filled, value)
     if "{{" in text and key in _USED:
         raise usage_error(
             f"{key} cannot be read outside a playbook",
             where=f"{path}, host {name}",
             found=value,
-            wanted="a plain value; the one template allowed is {{ inventory_dir }}",
+            wanted="a plain value; the templates allowed are {{ inventory_dir }} and the names "
+            "of other variables of the host",
         )
     return text
-
-
-def _file(value: object) -> str:
-    return os.path.normpath(Path(str(value)).expanduser())
-
-
-def _port(path: Path, name: str, value: object) -> int:
-    text = str(value)
-    if not text.isdigit() or not 0 < int(text) < 65536:
-        raise usage_error(
-            "ansible_port is not a port",
-            where=f"{path}, host {name}",
-            found=text,
-            wanted="a number from 1 to 65535",
-        )
-    return int(text)

@@ -2,7 +2,8 @@
 
 The lock lives on the generator's host, kept by the small program its role
 installs there, and on that host's clock alone.  It is a lease: its owner
-renews it between trials, and a dead owner's lock expires by itself.
+renews it between trials, and a dead owner's lock expires by itself.  The same
+program keeps who has the bench in maintenance, which lasts until it is ended.
 """
 
 from __future__ import annotations
@@ -43,6 +44,31 @@ class Owner:
     """Token of the hold that it takes the bench under and gives it back to; see `lab.hold`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """A bench that its keeper has taken out of use; nothing but the keeper's word ends it."""
+
+    name: str
+    """Whose, such as ``ana@laptop``."""
+    reason: str
+    since: str
+    """When it began, in UTC by the generator's clock: ``2026-11-23T10:05:00Z``."""
+
+    def __str__(self) -> str:
+        """Return ``ana@laptop since 2026-11-23 10:05 UTC: new network card``."""
+        since = self.since[:16].replace("T", " ")
+        return f"{self.name} since {since} UTC: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class LockStatus:
+    """What the generator's host says of its bench."""
+
+    holder: dict[str, Any] | None
+    """Who has it (name, purpose, age_s, expires_in_s), None when it is free."""
+    maintenance: Maintenance | None
+
+
 @dataclass
 class BenchInUseError(LeaselabError):
     """Somebody else has the bench: a broken-lab error that is nobody's fault."""
@@ -75,8 +101,13 @@ def new_owner(purpose: str, token: str | None = None, *, under: str = "") -> Own
     return Owner(name, purpose, token or secrets.token_hex(8), under)
 
 
-def status(connection: Connection) -> dict[str, Any] | None:
-    """Return who holds the bench (name, purpose, age_s, expires_in_s), None when free."""
+@dataclass
+class InMaintenanceError(BenchInUseError):
+    """The bench is in maintenance: waiting does not help, asking its keeper does."""
+
+
+def status(connection: Connection) -> LockStatus:
+    """Return who holds the bench, and who has it in maintenance."""
     done = connection.run([PROGRAM, "status"], timeout_s=_TIMEOUT_S)
     if done.status != 0:
         raise lab_broken(
@@ -84,24 +115,43 @@ def status(connection: Connection) -> dict[str, Any] | None:
             where=connection.access.name,
             todo="provision the bench first: leaselab run, or ansible/provision.yml",
         )
-    held: dict[str, Any] | None = json.loads(done.stdout)["owner"]
-    return held
+    return _answer(done.stdout)
+
+
+def _answer(text: bytes) -> LockStatus:
+    """What the lock's program prints; one of an earlier release knows no maintenance."""
+    answer = json.loads(text)
+    closed = answer.get("maintenance")
+    return LockStatus(answer["owner"], Maintenance(**closed) if closed else None)
 
 
 def refuse_in_use(connection: Connection, hold: Mapping[str, Any] | None = None) -> None:
     """Raise a broken-lab error that names who has the bench, if anybody else has.
 
-    A bench that was never provisioned has no lock, and nobody can hold it.  `hold` is the
-    request of one's own hold (`lab.hold`), which is prolonged.
+    So it does for one in maintenance, unless one's own hold is older than that.  A bench
+    that was never provisioned has no lock, and nobody can hold it.  `hold` is the request
+    of one's own hold (`lab.hold`), which is prolonged.
     """
     try:
-        held = status(connection)
+        found = status(connection)
     except LeaselabError:
         return
     if hold is not None:
         ask(connection, "acquire", hold)
-    elif held is not None:
-        raise _in_use(connection, held)
+    elif found.maintenance is not None or found.holder is not None:
+        raise _refused(connection, found)
+
+
+def _refused(connection: Connection, found: LockStatus) -> BenchInUseError:
+    if found.maintenance is not None:
+        return InMaintenanceError(
+            Outcome.LAB,
+            "the bench is in maintenance",
+            where=connection.access.name,
+            found=str(found.maintenance),
+            todo=f"ask {found.maintenance.name}; `leaselab lab maintenance off` ends it",
+        )
+    return _in_use(connection, found.holder or {})
 
 
 def _in_use(connection: Connection, held: Mapping[str, Any]) -> BenchInUseError:
@@ -149,17 +199,18 @@ class BenchLock(AbstractContextManager["BenchLock"]):
         ask(self._connection, verb, request)
 
 
-def ask(connection: Connection, verb: str, request: Mapping[str, Any]) -> None:
-    """Have the lock's program do a verb; errors as `BenchLock`."""
+def ask(connection: Connection, verb: str, request: Mapping[str, Any]) -> LockStatus:
+    """Have the lock's program do a verb, and return its answer; errors as `BenchLock`."""
     # on standard input: a token in argv could be read by everyone on the host
     done = connection.run(
         [PROGRAM, verb], timeout_s=_TIMEOUT_S, stdin=json.dumps(dict(request)).encode()
     )
     if done.status == _HELD_BY_OTHER:
-        raise _in_use(connection, json.loads(done.stdout)["owner"])
+        raise _refused(connection, _answer(done.stdout))
     if done.status != 0:
         raise lab_broken(
             f"bench lock: {done.stderr.strip() or f'exit status {done.status}'}",
             where=connection.access.name,
             todo="provision the bench first: leaselab run, or ansible/provision.yml",
         )
+    return _answer(done.stdout)

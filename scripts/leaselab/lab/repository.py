@@ -17,14 +17,22 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
-from leaselab.model.source import Commit
+from leaselab.model.source import Commit, public_address
 
 _LOCAL_S = 120.0
 _REMOTE_S = 1800.0
 _SCP_LIKE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)")
+_MAIN = tuple(
+    f"refs/{place}/{name}"
+    for place, names in (
+        ("heads", ("main", "master")),
+        ("remotes/origin", ("HEAD", "main", "master")),
+    )
+    for name in names
+)
+"""What the main branch is called; a mirror says it by its own HEAD as well."""
 _FIELDS = "%H%x00%T%x00%aI%x00%s"
 _OF_ANOTHER = ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "COMMON_DIR", "PREFIX")
 """Variables (GIT_...) by which a hook says which repository it is of: not the one read here."""
@@ -154,7 +162,27 @@ class Repository:
         # what is shown of a merge ends in an empty line
         found, tree, author_date, subject = shown.stdout.rstrip("\n").split("\0")
         described = _git(self.path, "describe", "--tags", "--always", found).stdout.strip()
-        return Commit(self.name, ref, found, tree, described, author_date, subject)
+        accepted = self._accepted(found)
+        return Commit(
+            self.name, ref, found, tree, described, author_date, subject, accepted=accepted
+        )
+
+    def _accepted(self, name: str) -> bool:
+        """Whether a tag or the main branch has a commit; others may be anybody's."""
+        bare = _git(self.path, "rev-parse", "--is-bare-repository").stdout.strip() == "true"
+        # of a mirror it is the server's own choice, of a checkout whatever somebody looks at
+        head = _git(self.path, "symbolic-ref", "--quiet", "HEAD").stdout.strip() if bare else ""
+        told = _git(
+            self.path,
+            "for-each-ref",
+            "--count=1",
+            "--format=%(refname)",
+            f"--contains={name}",
+            "refs/tags/",
+            *_MAIN,
+            *filter(None, [head]),
+        )
+        return bool(told.stdout.strip())
 
     def _shallow(self) -> bool:
         told = _git(self.path, "rev-parse", "--is-shallow-repository")
@@ -189,13 +217,14 @@ def open_repository(where: str, mirrors: Path) -> Repository:
     """Open a repository by its path, or by its address: that one is mirrored below `mirrors`.
 
     Raises a usage error for what is not there, is no repository or cannot be
-    fetched, and for an address with a password in it.
+    fetched, and for an address with what may be a secret in it.
     """
     path = Path(where).expanduser()
     if not path.exists() and _is_address(where):
         return _mirror(where, mirrors)
     if not path.exists():
-        raise usage_error("no such repository", where=where, wanted="a path or an address")
+        shown = public_address(where)
+        raise usage_error("no such repository", where=shown, wanted="a path or an address")
     found = _git(path if path.is_dir() else path.parent, "rev-parse", "--git-dir")
     if not path.is_dir() or found.status != 0:
         raise usage_error(
@@ -211,12 +240,14 @@ def _is_address(where: str) -> bool:
 
 
 def _mirror(address: str, mirrors: Path) -> Repository:
-    if "://" in address and urlsplit(address).password:
-        shown = urlsplit(address)._replace(netloc=urlsplit(address).netloc.rpartition("@")[2])
+    shown = public_address(address)
+    if shown != address:
         raise usage_error(
-            "the address holds a password, which logs and results would keep",
-            where=shown.geturl(),
-            todo="give it to git instead: a credential helper, or an SSH key",
+            "the address holds a password, a user name or a query; any of them may be a "
+            "secret, and logs and results would keep it",
+            where=shown,
+            todo="leave it out and give it to git instead: a credential helper, "
+            "credential.username, or an SSH key",
         )
     stem = re.sub(r"\W+", "-", address.rstrip("/").rpartition("/")[2].removesuffix(".git"))
     place = mirrors / f"{stem}-{hashlib.sha256(address.encode()).hexdigest()[:12]}.git"

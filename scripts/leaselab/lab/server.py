@@ -65,6 +65,7 @@ class ContractServer:
         if done.status == _BENEATH:
             raise self._broken(_last_line(done.stderr))
         if done.status != 0:
+            self._check_files()  # what somebody replaced says nothing of what was deployed
             raise server_broken(
                 f"the server does not start: {_last_line(done.stderr)}",
                 where=self._connection.access.name,
@@ -79,6 +80,9 @@ class ContractServer:
             version=str(answer["version"]),
             commit=answer.get("commit"),
             running_config_sha256=str(answer["config_sha256"]),
+            program_sha256=answer.get("program_sha256"),
+            libraries_sha256=answer.get("libraries_sha256", {}),
+            confinement=answer.get("confinement"),
         )
         self._check_deployed(started)
         self._check_database(answer.get("database"))
@@ -92,13 +96,41 @@ class ContractServer:
             ("commit", str(started.commit), str(wanted.commit)),
         ):
             if found != expected:
-                raise lab_broken(
-                    f"the server runs with another {what} than was deployed for this sweep",
-                    where=self._connection.access.name,
-                    found=found,
-                    wanted=expected,
-                    todo="somebody deployed here since; deploy again",
-                )
+                raise self._another(what, found, expected)
+        if wanted.program_sha256 is None:
+            return  # deployed by an older release, or by a contract that does not tell
+        if (found := str(started.program_sha256)) != wanted.program_sha256:
+            raise self._another(str(wanted.program), found, wanted.program_sha256)
+        for path, expected in wanted.libraries_sha256.items():
+            # One that is loaded when it is first needed may not be there yet.
+            if (found := started.libraries_sha256.get(path, expected)) != expected:
+                raise self._another(path, found, expected)
+        if started.confinement != wanted.confinement:
+            raise self._another(
+                "AppArmor profile", str(started.confinement), str(wanted.confinement)
+            )
+
+    def _check_files(self) -> None:
+        """Hold program and libraries against their hashes, where the server does not run."""
+        deployed = self._deployed
+        if deployed.program is None or deployed.program_sha256 is None:
+            return
+        wanted = {deployed.program: deployed.program_sha256, **deployed.libraries_sha256}
+        done = self._connection.run(["sha256sum", "--", *wanted], timeout_s=SAMPLE_TIMEOUT_S)
+        rows = (line.split("  ", 1) for line in done.stdout.decode().splitlines())
+        found = {path: digest for digest, path in rows}
+        for path, expected in wanted.items():
+            if found.get(path) != expected:
+                raise self._another(path, found.get(path, "no such file"), expected)
+
+    def _another(self, what: str, found: str, wanted: str) -> LeaselabError:
+        return lab_broken(
+            f"the server has another {what} than was deployed for this sweep",
+            where=self._connection.access.name,
+            found=found,
+            wanted=wanted,
+            todo="somebody deployed or installed here since; deploy again",
+        )
 
     def _check_database(self, running: Mapping[str, Any] | None) -> None:
         """Refuse a database that is not the one that was tuned: it would not be seen."""
@@ -261,6 +293,7 @@ def _sample(answer: dict[str, Any]) -> Sample:
         leases=answer["leases"],
         counters=answer["counters"],
         database_cpu_s=answer.get("database_cpu_s"),
+        refused=answer.get("refused"),
     )
 
 

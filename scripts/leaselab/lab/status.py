@@ -1,19 +1,24 @@
-"""How the hosts of a bench are right now: asked once, over the one transport."""
+"""How the hosts of benches are right now: asked once, over the one transport."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leaselab.lab import lock
+from leaselab.archive.ident import is_id
 from leaselab.lab.inventory import GENERATOR_GROUP, Inventory, InventoryHost
+from leaselab.lab.lock import LockStatus, Maintenance
+from leaselab.lab.lock import status as lock_status
 from leaselab.lab.transport import Connection, connect
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken
 
+LIMIT_S = 30.0
+"""Longest time that all hosts of all benches together have to answer (s)."""
 _TIMEOUT_S = 15.0
 
 # Python is there because Ansible needs it; one program, so that one round trip is enough.
@@ -81,6 +86,9 @@ class BenchStatus:
     lock_problem: str = field(default="")
     """Why the lock could not be read, as on a bench that was never provisioned."""
 
+    maintenance: Maintenance | None = None
+    """Who has taken the bench out of use; None also where its generator does not answer."""
+
     @property
     def up(self) -> bool:
         """True when every host is well."""
@@ -92,47 +100,133 @@ class BenchStatus:
         return not any(host.reachable for host in self.hosts)
 
 
+def state_of(status: BenchStatus, check: Mapping[str, Any] | None = None) -> tuple[str, str]:
+    """Return a bench's state in one word, and what there is to say of it.
+
+    The word is ``maintenance``, ``unreachable`` (no host answers), ``broken`` (one is not well,
+    or the last check found errors), ``measuring``, ``held`` or ``free``.  `check` is the
+    last check: `at`, `ok`, `errors` (a count) and `first` (what the first error is about).
+    Hosts are named by role, as whoever reads a report need not know their addresses.
+    """
+    if status.maintenance is not None:
+        return "maintenance", str(status.maintenance)
+    if status.down:
+        return "unreachable", "no host answers"
+    ill = [
+        f"{role_of(host.parts)}: {host.problem if host.reachable else 'does not answer'}"
+        for host in status.hosts
+        if not host.well
+    ]
+    if ill:
+        return "broken", "; ".join(ill)
+    if status.lock is not None:
+        told = f"{status.lock['name']} for {status.lock['purpose']}"
+        return ("measuring" if is_id(str(status.lock["purpose"])) else "held"), told
+    if check is not None and not check["ok"]:
+        return "broken", f"by its last check: {check['first']}"
+    return "free", status.lock_problem
+
+
+def role_of(parts: Sequence[str]) -> str:
+    """The role that names a host, by the first of its parts: ``server``."""
+    return parts[0].removeprefix("dhcp_")
+
+
 def bench_status(
     inventory: Inventory, connector: Callable[[HostAccess], Connection] = connect
 ) -> BenchStatus:
-    """Ask every host at once; a host that does not answer is a fact, not an error."""
-    with ThreadPoolExecutor(len(inventory.hosts)) as pool:
-        answers = list(pool.map(lambda host: _ask(host, connector), inventory.hosts))
-    holder: dict[str, Any] | None = None
-    lock_problem = ""
-    for _, found, problem in answers:
-        holder = holder or found
-        lock_problem = lock_problem or problem
-    return BenchStatus(
-        inventory.bench, tuple(status for status, _, _ in answers), holder, lock_problem
-    )
+    """Ask every host of one bench; as `bench_statuses`."""
+    return bench_statuses([inventory], connector)[0]
 
 
-def _ask(
-    host: InventoryHost, connector: Callable[[HostAccess], Connection]
-) -> tuple[HostStatus, dict[str, Any] | None, str]:
-    """Return the host, who holds the lock it keeps, and why that cannot be read."""
+def bench_statuses(
+    benches: Sequence[Inventory],
+    connector: Callable[[HostAccess], Connection] = connect,
+    limit_s: float = LIMIT_S,
+) -> list[BenchStatus]:
+    """Ask every host of every bench at once; one that does not answer is a fact, not an error.
+
+    What has not answered after `limit_s` (s) does not answer.
+    """
+    asked = [[_Asking(host, connector) for host in bench.hosts] for bench in benches]
+    deadline = time.monotonic() + limit_s
+    found = []
+    for bench, hosts in zip(benches, asked, strict=True):
+        answers = [one.answer(deadline, limit_s) for one in hosts]
+        kept = next((answer.kept for answer in answers if answer.kept), None)
+        found.append(
+            BenchStatus(
+                bench.bench,
+                tuple(answer.host for answer in answers),
+                kept.holder if kept else None,
+                next((answer.problem for answer in answers if answer.problem), ""),
+                kept.maintenance if kept else None,
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a host told, and of the bench where it keeps the lock."""
+
+    host: HostStatus
+    kept: LockStatus | None = None
+    problem: str = ""
+    """Why the lock that it keeps cannot be read."""
+
+
+class _Asking:
+    """A host that is being asked, in a thread that nobody has to wait for."""
+
+    def __init__(
+        self, host: InventoryHost, connector: Callable[[HostAccess], Connection]
+    ) -> None:
+        self._host = host
+        self._connector = connector
+        self._answer: _Answer | None = None
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def answer(self, deadline: float, limit_s: float) -> _Answer:
+        """Its answer, or that there was none until then (monotonic clock, s)."""
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+        return self._answer or self._silent(f"no answer within {limit_s:.0f} s")
+
+    def _ask(self) -> None:
+        try:
+            self._answer = _ask(self._host, self._connector)
+        except LeaselabError as error:
+            # The name is shown beside it.
+            told = str(error).removeprefix(f"{self._host.access.name}: ")
+            self._answer = self._silent(told)
+
+    def _silent(self, problem: str) -> _Answer:
+        name, parts = self._host.access.name, self._host.parts
+        status = HostStatus(name, parts, _at(self._host), reachable=False, problem=problem)
+        silent = f"{name}, which keeps it, is not reachable"
+        return _Answer(status, problem=silent if GENERATOR_GROUP in parts else "")
+
+
+def _at(host: InventoryHost) -> str:
     access = host.access
-    at = f"{access.user}@{access.address}:{access.port}"
-    try:
-        with connector(access) as connection:
-            done = connection.run(["python3", "-c", _PROBE], timeout_s=_TIMEOUT_S)
-            if done.status != 0:
-                last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-                raise lab_broken(f"python3 failed: {last}", where=access.name)
-            status = read_probe(host, at, json.loads(done.stdout))
-            if GENERATOR_GROUP not in host.parts:
-                return status, None, ""
-            try:
-                return status, lock.status(connection), ""
-            except LeaselabError as error:
-                return status, None, str(error)
-    except LeaselabError as error:
-        # The name is shown beside it.
-        problem = str(error).removeprefix(f"{access.name}: ")
-        status = HostStatus(access.name, host.parts, at, reachable=False, problem=problem)
-        silent = f"{access.name}, which keeps it, is not reachable"
-        return status, None, silent if GENERATOR_GROUP in host.parts else ""
+    return f"{access.user}@{access.address}:{access.port}"
+
+
+def _ask(host: InventoryHost, connector: Callable[[HostAccess], Connection]) -> _Answer:
+    """Ask one host; raises what its connection ends with."""
+    with connector(host.access) as connection:
+        done = connection.run(["python3", "-c", _PROBE], timeout_s=_TIMEOUT_S)
+        if done.status != 0:
+            last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise lab_broken(f"python3 failed: {last}", where=host.access.name)
+        status = read_probe(host, _at(host), json.loads(done.stdout))
+        if GENERATOR_GROUP not in host.parts:
+            return _Answer(status)
+        try:
+            return _Answer(status, lock_status(connection))
+        except LeaselabError as error:
+            return _Answer(status, problem=str(error))
 
 
 def read_probe(host: InventoryHost, at: str, answer: dict[str, Any]) -> HostStatus:

@@ -2,7 +2,7 @@
 
 One connection per host is held for a whole sweep.  Host keys are checked
 against the bench's own known_hosts file, always: an unknown or changed key is
-an error, never a question.
+an error, never a question.  The same holds for jump hosts, with their own file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shlex
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,9 @@ CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 5
 _CHUNK = 1 << 16
 _LAST_BREATH_S = 1.0
+# env says of a program that is not there what a shell says, and sudo does not: status 127.
+_SUDO = ("sudo", "--non-interactive", "--", "env")
+_SUDO_TIMEOUT_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,15 @@ class Completed:
 
 
 class Connection(AbstractContextManager["Connection"]):
-    """One host, connected."""
+    """One host, connected.  Commands run as root: of the login, or by sudo."""
 
-    def __init__(self, access: HostAccess, client: paramiko.SSHClient) -> None:
+    def __init__(
+        self, access: HostAccess, client: paramiko.SSHClient, over: Connection | None = None
+    ) -> None:
+        """`over` is the connection to the jump host; it is closed with this one."""
         self.access = access
         self._client = client
+        self._over = over
 
     def __exit__(
         self,
@@ -51,16 +58,50 @@ class Connection(AbstractContextManager["Connection"]):
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the connection."""
+        """Close the connection, and those to its jump hosts."""
         self._client.close()
+        if self._over is not None:
+            self._over.__exit__(kind, value, trace)
 
-    def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> Completed:
-        """Run a command to its end.
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        stdin: bytes = b"",
+        as_login: bool = False,
+    ) -> Completed:
+        """Run a command to its end, as root or, with `as_login`, as the user of the login.
 
         Raises a broken-lab error when the host does not answer within
-        `timeout_s` (s) or the connection breaks.
+        `timeout_s` (s), the connection breaks or sudo refuses.
         """
-        with self._faults(shlex.join(argv[:1])):
+        if as_login or not self.access.sudo:
+            return self._run(argv, argv, timeout_s, stdin)
+        done = self._run([*_SUDO, *argv], argv, timeout_s, stdin)
+        # The status of a sudo that refuses is also a status of many a command.
+        if done.status == 1:
+            self.check_sudo()
+        return done
+
+    def check_sudo(self) -> None:
+        """Raise a broken-lab error when sudo wants a password or refuses altogether."""
+        done = self._run([*_SUDO, "true"], ["sudo"], _SUDO_TIMEOUT_S)
+        if done.status != 0:
+            user = self.access.user
+            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise lab_broken(
+                f"sudo refuses {user}: {reason}",
+                where=self.access.name,
+                wanted=f"every command as root for {user}, without a password",
+                todo=f"write '{user} ALL=(root) NOPASSWD: ALL' to a file in /etc/sudoers.d",
+            )
+
+    def _run(
+        self, argv: Sequence[str], meant: Sequence[str], timeout_s: float, stdin: bytes = b""
+    ) -> Completed:
+        """Run a command as it is; `meant` is what errors call it."""
+        with self._faults(shlex.join(meant[:1])):
             channel = self._open(argv)
             channel.settimeout(timeout_s)
             try:
@@ -96,7 +137,7 @@ class Connection(AbstractContextManager["Connection"]):
         `heard` is told each line as it comes, from another thread.
         """
         with self._faults(shlex.join(argv[:1])):
-            channel = self._open(argv)
+            channel = self._open([*_SUDO, *argv] if self.access.sudo else argv)
         follower = Follower(channel, heard)
         try:
             yield follower
@@ -113,6 +154,19 @@ class Connection(AbstractContextManager["Connection"]):
             channel = transport.open_session(timeout=CONNECT_TIMEOUT_S)
             channel.exec_command(shlex.join(argv))
         return channel
+
+    def _to(self, access: HostAccess) -> paramiko.Channel:
+        """Open a way from this host, a jump host, to another."""
+        transport = self._client.get_transport()
+        if transport is None:
+            raise EOFError
+        with held_back():
+            return transport.open_channel(
+                "direct-tcpip",
+                (access.address, access.port),
+                ("127.0.0.1", 0),
+                timeout=CONNECT_TIMEOUT_S,
+            )
 
     def _is_lost(self) -> bool:
         """Whether the host has gone: its commands end a moment before its connection."""
@@ -224,11 +278,30 @@ class Follower:
 
 
 def connect(access: HostAccess) -> Connection:
-    """Open the connection to one host.
+    """Open the connection to one host, over its jump hosts, and see that sudo is granted.
 
     Raises a broken-lab error that tells an unreachable host, a changed or
-    unknown host key and a refused login apart.
+    unknown host key, a refused login and a refused sudo apart, and that names the
+    jump host where it is one.
     """
+    with ExitStack() as opened:
+        connection = _connect(access, opened)
+        if access.sudo:
+            connection.check_sudo()
+        opened.pop_all()
+    return connection
+
+
+def _connect(access: HostAccess, opened: ExitStack) -> Connection:
+    over = None
+    if access.jump is not None:
+        try:
+            over = _connect(access.jump, opened)
+        except LeaselabError as error:
+            # It is the bench's host that lacks a connection, whichever step of it fails.
+            error.what = f"{access.jump.name}: {error.what}"
+            error.where = access.name
+            raise
     client = paramiko.SSHClient()
     client.set_missing_host_key_policy(paramiko.RejectPolicy())
     try:
@@ -243,6 +316,7 @@ def connect(access: HostAccess) -> Connection:
             timeout=CONNECT_TIMEOUT_S,
             banner_timeout=CONNECT_TIMEOUT_S,
             auth_timeout=CONNECT_TIMEOUT_S,
+            sock=over._to(access) if over is not None else None,
         )
     except Exception as error:
         client.close()
@@ -250,7 +324,7 @@ def connect(access: HostAccess) -> Connection:
     transport = client.get_transport()
     assert transport is not None  # noqa: S101  (connect() has just made it)
     transport.set_keepalive(KEEPALIVE_S)
-    return Connection(access, client)
+    return opened.enter_context(Connection(access, client, over))
 
 
 def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
@@ -282,6 +356,13 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
             where=access.name,
             wanted=f"a line for {access.address} in {Path(access.known_hosts_file)}",
             todo="get the key from the host's console and add it",
+        )
+    if isinstance(error, paramiko.ChannelException):
+        return lab_broken(
+            f"the jump host opens no way to {access.address}:{access.port}: {error.text}",
+            where=access.name,
+            todo="check that the host is up, its address right as the jump host sees it, and "
+            "that the jump host's sshd has AllowTcpForwarding",
         )
     # paramiko's own OSErrors have words and no number, which str() shows as "[Errno None]".
     words = getattr(error, "strerror", None) or str(error)

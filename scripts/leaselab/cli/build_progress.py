@@ -1,0 +1,110 @@
+"""How far a build is, as its builder tells it: shown while a playbook builds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, TextIO
+
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError
+from leaselab.report.live import build_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leaselab.archive.live import LiveFeed
+    from leaselab.cli.playbook import Event
+    from leaselab.model.bench import HostAccess
+
+BUILDING = ("build", "Build the commit")
+"""Role and name of the one task that compiles; by then the builder has its contract."""
+_SHARES = 10
+_EVERY_S = 60.0
+
+
+class BuildFollower:
+    """Follows the builder for as long as the task that compiles runs.
+
+    What cannot be followed is said once, and the build goes on.
+    """
+
+    def __init__(
+        self, access: HostAccess, server: str, feed: LiveFeed, stream: TextIO = sys.stderr
+    ) -> None:
+        """`server` names the build contract; `feed` and `stream` are told how far it is."""
+        self._access = access
+        self._argv = [f"/opt/leaselab/build-{server}", "progress"]
+        self._feed = feed
+        self._lines = _Lines(stream)
+        self._following: ExitStack | None = None
+
+    def event(self, event: Event) -> None:
+        """Take an event of the playbook: begin with the task that builds, end with the next."""
+        self._lines.clear()
+        if event["event"] == "task":
+            self.close()
+            if (event["role"], event["task"]) == BUILDING:
+                self._begin()
+
+    def close(self) -> None:
+        """End following, if it was begun."""
+        if self._following is not None:
+            self._following.close()
+            self._following = None
+        self._lines.clear()
+
+    def _begin(self) -> None:
+        stack = ExitStack()
+        try:
+            host = stack.enter_context(connect(self._access))
+            stack.enter_context(host.follow(self._argv, self._heard))
+        except LeaselabError as error:
+            stack.close()
+            print(f"leaselab: the build is not followed: {error}", file=sys.stderr, flush=True)
+        else:
+            self._following = stack
+
+    def _heard(self, line: str) -> None:
+        try:
+            reading = json.loads(line)
+        except ValueError:
+            return  # cut short by the end of the connection
+        if reading is not None:
+            self._lines.show(reading)
+            self._feed.tell("build", **reading)
+
+
+class _Lines:
+    """Prints readings: one line that changes on a terminal, in a pipe a line now and then.
+
+    A pipe gets one for each phase, for each tenth of a phase that counts its steps, and
+    at least one a minute.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown: tuple[object, ...] = ()
+        self._at = 0.0
+
+    def show(self, reading: Mapping[str, Any]) -> None:
+        if self._stream.isatty():
+            # a line that wraps cannot be cleared as one
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\x1b[K{f'  {build_words(reading)}'[:width]}")
+            self._stream.flush()
+            return
+        share = _SHARES * reading["step"] // reading["steps"] if reading["steps"] else None
+        shown, now = (reading["phase"], share), time.monotonic()
+        if shown != self._shown or now - self._at >= _EVERY_S:
+            print(f"  {build_words(reading)}", file=self._stream, flush=True)
+            self._shown, self._at = shown, now
+
+    def clear(self) -> None:
+        """Make room for another line where one stands that changes."""
+        if self._stream.isatty():
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()

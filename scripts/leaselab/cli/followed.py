@@ -1,0 +1,116 @@
+"""What `leaselab watch` follows: a sweep that runs, or a build that comes before one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from leaselab.archive.journal import is_being_written, read_journal
+from leaselab.archive.live import LiveReader
+from leaselab.archive.running import JOURNAL
+from leaselab.model.errors import usage_error
+from leaselab.report.live import LiveView
+
+if TYPE_CHECKING:
+    from leaselab.archive.running import Unfinished
+    from leaselab.archive.store import Store
+
+_SILENT_S = 30.0
+"""A build that told nothing for so long has died: its builder tells something each second."""
+
+
+class Source(Protocol):
+    """Where a view comes from."""
+
+    view: LiveView
+
+    def refresh(self) -> bool:
+        """Take what is new; False once there is nothing to follow any more."""
+
+    def ending(self) -> str:
+        """How it ended, or that it goes on, and what to do next."""
+
+
+class RunningSource:
+    """One sweep: its journal, and the live file beside it."""
+
+    def __init__(self, sweep: Unfinished) -> None:
+        self._sweep = sweep
+        self._live = LiveReader(sweep.path)
+        self._seen = 0
+        self._size = -1
+        self.view = LiveView(sweep.id)
+
+    def refresh(self) -> bool:
+        """Take what is new; False once the sweep runs no more."""
+        journal = self._sweep.path / JOURNAL
+        try:
+            active = is_being_written(journal)
+            size = journal.stat().st_size
+            events = read_journal(journal) if size != self._size else ()
+        except FileNotFoundError:  # sealed
+            return False
+        for event in events[self._seen :]:
+            self.view.journaled(event.name, event.data)
+        if events:
+            self._seen, self._size = len(events), size
+        for one in self._live.news():
+            self.view.happened(one.at, one.name, one.data)
+        return active
+
+    def ending(self) -> str:
+        """How it ended, or that it goes on, and what to do next."""
+        ref = self._sweep.id
+        try:
+            if is_being_written(self._sweep.path / JOURNAL):
+                return f"{ref} goes on"
+        except FileNotFoundError:
+            return f"{ref} is finished: `leaselab show {ref}`"
+        return f"{ref} was interrupted: `leaselab resume {ref}`"
+
+
+class BuildSource:
+    """The build under way: its live file alone, which goes away with it."""
+
+    def __init__(self, store: Store) -> None:
+        self._live = LiveReader(store.build_place)
+        self._heard: datetime | None = None
+        self.view = LiveView("build")
+
+    def refresh(self) -> bool:
+        """Take what is new; False once nothing is built any more."""
+        for one in self._live.news():
+            self._heard = datetime.fromisoformat(one.at)
+            self.view.happened(one.at, one.name, one.data)
+        if self._heard is None or not self._live.exists():
+            return False
+        return (datetime.now(UTC) - self._heard).total_seconds() < _SILENT_S
+
+    def ending(self) -> str:
+        """What to do next."""
+        return "the build has ended; `leaselab watch` follows the sweep that comes of it"
+
+
+def find_source(store: Store, ref: str | None) -> Source:
+    """Return what runs: the sweep named, else the newest, else the build under way.
+
+    Raises usage_error where nothing does, or `ref` stands for several.
+    """
+    active = [sweep for sweep in store.running() if sweep.active]
+    found = [sweep for sweep in active if ref is None or sweep.id.startswith(ref)]
+    if found and (ref is None or len(found) == 1):
+        return RunningSource(found[-1])
+    if found:
+        raise usage_error(
+            "more than one running sweep starts so",
+            found=repr(ref),
+            todo=f"one of: {', '.join(sweep.id for sweep in found)}",
+        )
+    build = BuildSource(store)
+    if ref is None and build.refresh():
+        return build
+    raise usage_error(
+        "no sweep is running" if ref is None else f"no running sweep: {ref!r}",
+        where=str(store.root),
+        todo="`leaselab run` starts one; `leaselab list` says what is unfinished",
+    )

@@ -1,0 +1,92 @@
+"""``leaselab lab maintenance``: a keeper takes a bench out of use, and gives it back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from leaselab.cli.bench_setup import add_place, benches_of, install_lock
+from leaselab.cli.options import add_json, print_json
+from leaselab.lab.inventory import GENERATOR_GROUP
+from leaselab.lab.lock import BenchInUseError, ask, owner_name, status
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from leaselab.lab.inventory import Inventory
+    from leaselab.lab.lock import LockStatus, Maintenance
+    from leaselab.lab.transport import Connection
+
+VERBS = {"on": "close", "off": "open"}
+"""What the lock's program calls them."""
+
+
+def add_maintenance(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``maintenance``."""
+    parser.add_argument("state", choices=tuple(VERBS), help="begin it, or end it")
+    parser.add_argument("bench", metavar="BENCH", help="name of the bench, such as rack1")
+    add_place(parser)
+    parser.add_argument("--reason", metavar="TEXT", help="why; wanted by `on`, told to others")
+    parser.add_argument(
+        "--owner",
+        metavar="NAME",
+        default=owner_name(),
+        help="whose it is (default: the user and this machine)",
+    )
+    add_json(parser)
+
+
+def maintenance(args: argparse.Namespace) -> Outcome:
+    """Begin or end it; 4 where somebody else has the bench in maintenance."""
+    (inventory,) = benches_of(args)  # the one that was named
+    reason = " ".join((args.reason or "").split())
+    if (args.state == "on") != bool(reason):
+        raise usage_error(
+            "--reason goes with `on`, and `on` with --reason",
+            found=f"{args.state} with {f'--reason {reason!r}' if reason else 'no reason'}",
+            wanted="such as: leaselab lab maintenance on rack1 --reason 'new network card'",
+        )
+    with connect(inventory.only(GENERATOR_GROUP).access) as generator:
+        request = {"name": args.owner, "reason": reason}
+        before = _maintained(generator)
+        now = _asked(inventory, generator, VERBS[args.state], request)
+    if args.json:
+        closed = asdict(now.maintenance) if now.maintenance else None
+        print_json({"bench": inventory.bench, "maintenance": closed, "holder": now.holder})
+        return Outcome.OK
+    print(_told(inventory.bench, before, now))
+    return Outcome.OK
+
+
+def _asked(
+    inventory: Inventory, generator: Connection, verb: str, request: Mapping[str, str]
+) -> LockStatus:
+    """Ask the lock's program; a bench that lacks it, or has an older one, gets it first."""
+    try:
+        return ask(generator, verb, request)
+    except BenchInUseError:
+        raise
+    except LeaselabError:
+        install_lock(inventory)
+        return ask(generator, verb, request)
+
+
+def _maintained(generator: Connection) -> Maintenance | None:
+    """Whose it is so far; nobody's where the program is not there yet."""
+    try:
+        return status(generator).maintenance
+    except LeaselabError:
+        return None
+
+
+def _told(bench: str, before: Maintenance | None, now: LockStatus) -> str:
+    if now.maintenance is None:
+        was = f"; it was in that of {before}" if before else ""
+        return f"bench {bench} is not in maintenance{was}"
+    told = f"bench {bench} is in maintenance by {now.maintenance}"
+    if now.holder is None:
+        return told
+    return f"{told}; {now.holder['name']} has it until {now.holder['purpose']} is done"

@@ -1,0 +1,157 @@
+"""``leaselab lab status``: how a bench is, or a table of all benches."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from leaselab.archive.bench_notes import CHECK, STATUS, read_note, write_note
+from leaselab.cli.bench_setup import add_inventory, benches_of
+from leaselab.cli.options import add_json, add_results, open_store, print_json, writing
+from leaselab.cli.report import FOLDER
+from leaselab.lab.inventory import GENERATOR_GROUP
+from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, role_of, state_of
+from leaselab.model.errors import Outcome
+from leaselab.model.moment import now
+from leaselab.report.benches import bench_table, check_words, result_words
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from leaselab.archive.store import Store
+
+WELL = frozenset({"free", "measuring", "held", "maintenance", "down"})
+"""States that are no fault."""
+
+
+def add_status(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``status``."""
+    add_inventory(parser)
+    parser.add_argument(
+        "--page",
+        action="store_true",
+        help="also write them to the page Benches of the report, and print where it is",
+    )
+    add_results(parser)
+    add_json(parser)
+
+
+def status(args: argparse.Namespace) -> Outcome:
+    """Ask all hosts side by side, and show what they say; 4 when a bench is not well.
+
+    A lab of this machine of which no host answers is down, which is a state and not a
+    fault; so is maintenance.
+    """
+    store = open_store(args)
+    benches = benches_of(args)
+    may_be_down = {bench.bench: _up_command(args) for bench in benches if bench.made_by}
+    statuses = bench_statuses(benches)
+    rows = [_row(store, one, may_be_down.get(one.bench, "")) for one in statuses]
+    page = _page(store) if args.page else None
+    if args.json:
+        pages = {"page": str(page)} if page else {}
+        each = [
+            {"up": one.up, **dataclasses.asdict(one), **row, **pages}
+            for one, row in zip(statuses, rows, strict=True)
+        ]
+        print_json(each[0] if len(each) == 1 else each)
+    else:
+        for line in _lines(statuses, rows, may_be_down):
+            print(line)
+        if page:
+            print(page)
+    return Outcome.OK if all(row["state"] in WELL for row in rows) else Outcome.LAB
+
+
+def _row(store: Store, one: BenchStatus, up_command: str) -> dict[str, Any]:
+    """What a table says of a bench; it is kept for the page."""
+    check = read_note(store.root, one.bench, CHECK)
+    state, told = state_of(one, check)
+    if one.down and up_command and state != "maintenance":
+        state, told = "down", f"`{up_command}` brings it up"
+    last = read_note(store.root, one.bench, STATUS)
+    keeper = next((host for host in one.hosts if GENERATOR_GROUP in host.parts), None)
+    silent = keeper is not None and not keeper.reachable
+    if silent and last is not None and last["state"] == "maintenance" and state != "down":
+        # Who opens a machine switches it off: the mark cannot be read then, and still stands.
+        state, told = "maintenance", last["told"]
+    row = {"at": now(), "state": state, "told": told}
+    hosts = [
+        {"role": role_of(host.parts), "well": host.well, "answers": host.reachable}
+        for host in one.hosts
+    ]
+    write_note(store.root, one.bench, STATUS, {**row, "hosts": hosts})
+    results = store.index.rows(bench=one.bench, limit=1)
+    return {**row, "check": check, "last_result": results[0] if results else None}
+
+
+def _page(store: Store) -> str:
+    from leaselab.report.site.site import write_benches  # noqa: PLC0415  # draws; slow to import
+
+    folder = store.root / FOLDER
+    with writing(folder):
+        return str(write_benches(store, folder).absolute())
+
+
+def _lines(
+    statuses: Sequence[BenchStatus], rows: Sequence[dict[str, Any]], may_be_down: dict[str, str]
+) -> list[str]:
+    if len(statuses) > 1:
+        named = zip(statuses, rows, strict=True)
+        return bench_table([{"bench": one.bench, **row} for one, row in named], now())
+    (one,), (row,) = statuses, rows
+    lines = status_lines(one, may_be_down.get(one.bench, ""))
+    if row["state"] == "maintenance" and one.maintenance is None:
+        lines.append(f"maintenance: as last seen, {row['told']}")
+    lines += [f"last result: {result_words(row['last_result'], now())}"]
+    lines += [f"last check: {check_words(row['check'], now())}"]
+    return lines
+
+
+def _up_command(args: argparse.Namespace) -> str:
+    """Return the command that brings the lab up that was asked about."""
+    return f"leaselab lab up -i {args.inventory}" if args.inventory else "leaselab lab up"
+
+
+def status_lines(status: BenchStatus, up_command: str = "") -> list[str]:
+    """Return the status as a person reads it.
+
+    `up_command` brings up a lab that is made on this machine, and may therefore be down.
+    """
+    if status.down and up_command:
+        return [f"bench {status.bench}: down; `{up_command}` brings it up"]
+    word = "up" if status.up else "not well"
+    lines = [f"bench {status.bench}: {word}"]
+    for host in status.hosts:
+        lines += _host_lines(host)
+    if status.maintenance is not None:
+        lines.append(f"maintenance: {status.maintenance}")
+    if status.lock is not None:
+        lines.append(
+            f"lock: held by {status.lock['name']} for {status.lock['purpose']},"
+            f" {status.lock['age_s']:.0f} s old, expires in {status.lock['expires_in_s']:.0f} s"
+        )
+    elif status.lock_problem:
+        lines.append(f"lock: not known: {status.lock_problem}")
+    else:
+        lines.append("lock: free")
+    return lines
+
+
+def _host_lines(host: HostStatus) -> list[str]:
+    head = f"  {host.name} ({', '.join(host.parts)}) {host.at}"
+    if not host.reachable:
+        return [f"{head}: NOT REACHABLE: {host.problem}"]
+    cpus = ",".join(map(str, host.cpus))
+    lines = [
+        f"{head}: {f'WRONG: {host.problem}' if host.problem else 'ok'}",
+        f"    {host.hostname}, {host.os}, Linux {host.kernel}, processors {cpus}",
+    ]
+    if host.test_addresses:
+        lines.append(f"    test: {host.test_interface} {' '.join(host.test_addresses)}")
+    if host.server:
+        lines.append(f"    deployed: {host.server} for scenario {host.scenario}")
+    if host.generator:
+        lines.append(f"    deployed: {host.generator}")
+    return lines

@@ -1,0 +1,182 @@
+"""What is known of a build: the record that a builder hands over, and its shape.
+
+A builder runs what commits say, so that nothing of its answer is believed: what was asked for
+must come back as it was asked for, and all else must look like what it stands for.  Names of
+files and packages are made of these fields, by root and on other hosts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from leaselab.lab.build import build
+from leaselab.model.errors import LeaselabError, lab_broken, usage_error
+
+FORMAT = 2
+"""How artifacts are built and packed; raised with that of role build."""
+KEY = re.compile(r"[0-9a-f]{24}")
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_WORD = re.compile(r"[a-z0-9][a-z0-9._+-]{0,39}")
+_RELEASE = re.compile(r"[a-z0-9][a-z0-9._-]{0,29} [a-z0-9._-]{0,29}")
+_ARCHITECTURE = re.compile(r"[a-z0-9_]{1,29}")
+_LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}")
+_PREFIX = re.compile(r"/opt/leaselab/[a-z0-9][a-z0-9._-]{0,39}")
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]{0,99}")
+"""A package's own name: neither a file nor an address, which apt would take as well."""
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:~-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """The host that built it."""
+
+    distribution: str
+    """Name and release, such as ``debian 13``."""
+    architecture: str
+    compiler: str
+    """The compiler's own name for itself."""
+    packages: str
+    """Hash of all installed packages."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRecord:
+    """What is known of one build."""
+
+    format: int
+    name: str
+    """The server."""
+    key: str
+    """By which the artifact is found again."""
+    commit: str
+    tree: str
+    described: str
+    system: str
+    """Build system of the tree."""
+    options: Mapping[str, Any]
+    prefix: str
+    """Where it is installed, and the one place on a host that it is allowed."""
+    builder: Builder
+    seconds: Mapping[str, float]
+    """How long each phase took (s)."""
+    artifact_sha256: str
+    artifact_bytes: int
+    runtime_packages: Mapping[str, str]
+    """Packages of the libraries it was linked with: their versions on the builder."""
+    cached: bool = False
+    """Whether it was found built; not kept."""
+    source: Mapping[str, Any] | None = None
+    """The commit as the repository has it; added where the record is kept."""
+
+    def misshapen(self) -> tuple[str, object] | None:
+        """The first field that cannot be what it stands for, with its value, or None."""
+        shapes: list[tuple[str, object, re.Pattern[str]]] = [
+            ("name", self.name, _WORD),
+            ("key", self.key, KEY),
+            ("commit", self.commit, _HASH),
+            ("tree", self.tree, _HASH),
+            ("described", self.described, _LINE),
+            ("system", self.system, _WORD),
+            ("prefix", self.prefix, _PREFIX),
+            ("builder: distribution", self.builder.distribution, _RELEASE),
+            ("builder: architecture", self.builder.architecture, _ARCHITECTURE),
+            ("builder: compiler", self.builder.compiler, _LINE),
+            ("builder: packages", self.builder.packages, KEY),
+            ("artifact_sha256", self.artifact_sha256, _SHA256),
+            *(("seconds", phase, _LINE) for phase in self.seconds),
+            *(("runtime_packages", name, _PACKAGE) for name in self.runtime_packages),
+            *(("runtime_packages", text, _VERSION) for text in self.runtime_packages.values()),
+        ]
+        for field, value, shape in shapes:
+            if not (isinstance(value, str) and shape.fullmatch(value)):
+                return field, value
+        return None
+
+
+def check_answer(document: Any, asked: Mapping[str, Any], where: str) -> None:  # noqa: ANN401  (parsed JSON)
+    """Refuse a builder's answer that is not one to what was asked of it.
+
+    `asked` has, by the record's field, what must come back.  Raises a broken-lab error.
+    """
+    try:
+        record = parse_record(document, where)
+    except LeaselabError as error:
+        raise lab_broken(
+            f"the builder's answer is not the record of a build: {error.what}",
+            where=error.where,
+            found=error.found,
+            wanted=error.wanted,
+            todo="see who has access to the builder",
+        ) from error
+    for field, wanted in asked.items():
+        found = getattr(record, field)
+        if found != wanted:
+            raise lab_broken(
+                "the builder's answer is not of what was asked for",
+                where=f"{where}: {field}",
+                found=repr(found),
+                wanted=repr(wanted),
+                todo="see who has access to the builder",
+            )
+
+
+def parse_record(document: Any, where: str) -> BuildRecord:  # noqa: ANN401  (parsed JSON)
+    """Turn a parsed record into a value; a usage error for one of another shape."""
+    found = document.get("format") if isinstance(document, Mapping) else None
+    if found != FORMAT:
+        raise usage_error(
+            "this is no record of a build as it is made now",
+            where=where,
+            found=f"format {found}",
+            wanted=str(FORMAT),
+            todo="build the commit again",
+        )
+    record = build(BuildRecord, document, where)
+    wrong = record.misshapen()
+    if wrong is not None:
+        raise usage_error(
+            "this cannot be of a build", where=f"{where}: {wrong[0]}", found=repr(wrong[1])
+        )
+    return record
+
+
+def read_record(builds: Path, key: str) -> dict[str, Any]:
+    """Read the record that is kept under a key below `builds`, as it is written.
+
+    Raises a usage error where there is none, or one of another key or of a build as they
+    were made before.
+    """
+    path = builds / key / "build.json"
+    if not KEY.fullmatch(key) or not path.exists():
+        raise usage_error(
+            "no such build",
+            where=str(builds),
+            found=repr(key),
+            wanted="a key as `leaselab build` prints it",
+            todo="build the commit: leaselab build",
+        )
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise usage_error(f"not readable: {error}", where=str(path)) from error
+    record = parse_record(document, str(path))
+    source = record.source or {}
+    kept = (record.key, source.get("hash"), source.get("tree"))
+    if kept != (key, record.commit, record.tree):
+        raise usage_error(
+            "the record is not of this build",
+            where=str(path),
+            found=str(kept),
+            wanted=str((key, record.commit, record.tree)),
+            todo="remove that folder and build the commit again",
+        )
+    return {name: document[name] for name in _KEPT if name in document}
+
+
+_KEPT = tuple(field.name for field in fields(BuildRecord) if field.name != "cached")

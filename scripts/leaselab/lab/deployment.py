@@ -1,0 +1,150 @@
+"""What a bench was last prepared and deployed for, and whether that still stands.
+
+Playing every role again proves that nothing has changed, and takes a minute.  A record of
+the last deployment proves the same in a second: hashes of what was played here, and of the
+state in which it left each host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from leaselab.archive.disk import write_whole
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError, lab_broken
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from leaselab.lab.inventory import Inventory, InventoryHost
+
+_TIMEOUT_S = 20.0
+_STATE = r"""
+set -eu
+cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/osrelease
+awk '{print $22}' /proc/1/stat
+awk '/^Cpus_allowed_list|^Mems_allowed_list/' /proc/self/status
+awk '/^MemTotal/' /proc/meminfo
+ip -oneline address show scope global | awk '{print $2, $4}' | sort
+cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor 2>/dev/null | sort | uniq -c
+cat /run/leaselab-host-tuning/before.json 2>/dev/null || echo not tuned
+cd /sys/devices/system/cpu &&
+cat smt/control intel_pstate/no_turbo cpufreq/boost cpu*/cpuidle/state*/disable 2>/dev/null || :
+cd /proc/sys/net/core &&
+cat rmem_default rmem_max netdev_max_backlog 2>/dev/null || :
+sha256sum /var/lib/dpkg/status
+find /opt/leaselab -maxdepth 2 -type f -exec sha256sum {} + | sort -k 2
+find /etc -maxdepth 4 -path '*leaselab*' -type f -exec sha256sum {} + | sort -k 2
+grep -lr '^# BEGIN leaselab' /etc/apparmor.d/local 2>/dev/null | sort | xargs -r sha256sum
+cd /sys/kernel/security/apparmor 2>/dev/null &&
+grep -E 'kea|dnsmasq|mysqld|mariadbd' profiles 2>/dev/null | sort || :
+"""
+"""What a boot, a container made anew, another processor, address or package, a host that is
+tuned or given back, a profile of AppArmor, or a file of ours that was changed would alter;
+nothing that a sweep changes.  Field 22 is the start of the first process, which tells one
+container from the next under the same kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A record: what was played, and what it left."""
+
+    played: str
+    """Hash of what prepared the hosts: playbooks, roles, inventory, release."""
+    environment: str
+    """The lab's own state, as `provision` named it."""
+    hosts: Mapping[str, str]
+    """By inventory name: hash of the host's state after the last playbook."""
+    deployed: str = ""
+    """Hash of scenario and build that are deployed; empty where only the hosts are prepared."""
+    document: Mapping[str, Any] = field(default_factory=dict)
+    """The bench document that tuning wrote, of whatever sweep parameters."""
+
+
+def read_deployment(checkout: Path, bench: str) -> Deployment | None:
+    """The record of a bench; None where there is none that this version can read."""
+    try:
+        return Deployment(**json.loads(_file(checkout, bench).read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def write_deployment(checkout: Path, bench: str, record: Deployment) -> None:
+    """Keep the record of a bench."""
+    path = _file(checkout, bench)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(asdict(record), indent=1, sort_keys=True).encode())
+
+
+def forget_deployment(checkout: Path, bench: str) -> None:
+    """Have everything played again next time; before anything is changed."""
+    _file(checkout, bench).unlink(missing_ok=True)
+
+
+def distrust_deployment(checkout: Path, bench: str) -> None:
+    """Have the server deployed again next time; after it failed, and that may cure it."""
+    record = read_deployment(checkout, bench)
+    if record is not None:
+        write_deployment(checkout, bench, replace(record, deployed=""))
+
+
+def played_hash(checkout: Path, inventory: Inventory, *choices: object) -> str:
+    """Hash of all that prepares the hosts of a bench; `choices` are what else it depends on."""
+    files = [
+        path
+        for folder in ("ansible", "roles")
+        for path in sorted((checkout / folder).rglob("*"))
+        if path.is_file() and path.suffix != ".pyc"
+    ]
+    played = hashlib.sha256()
+    for path in [checkout / "ansible.cfg", *files]:
+        played.update(f"{path.relative_to(checkout)}\0".encode())
+        played.update(hashlib.sha256(path.read_bytes()).digest())
+    known = [asdict(host) for host in inventory.hosts]
+    return digest(played.hexdigest(), str(inventory.path), known, *choices)
+
+
+def digest(*parts: object) -> str:
+    """Hash of values that JSON can write, such as a scenario's settings."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def host_states(inventory: Inventory) -> dict[str, str]:
+    """Hash of the state of each host that is measured, by inventory name.
+
+    Raises a broken-lab error for one that does not answer.
+    """
+    hosts = [host for host in inventory.hosts if not host.only_builds]
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        states = list(pool.map(_state, hosts))
+    return dict(zip((host.access.name for host in hosts), states, strict=True))
+
+
+def stands(record: Deployment, inventory: Inventory, played: str) -> bool:
+    """Whether playing this again would leave the hosts as the record says, and they are so."""
+    if record.played != played:
+        return False
+    try:
+        return host_states(inventory) == record.hosts
+    except LeaselabError:
+        return False  # the playbooks name the host and what is wrong with it
+
+
+def _state(host: InventoryHost) -> str:
+    with connect(host.access) as connection:
+        done = connection.run(["sh", "-c", _STATE], timeout_s=_TIMEOUT_S)
+    if done.status != 0:
+        raise lab_broken(
+            "the host's state cannot be read", where=host.access.name, found=done.stderr.strip()
+        )
+    return hashlib.sha256(done.stdout).hexdigest()
+
+
+def _file(checkout: Path, bench: str) -> Path:
+    return checkout / ".leaselab" / "deployments" / f"{bench}.json"

@@ -1,0 +1,65 @@
+"""How a host is, before and after each trial: its own speed, and what was taken from it."""
+
+from __future__ import annotations
+
+import json
+
+from leaselab.lab.transport import Connection
+from leaselab.model.errors import lab_broken
+from leaselab.model.observation import HostReading
+
+TIMEOUT_S = 20.0
+# Some 3 ms of arithmetic and system calls, eight times: the fastest of them is not what an
+# interrupt made of it.  Nothing is installed for it, as hosts have Python for Ansible.
+_PROGRAM = """
+import json, os, time
+
+def work():
+    began = time.perf_counter()
+    total = 0
+    for number in range(40000):
+        total += number * number % 7
+    for _ in range(5000):
+        os.getppid()
+    return time.perf_counter() - began
+
+def lines(path):
+    try:
+        with open(path) as file:
+            return [line.split() for line in file]
+    except OSError:
+        return []
+
+allowed = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+ticks = sum(int(row[8]) for row in lines("/proc/stat") if row and row[0] in allowed)
+group = lines("/sys/fs/cgroup/cpu.stat")
+throttled = [int(row[1]) for row in group if row[0] == "throttled_usec"]
+udp = [row for row in lines("/proc/net/snmp") if row[0] == "Udp:"]
+errors = int(dict(zip(*udp))["RcvbufErrors"]) if len(udp) == 2 else 0
+errors += sum(int(row[1]) for row in lines("/proc/net/snmp6") if row[0] == "Udp6RcvbufErrors")
+print(json.dumps({
+    "work_s": min(work() for _ in range(8)),
+    "steal_s": ticks / os.sysconf("SC_CLK_TCK"),
+    "throttled_s": throttled[0] / 1e6 if throttled else None,
+    "receive_errors": errors,
+}))
+"""
+
+
+class RemoteHost:
+    """A host that is measured, or measures."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def read(self) -> HostReading:
+        """Read it now; some 50 ms.  Raises a broken-lab error when it does not answer."""
+        done = self._connection.run(["python3", "-c", _PROGRAM], timeout_s=TIMEOUT_S)
+        if done.status != 0:
+            raise lab_broken(
+                "the host cannot be read before a trial",
+                where=self._connection.access.name,
+                found=(done.stderr.strip().splitlines() or ["no reason"])[-1],
+                todo="see that python3 runs there; the sweep can be resumed when it does",
+            )
+        return HostReading(**json.loads(done.stdout))
