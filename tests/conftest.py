@@ -1,12 +1,61 @@
-"""How property tests run here."""
+"""How the suite runs: property tests, its two parts, and the table of what it cost."""
 
 import os
 
 from hypothesis import settings
+from tests import costs
 
 # No deadline for one example: the machine may be busy measuring.  CI tries the same
 # examples each time, so that a commit passes or fails by what it changes; on a desk they
 # differ each time, which is how new ones are found.
-settings.register_profile("desk", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("desk", deadline=None, print_blob=True, max_examples=50)
+settings.register_profile("night", settings.get_profile("desk"), max_examples=500)
+settings.register_profile("ci", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "desk")
+
+PARTS = ("quick", "lab")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--part",
+        choices=PARTS,
+        help="only the tests of this part: quick ones may run side by side, those of the lab "
+        "measure and run alone; `./leaselab test` runs one after the other",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    part = config.getoption("--part")
+    if part is None:
+        return
+    of_lab = [item.get_closest_marker("lab") is not None for item in items]
+    chosen = [item for item, lab in zip(items, of_lab, strict=True) if lab == (part == "lab")]
+    others = [item for item, lab in zip(items, of_lab, strict=True) if lab != (part == "lab")]
+    config.hook.pytest_deselected(items=others)
+    items[:] = chosen
+
+
+class Costs:
+    """Adds up what each test cost; the tests may run in other processes."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+
+    def pytest_terminal_summary(self, terminalreporter, config):
+        part = config.getoption("--part")
+        seconds = {**costs.read(), **self.seconds} if part == "lab" else self.seconds
+        if part == "quick":
+            costs.write(seconds)
+        if len(seconds) > costs.DEAREST:
+            terminalreporter.section("what it cost")
+            for line in costs.table(seconds):
+                terminalreporter.write_line(line)
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # the process that hears of every test
+        config.pluginmanager.register(Costs())

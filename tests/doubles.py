@@ -1,22 +1,29 @@
 """A bench in memory: a server and a generator that print what the real ones print."""
 
-import gzip
 from dataclasses import dataclass, field
 
+from benchmarks._packets import perfdhcp_text, printed
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.bench_trial import BenchTrials
 from leaselab.measure.sweep import Sweep, read_journal
 from leaselab.model.errors import invalid_measurement, lab_broken
-from leaselab.model.observation import Generated, Sample, ServerStarted
+from leaselab.model.observation import Generated, HostReading, Sample, ServerStarted
 
 CAPACITY = 300
 PLAN = {
     "runs": 3,
-    "wait_s": 0.5,
+    "wait_s": 1.0,
     "goal": {"relative_width": 0.1, "late_s": 0.5},
-    "limits": {"trial_s": 1, "scout_s": 1, "start_rate": 100, "max_rate": 10_000},
+    "limits": {
+        "trial_s": 1,
+        "scout_s": 1,
+        "start_rate": 100,
+        "max_rate": 10_000,
+        "warm_up_s": 0,
+        "confirm_s": 0,
+    },
 }
 
 
@@ -31,29 +38,9 @@ def bench(**plan):
 
 def perfdhcp_output(started, completed, *, interval_s=0.001):
     """What perfdhcp prints for a v4 trial: both stages' counts and times."""
-    stages = (
-        ("DISCOVER-OFFER", started, completed),
-        ("REQUEST-ACK", completed, completed),
-    )
-    text = "Running: perfdhcp\nScenario: basic.\n***Rate statistics***\nRate: 1\n\n"
-    for name, sent, received in stages:
-        text += (
-            f"***Statistics for: {name}***\nsent packets: {sent}\n"
-            f"received packets: {received}\ndrops: {sent - received}\norphans: 0\n"
-            "rejected leases: 0\nnon unique addresses: 0\n\n"
-        )
-    for name, _, received in stages:
-        text += f"***Timestamps for packets: {name}***\n"
-        for number in range(received):
-            sent_at = number * interval_s
-            text += f"sent / received: {_clock(sent_at)} / {_clock(sent_at + 0.0004)}\n"
-        text += "\n"
-    return text
-
-
-def _clock(seconds):
-    minutes, rest = divmod(seconds, 60)
-    return f"{int(minutes):04d}{rest:09.6f}"
+    sent_at = [number * interval_s for number in range(completed)]
+    pairs = [(at, at + 0.0004) for at in sent_at]
+    return perfdhcp_text(started, pairs, pairs)
 
 
 def option(argv, name):
@@ -88,6 +75,15 @@ class World:
     renewals: int = 0
     stops: int = 0
     stop_error: Exception | None = None
+    dead_every: int = 0
+    """Every so many trials the server stands still for half of one; 0: never."""
+    loses: float = 0.0
+    """Share of the exchanges that the server loses at any load."""
+    cold: float = 0.0
+    """Share of its capacity that it lacks in its first trial after a start."""
+    started_at: int = 0
+    heard: list = field(default_factory=list)
+    """What is heard of others by each time the watch is asked; nothing afterwards."""
     broken_output: Generated | None = None
     """What the generator's second trial leaves behind instead of a measurement."""
 
@@ -95,6 +91,7 @@ class World:
 
     def start(self):
         self.running = True
+        self.started_at = self.trials
         server = DOCUMENT["server"]
         return ServerStarted(7, server["version"], None, server["running_config_sha256"])
 
@@ -125,22 +122,35 @@ class World:
     def partner_samples(self):
         return []
 
+    # Both hosts, and the network between them.
+
+    def foreign(self):
+        return self.heard.pop(0) if self.heard else []
+
+    def read(self):
+        return HostReading(0.01, 0.0, None, 0)
+
     # The generator.
 
     def generate(self, argv, _environment, timeout_s):
         assert timeout_s > 0
         if "-x" not in argv:
-            return _printed(perfdhcp_output(1, int(self.answering)))
+            return printed(perfdhcp_output(1, int(self.answering)))
         self.trials += 1
         if self.trials == 2 and self.broken_output is not None:
             return self.broken_output
         rate, count = option(argv, "-r"), option(argv, "-n")
         # scattered, but always the same at the same rate
         capacity = CAPACITY * (1 + (rate * 7919 % 21 - 10) / 400)
+        if self.trials == self.started_at + 1:
+            capacity *= 1 - self.cold
         started = min(count, self.reach)
-        answered = min(started, int(capacity))
+        answered = min(started, int(capacity * option(argv, "-p")))
+        answered = int(answered * (1 - self.loses))
+        if self.dead_every and self.trials % self.dead_every == 0:
+            answered //= 2
         self.leases = answered
-        return _printed(perfdhcp_output(started, answered, interval_s=1 / started))
+        return printed(perfdhcp_output(started, answered, interval_s=1 / started))
 
     # The lock and the disk.
 
@@ -183,7 +193,7 @@ class World:
     def sweep(self, of=None):
         """A new engine, to measure on this world."""
         of = of or bench()
-        trials = BenchTrials(of, self, self, self, clock=lambda: 0.0)
+        trials = BenchTrials(of, self, self, self, {"server": self}, self, clock=lambda: 0.0)
         return Sweep(of, self, trials, self, self, self, clock=lambda: 0.0)
 
     def measure(self, of=None):
@@ -191,7 +201,3 @@ class World:
         sweep = self.sweep(of)
         sweep.measure(read_journal(self.events))
         return sweep
-
-
-def _printed(text, status=0):
-    return Generated(status, gzip.compress(text.encode(), 1, mtime=0), "")

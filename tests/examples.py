@@ -28,11 +28,13 @@ GOAL = {
     "trim": 1,
     "trial_s": 5,
     "scout_s": 1,
-    "wait_s": 2.0,
+    "wait_s": 4.0,
     "min_rate": 10,
     "max_rate": 200_000,
     "start_rate": 2000,
     "max_trials": 40,
+    "warm_up_s": 1,
+    "confirm_s": 30,
 }
 
 
@@ -61,6 +63,7 @@ def example_result(
         planned=goal["runs"],
         trim=goal["trim"],
         loss_ratio=goal["loss_ratio"],
+        trial_s=goal["trial_s"],
         wall_s=wall_s,
     )
     for position in summary.trimmed:
@@ -97,8 +100,8 @@ def example_result(
             "inventory": "inventory/docker",
             "environment": "1",
             "hosts": {
-                "server": _host("lab-server", "198.18.0.2/24", "0"),
-                "generator": _host("lab-generator", "198.18.0.3/24", "1"),
+                "server": _host("198.18.0.2/24", "0"),
+                "generator": _host("198.18.0.3/24", "1"),
             },
             "lock_owner": "a.tester@desk:4711",
         },
@@ -245,9 +248,9 @@ def _percentiles(middle: float) -> dict[str, float]:
     return {name: round(middle * factor, 6) for name, factor in factors.items()}
 
 
-def _host(name: str, address: str, cpus: str) -> dict[str, Any]:
+def _host(address: str, cpus: str) -> dict[str, Any]:
     return {
-        "hostname": name,
+        "hostname": None,
         "kernel": "6.12.48+deb13-amd64",
         "cpu_model": "Intel(R) Xeon(R) E-2146G CPU @ 3.50GHz",
         "cpus_allowed": cpus,
@@ -256,6 +259,36 @@ def _host(name: str, address: str, cpus: str) -> dict[str, Any]:
         "os": "Debian GNU/Linux 13 (trixie)",
         "test_interface": "eth1",
         "test_address": address,
+        "governors": {"performance": "0-11"},
+        "smt": "off",
+        "turbo": False,
+        "microcode": "0xfa",
+        "clocksource": "tsc",
+        "command_line": "root=... ro quiet",
+        "mitigations": {"meltdown": "Mitigation: PTI", "l1tf": "Not affected", "srbds": None},
+        "sysctls": {"net.core.rmem_default": "4194304", "net.core.rmem_max": None},
+        "nic": {
+            "driver": "ixgbe",
+            "firmware": "0x80000528",
+            "speed_mbps": 10_000,
+            "duplex": "full",
+            "mtu": 1500,
+            "numa_node": 0,
+            "rings": {"rx_max": 4096, "tx_max": 4096, "rx": 512, "tx": 512},
+            "channels": {"rx": 0, "tx": 0, "combined": 6},
+            "coalescing": None,
+            "offloads": {"rx-gro": True, "tx-udp-segmentation": False},
+        },
+        "tuning": {
+            "governor": {"asked": "performance", "found": "performance", "why": None},
+            "timers": {
+                "asked": "stopped",
+                "found": {"man-db.timer": "stopped", "fstrim.timer": None},
+                "why": None,
+            },
+            "interrupts": {"asked": ["0", "1"], "found": ["0", "1"], "why": None},
+            "turbo": {"asked": "off", "found": None, "why": "the kernel shows none"},
+        },
     }
 
 

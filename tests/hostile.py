@@ -10,6 +10,8 @@ from tests.examples import (
     invalid_result,
 )
 
+from leaselab.archive.bench_notes import CHECK, STATUS, write_note
+
 ATTACK = (
     "<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"
     "\"'`{{7*7}}&amp;\\1\\d"
@@ -54,7 +56,21 @@ def hostile_archive(root):
     for document in documents:
         _attack(document)
         archive_result(root, document)
+    _benches(root)
     return documents
+
+
+def _benches(root):
+    """Benches in good and bad states, with a holder who names himself."""
+    hosts = [
+        {"role": "server", "well": False, "answers": True},
+        {"role": "generator", "well": False, "answers": False},
+    ]
+    check = {"at": "2026-11-22T10:00:00.000Z", "ok": False, "errors": 2, "first": ATTACK}
+    for name, state in (("docker", "measuring"), ("rack2", "broken")):
+        status = {"at": "2026-11-23T10:00:00.000Z", "state": state, "told": ATTACK}
+        write_note(root, name, STATUS, {**status, "hosts": hosts})
+    write_note(root, "rack2", CHECK, check)
 
 
 def _attack(document):

@@ -74,7 +74,7 @@ def test_a_lease_that_would_expire_in_the_sweep_is_refused(checkout):
     family(checkout, "lease_lifetime_s: 86400", "lease_lifetime_s: 600")
     line = refused(checkout, "run", "--runs", "9")
     assert line.startswith("scenario v4-memfile: leases could expire while the sweep runs")
-    assert "(found lease_lifetime_s 600, wanted more than 4" in line
+    assert "(found lease_lifetime_s 600, wanted more than 5" in line
     assert line.endswith("raise lease_lifetime_s, or lower --runs or --trial-s")
 
 
@@ -85,7 +85,9 @@ def test_a_pool_that_one_trial_could_fill_is_refused(checkout):
     assert "found 65534 addresses, wanted at least 2000000" in line
 
 
-@pytest.mark.parametrize("options", [("--runs", "2"), ("--runs", "8", "--trim", "4")])
+@pytest.mark.parametrize(
+    "options", [("--runs", "2", "--trim", "1"), ("--runs", "8", "--trim", "4")]
+)
 def test_nothing_left_after_trimming_is_refused(checkout, options):
     line = refused(checkout, "run", *options)
     assert line.startswith("sweep parameters: nothing would be left after trimming (found runs")
@@ -111,7 +113,7 @@ def test_a_bench_file_that_is_missing_or_another_s_is_refused(checkout):
     assert refused(checkout, "sweep", path) == (
         f"{path}: schema version is not this leaselab's (found 2, wanted 1); deploy again"
     )
-    path.write_text(json.dumps({**DOCUMENT, "plan": {"runs": 2}}), encoding="utf-8")
+    path.write_text(json.dumps({**DOCUMENT, "plan": {"runs": 2, "trim": 1}}), encoding="utf-8")
     assert "nothing would be left after trimming" in refused(checkout, "sweep", path)
 
 

@@ -1,12 +1,14 @@
 """The command ``check`` on whole output; what the hosts tell is recorded."""
 
 import functools
+import importlib.util
 import io
 import json
 from pathlib import Path
 
 import pytest
 
+from leaselab.archive.bench_notes import CHECK, read_note
 from leaselab.cli import check
 from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
@@ -17,8 +19,21 @@ from leaselab.model.errors import lab_broken
 from leaselab.report.findings import print_findings
 
 ROOT = Path(__file__).parents[2]
+_SPEC = importlib.util.spec_from_file_location(
+    "lab_check_filters", ROOT / "roles/lab_check/filter_plugins/lab_check.py"
+)
+filters = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(filters)
 RECORDED = (ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8")
 HOSTS = ("leaselab-server", "leaselab-partner", "leaselab-generator", "leaselab-builder")
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path, monkeypatch):
+    """A folder of results of their own: a check leaves a note there."""
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
+    return tmp_path / "results"
+
 
 ROWS = [
     {
@@ -120,6 +135,19 @@ def test_an_error_ends_it_with_a_broken_lab(capsys, playbook):
     ]
 
 
+@pytest.mark.parametrize(("result", "first"), [(FINE, ""), (FAULTY, "gen: test interface")])
+@pytest.mark.usefixtures("capsys")
+def test_what_a_whole_check_found_is_noted_for_the_table_of_benches(
+    playbook, results, result, first
+):
+    playbook.result = result
+    main(["check", "--scenario", "v4-memfile"])
+    assert read_note(results, "docker", CHECK) is None, "not all of it was judged"
+    main(["check"])
+    note = read_note(results, "docker", CHECK)
+    assert (note["ok"], note["first"]) == (first == "", first)
+
+
 @pytest.mark.parametrize(("result", "code"), [(FINE, 0), (FAULTY, 4)])
 def test_json_is_one_document_and_nothing_else(capsys, playbook, result, code):
     playbook.result = result
@@ -210,3 +238,59 @@ class TestJudge:
         code, out, err = self.judge(capsys, monkeypatch, text)
         assert (code, out) == (2, "")
         assert "not what role lab_check writes" in err
+
+
+class TestNetworks:
+    """What ansible/provision.yml and ansible/deploy.yml call."""
+
+    @pytest.fixture
+    def reading(self):
+        hostvars = {
+            name: {
+                "leaselab_test_address": f"198.18.0.{last}",
+                "leaselab_test_address6": f"2001:2:0:1::{last}",
+                "leaselab_test_subnet": "198.18.0.0/24",
+                "leaselab_test_subnet6": "2001:2:0:1::/64",
+                "ansible_host": "127.0.0.1",
+                "lab_check_networks": read,
+            }
+            for last, (name, read) in zip(
+                (10, 20, 30), json.loads(RECORDED)["hosts"].items(), strict=False
+            )
+        }
+        hosts = filters.lab_check_networks([*hostvars], hostvars, False)
+        return {"bench": "rack1", "hosts": hosts}
+
+    def judge(self, capsys, monkeypatch, reading):
+        monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(reading)))
+        code, out, err = call(capsys, "--networks", "-", "--json")
+        assert err == ""
+        return code, json.loads(out)
+
+    def test_what_was_recorded_leads_to_nobody_else(self, capsys, monkeypatch, reading):
+        code, result = self.judge(capsys, monkeypatch, reading)
+        assert (code, result["bench"], result["ok"]) == (0, "rack1", True)
+        assert [row["host"] for row in result["findings"]] == [*HOSTS[:3]]
+
+    def test_half_of_the_internet_over_it_is_a_broken_lab(self, capsys, monkeypatch, reading):
+        route = {"destination": "128.0.0.0/1", "interface": "eth1"}
+        reading["hosts"][HOSTS[1]]["probe"]["routes"].append(route)
+        code, result = self.judge(capsys, monkeypatch, reading)
+        assert code == 4
+        (row,) = [row for row in result["findings"] if row["level"] == "error"]
+        assert row["text"].startswith(
+            f"{HOSTS[1]}: test interface: error: eth1 carries the route 128.0.0.0/1; wanted"
+        )
+
+    @pytest.mark.parametrize("text", ["", "{}", '{"bench": "a", "hosts": {"b": {}}}'])
+    def test_anything_else_is_a_usage_error(self, capsys, monkeypatch, text):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        code, out, err = call(capsys, "--networks", "-", "--json")
+        assert (code, out) == (2, "")
+        assert "not what role lab_check writes" in err
+
+    def test_only_a_check_leaves_a_host_out_that_cannot_be_read_yet(self):
+        probe = {"tools": {"ip": False}, "addresses": [], "routes": [], "management": ""}
+        hostvars = {"new": {"lab_check_networks": {"probe": probe}}, "unread": {}}
+        assert filters.lab_check_networks([*hostvars], hostvars, True) == {}
+        assert [*filters.lab_check_networks([*hostvars], hostvars, False)] == ["new"]

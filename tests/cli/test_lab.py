@@ -1,6 +1,6 @@
 """How `leaselab lab status` reads; tests/lab tries the command for real."""
 
-from leaselab.cli.lab import status_lines
+from leaselab.cli.status import status_lines
 from leaselab.lab.inventory import InventoryHost
 from leaselab.lab.status import BenchStatus, HostStatus, read_probe
 from leaselab.model.bench import HostAccess
@@ -67,7 +67,7 @@ def test_a_rack_that_does_not_answer_is_not_well_but_the_local_lab_is_down():
         "  sut (dhcp_server) root@192.0.2.1:22: NOT REACHABLE: no answer",
         "lock: not known: gen, which keeps it, is not reachable",
     ]
-    assert status_lines(BenchStatus("docker", (silent,))) == [
+    assert status_lines(BenchStatus("docker", (silent,)), "leaselab lab up") == [
         "bench docker: down; `leaselab lab up` brings it up"
     ]
 

@@ -162,3 +162,28 @@ def test_the_shell_scripts_are_clean():
         ["shellcheck", *scripts], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ([], ["quick", "lab"]),
+        (["--part", "lab"], ["lab"]),
+        (["--part=lab", "-x"], ["lab"]),
+        (["--part", "quick"], ["quick"]),
+        (["tests/unit", "-x"], ["quick"]),
+        (["tests/lab/test_server.py"], ["lab"]),
+        (["tests/vm"], ["lab"]),
+        (["tests/unit", "tests/lab"], ["quick", "lab"]),
+    ],
+)
+def test_only_the_parts_of_the_suite_that_are_meant_are_run(arguments, parts):
+    shown = 'python() { printf "%s\\n" "$4"; }; both_parts "$@"'
+    functions = (ROOT / "leaselab").read_text(encoding="utf-8").rsplit("\nmain ", 1)[0]
+    done = subprocess.run(
+        ["bash", "-c", f"{functions}\n{shown}", str(ROOT / "leaselab"), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == parts

@@ -1,5 +1,6 @@
 """The frame of the command line: dispatch, errors, exit codes."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import types
 from pathlib import Path
 
 import pytest
+from tests.examples import archive_result
 
 from leaselab import __version__
 from leaselab.cli import main as main_module
@@ -122,9 +124,34 @@ def test_a_failure_of_the_system_is_a_broken_lab(command, capsys):
     assert capsys.readouterr().err == "leaselab: /results: Permission denied\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (OSError(errno.ENOSPC, "no space left"), Outcome.LAB),
+        (ConnectionResetError("gone"), Outcome.LAB),
+        (FileNotFoundError(errno.ENOENT, "no such file", "/nowhere"), Outcome.FAULT),
+    ],
+)
+def test_what_the_system_refuses_is_the_labs_and_what_we_forgot_is_ours(
+    command, error, outcome
+):
+    """Only the lab's takes a bench out of use."""
+    command.run = raising(error)
+    assert main(["show"]) == outcome.value
+
+
+def test_a_place_that_cannot_be_written_to_is_bad_input(tmp_path):
+    results = tmp_path / "results"
+    archive_result(results)
+    for words in (["export", "csv"], ["report"]):
+        place = tmp_path / "file"
+        place.write_text("in the way")
+        assert main([*words, "--results", str(results), "-o", str(place / "inside")]) == 2
+
+
 def test_a_fault_of_leaselab_never_reads_as_a_regression(command, capsys):
     command.run = raising(ZeroDivisionError("oops"))
-    assert main(["show"]) == Outcome.LAB.value
+    assert main(["show"]) == Outcome.FAULT.value == 70
     err = capsys.readouterr().err
     assert "Traceback" in err
     assert "leaselab: internal error: ZeroDivisionError('oops')" in err

@@ -84,6 +84,18 @@ def test_a_failed_command_is_told_by_its_last_words(checkout):
         run_playbook(name, inventory)
 
 
+def test_a_task_that_another_host_did_is_told_by_that_host(checkout):
+    """The bench lock is asked on the generator, from whichever hosts a play has."""
+    name, inventory = playbook(
+        checkout, "    - {ansible.builtin.command: id, delegate_to: sut}\n"
+    )
+    nowhere = "ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 9"
+    inventory.write_text(f"bench: {{hosts: {{sut: {{{nowhere}}}}}}}\n", encoding="utf-8")
+    with pytest.raises(LeaselabError, match="cannot be reached") as caught:
+        run_playbook(name, inventory)
+    assert caught.value.where == "sut"
+
+
 def test_a_playbook_that_cannot_be_read_is_told_by_the_end_of_its_output(checkout):
     name, inventory = playbook(checkout, "    - nosuchmodule: {}\n")
     with pytest.raises(LeaselabError, match="nosuchmodule") as caught:

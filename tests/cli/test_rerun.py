@@ -2,15 +2,21 @@
 
 import copy
 import json
+import os
+from pathlib import Path
 
 import pytest
 from tests.bench_document import DOCUMENT
 from tests.examples import example_result
 
+from leaselab.archive.published import published_bench
 from leaselab.archive.store import Store
-from leaselab.cli import rerun
+from leaselab.cli import bench_setup, rerun
 from leaselab.cli.main import main
+from leaselab.lab.inventory import read_inventory
+from leaselab.model.errors import LeaselabError
 
+ROOT = Path(__file__).parents[2]
 TUNED = {"name": "mysql", "version": "11.8.6", "variables": {"flush": "2"}}
 
 
@@ -28,13 +34,13 @@ def measured(tmp_path, monkeypatch):
     now = copy.deepcopy(then)
     asked = []
 
-    def deploy(*_, distribution):
+    def deploy(*_, distribution, **__):
         asked.append(distribution)
         return now
 
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     monkeypatch.setattr(rerun, "_same", lambda *_: None)
-    monkeypatch.setattr(rerun, "prepare", lambda _, release: asked.append(release))
+    monkeypatch.setattr(rerun, "prepare", lambda _, release, **__: asked.append(release))
     monkeypatch.setattr(rerun, "deploy", deploy)
     monkeypatch.setattr(rerun, "finish", lambda *_: pytest.fail("it was measured"))
     yield result["id"], now["server"]
@@ -58,8 +64,45 @@ def test_another_durability_is_refused(measured, capsys):
     assert "durability (found synced, wanted written)" in capsys.readouterr().err
 
 
+def test_a_result_that_knows_no_way_to_its_hosts_is_measured_with_the_inventory_of_now(
+    measured, tmp_path, monkeypatch
+):
+    """What is archived says where in a checkout its inventory lies, and no more."""
+    ident, _ = measured
+    path = Store(tmp_path).find(ident) / "bench.json"
+    public = published_bench(json.loads(path.read_text()))
+    assert "access" not in public["hosts"]["server"]
+    monkeypatch.setattr(Store, "verify", lambda *_: 1)
+    path.chmod(0o644)
+    path.write_text(json.dumps(public))
+    with pytest.raises(pytest.fail.Exception, match="it was measured"):
+        main(["rerun", ident])
+
+
+def test_an_inventory_that_is_not_of_this_checkout_is_to_be_named():
+    with pytest.raises(LeaselabError, match=r"no rack9 in this checkout.*name it with -i"):
+        rerun._inventory("rack9", "last")
+
+
 def test_another_version_is_measured(measured):
     ident, server = measured
     server["tuning"]["database"]["version"] = "12.0.1"
     with pytest.raises(pytest.fail.Exception, match="it was measured"):
         main(["rerun", ident, "-i", "inventory/docker"])
+
+
+def test_it_is_measured_on_its_own_bench_and_not_on_the_first_that_is_free(
+    measured, monkeypatch
+):
+    ident, _ = measured
+    name = Store(Path(os.environ["LEASELAB_RESULTS"])).load(ident)["bench"]["name"]
+    asked = []
+
+    def benches_of(args):
+        asked.append(args.bench)
+        return (read_inventory(ROOT / "inventory" / "docker"),)
+
+    monkeypatch.setattr(bench_setup, "benches_of", benches_of)
+    with pytest.raises(pytest.fail.Exception, match="it was measured"):
+        main(["rerun", ident])
+    assert asked == [name]

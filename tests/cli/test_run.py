@@ -28,7 +28,7 @@ def asked(tmp_path, monkeypatch):
         calls.append(overrides)
         raise lab_broken("no hosts here")
 
-    monkeypatch.setattr(task, "prepare", lambda *_: "1")
+    monkeypatch.setattr(task, "prepare", lambda *_, **__: "1")
     monkeypatch.setattr(task, "deploy", deploy)
     return calls
 
@@ -52,7 +52,7 @@ def measured(tmp_path, monkeypatch):
     """Hosts left out: each scenario comes to what the test says, and is archived."""
     folder = tmp_path / "results"
     monkeypatch.setenv("LEASELAB_RESULTS", str(folder))
-    monkeypatch.setattr(task, "prepare", lambda *_: calls.append("prepare"))
+    monkeypatch.setattr(task, "prepare", lambda *_, **__: calls.append("prepare"))
     monkeypatch.setattr(task, "deploy", lambda name, *_, **__: name)
     monkeypatch.setattr(task, "begin", lambda _store, name, _where: name)
     calls, outcomes = [], {}

@@ -41,7 +41,7 @@ class Lab:
             raise server_broken(BROKEN, where="leaselab-builder")
         return {"key": f"key of {source.hash}"}
 
-    def deploy(self, scenario, _inventory, overrides, key, *, distribution):
+    def deploy(self, scenario, _inventory, overrides, key, *, distribution, **_):
         assert not distribution
         document = copy.deepcopy(DOCUMENT)
         document["environment"] = self.environment
@@ -85,14 +85,14 @@ def lab(tmp_path, monkeypatch):
     lab = Lab(results)
     lab.sources = {}
     monkeypatch.setenv("LEASELAB_RESULTS", str(results))
-    monkeypatch.setattr(task, "prepare", lambda *_: lab.environment)
+    monkeypatch.setattr(task, "prepare", lambda *_, **__: lab.environment)
     monkeypatch.setattr(run, "source_folder", lambda: tmp_path / "sources")
     (tmp_path / "build.log.gz").write_bytes(gzip.compress(b"the whole log"))
     monkeypatch.setattr(task, "build_log", lambda _: tmp_path / "build.log.gz")
     monkeypatch.setattr(task, "deploy", lab.deploy)
     monkeypatch.setattr(task, "finish", lab.finish)
 
-    def build_commit(server, source, files, inventory):
+    def build_commit(server, source, files, inventory, _place):
         lab.sources[source.hash] = json.loads(json.dumps(asdict(source)))
         return lab.build(server, source, files, inventory)
 
@@ -160,9 +160,7 @@ def test_a_commit_that_does_not_build_is_a_result_and_the_others_are_measured(
     assert row["commit"] == hashes[2]
     document = store.load(row["id"])
     (reason,) = document["reasons"]
-    assert reason["text"] == (
-        f"leaselab-builder: {BROKEN}; its whole log: build.log.gz of the result"
-    )
+    assert reason["text"] == f"builder: {BROKEN}; its whole log: build.log.gz of the result"
     assert document["server"]["durability"] is None
     assert document["server"]["build"]["source"]["subject"] == "Change 2"
     kept = store.find(row["id"]) / "build.log.gz"

@@ -29,8 +29,8 @@ scenario:
     mode: none
 plan:
   runs: 3
-  trim: 1
-  wait_s: 2.0
+  trim: 0
+  wait_s: 4.0
   goal:
     loss_ratio: 0.025
     late_s: 2.0
@@ -42,6 +42,8 @@ plan:
     trial_s: 5
     scout_s: 1
     max_trials: 40
+    warm_up_s: 1
+    confirm_s: 30
 """
 
 
@@ -109,7 +111,7 @@ def test_one_as_json_is_what_a_deployment_reads(capsys):
         ),
         (
             "v4-memfile",
-            '{"runs": 2}',
+            '{"runs": 2, "trim": 1}',
             "sweep parameters: nothing would be left after trimming (found runs 2, trim 1,"
             " wanted runs > 2 x trim); raise --runs or lower --trim",
         ),
@@ -117,7 +119,7 @@ def test_one_as_json_is_what_a_deployment_reads(capsys):
             "v4-memfile",
             '{"limits": {"trial_s": 600}}',
             "scenario v4-memfile: leases could expire while the sweep runs"
-            " (found lease_lifetime_s 86400, wanted more than 219060 s, the longest this sweep"
+            " (found lease_lifetime_s 86400, wanted more than 220539 s, the longest this sweep"
             " can take); raise lease_lifetime_s, or lower --runs or --trial-s",
         ),
     ],

@@ -2,22 +2,24 @@
 
 import gzip
 import json
+from argparse import Namespace
 from dataclasses import asdict
 
 import pytest
 from tests.bench_document import DOCUMENT
+from tests.build_record import ANSWER
 from tests.repositories import commit, make_repository
 
 from leaselab.archive.store import Store
 from leaselab.cli import bench_setup
 from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
-from leaselab.lab import benches
+from leaselab.lab import benches, deployment
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.repository import open_repository
 from leaselab.model.errors import lab_broken, server_broken
 
-KEY = "0123456789abcdef"
+KEY = ANSWER["key"]
 
 
 class Playbooks:
@@ -26,9 +28,16 @@ class Playbooks:
     def __init__(self, checkout):
         self.given = {}
         self.faults = {}
+        self.states = {"sut": "0", "gen": "0"}
         self.checkout = checkout
 
-    def __call__(self, name, _inventory, variables):
+    def __call__(self, names, _inventory, variables, _on_event=None):
+        for name in (names,) if isinstance(names, str) else names:
+            self._play(name, variables)
+        custom = {"environment": "7-abc", "build": {"key": KEY}}
+        return PlaybookStats(1, self.checkout / "log", custom)
+
+    def _play(self, name, variables):
         self.given[name] = variables
         if name in self.faults:
             raise self.faults[name]
@@ -36,22 +45,27 @@ class Playbooks:
             bench = {**DOCUMENT, "plan": variables["leaselab_plan"]}
             self.checkout.joinpath("bench").write_text(json.dumps(bench), encoding="utf-8")
             self.checkout.joinpath("bench").rename(variables["bench_file_path"])
-        custom = {"environment": "7-abc", "build": {"key": KEY}}
-        return PlaybookStats(1, self.checkout / "log", custom)
 
 
 @pytest.fixture
 def playbooks(tmp_path, monkeypatch):
     checkout = tmp_path / "checkout"
+    playbooks = Playbooks(checkout)
     (checkout / ".leaselab").mkdir(parents=True)
-    (checkout / "scenarios").symlink_to(bench_setup.checkout_root() / "scenarios")
+    for name in ("scenarios", "roles", "ansible", "ansible.cfg"):
+        (checkout / name).symlink_to(bench_setup.checkout_root() / name)
     monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
-    groups = {"dhcp_server": {"hosts": ["sut"]}, "dhcp_generator": {"hosts": ["gen"]}}
+    groups = {
+        "dhcp_server": {"hosts": ["sut"]},
+        "dhcp_generator": {"hosts": ["gen"]},
+        "builder": {"hosts": ["sut"]},
+    }
     listing = {"_meta": {"hostvars": {"sut": {"leaselab_bench": "rack1"}, "gen": {}}}, **groups}
     monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, listing))
     monkeypatch.setattr(bench_setup, "refuse_bench_in_use", lambda _: None)
-    playbooks = Playbooks(checkout)
+    for module in (bench_setup, deployment):
+        monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))
     monkeypatch.setattr(bench_setup, "_playbook", playbooks)
     return playbooks
 
@@ -69,7 +83,8 @@ def built(playbooks, repository):
     source = open_repository(str(repository), playbooks.checkout).resolve("HEAD")
     folder = playbooks.checkout / ".leaselab" / "builds" / KEY
     folder.mkdir(parents=True)
-    content = {"name": "kea", "source": asdict(source)}
+    content = {**ANSWER, "name": "kea", "source": asdict(source)}
+    content |= {"commit": source.hash, "tree": source.tree}
     (folder / "build.json").write_text(json.dumps(content), encoding="utf-8")
     log = folder.parent / f"{source.tree}.log.gz"
     log.write_bytes(gzip.compress(b"the whole log"))
@@ -137,7 +152,7 @@ def test_packages_that_do_not_serve_are_no_result_of_a_commit(playbooks, tmp_pat
 @pytest.mark.usefixtures("playbooks")
 def test_a_build_that_is_not_there_is_refused(capsys):
     assert main(["deploy", "v4-memfile", "--build", "feedbeef"]) == 2
-    assert "no such build (found feedbeef)" in capsys.readouterr().err
+    assert "no such build (found 'feedbeef'" in capsys.readouterr().err
 
 
 def test_a_build_is_deployed_by_its_key(playbooks, built):
@@ -154,12 +169,73 @@ def test_tuning_writes_what_a_sweep_is_given(playbooks, tmp_path, capsys):
     assert "leaselab_build" not in playbooks.given["tune"]
 
 
+def test_tuning_that_fails_leaves_nothing_to_measure_by(playbooks, tmp_path):
+    """It outlasts a build in a pipeline's workspace, as it is not published."""
+    path = tmp_path / "bench.json"
+    path.write_text("of an earlier build", encoding="utf-8")
+    playbooks.faults["tune"] = lab_broken("no route", where="sut")
+    assert main(["tune", "v4-memfile", "-o", str(path)]) == 4
+    assert not path.exists()
+
+
 @pytest.mark.usefixtures("playbooks")
 @pytest.mark.parametrize("stage", ["build", "deploy", "tune"])
 def test_what_cannot_be_measured_is_refused_before_anything_is_touched(
     stage, playbooks, repository
 ):
     options = ["--repo", str(repository)] if stage == "build" else []
-    assert main([stage, "v4-memfile", *options, "--runs", "1"]) == 2
+    assert main([stage, "v4-memfile", *options, "--runs", "1", "--trim", "1"]) == 2
     assert main([stage, "v4-nosuch", *options]) == 2
     assert playbooks.given == {}
+
+
+def test_hosts_that_are_as_they_were_are_not_prepared_again(playbooks, capsys):
+    assert main(["provision"]) == 0
+    playbooks.given.clear()
+    assert main(["provision"]) == 0
+    assert playbooks.given == {}
+    assert "the hosts are prepared as they were" in capsys.readouterr().err
+    assert main(["provision", "--full"]) == 0
+    assert set(playbooks.given) == {"provision"}
+
+
+@pytest.mark.parametrize("changed", [{"sut": "1", "gen": "0"}, {"sut": "0"}])
+def test_a_host_that_is_another_one_now_is_prepared_again(playbooks, changed):
+    assert main(["provision"]) == 0
+    playbooks.given.clear()
+    playbooks.states = changed
+    assert main(["provision"]) == 0
+    assert set(playbooks.given) == {"provision"}
+
+
+def test_deploying_leaves_hosts_prepared_and_one_that_fails_does_not(playbooks, built):
+    assert built.subject == "Break it"
+    main(["provision"])
+    playbooks.faults["tune"] = lab_broken("no route", where="sut")
+    assert main(["deploy", "v4-memfile", "--build", KEY]) == 0
+    playbooks.given.clear()
+    assert main(["provision"]) == 0
+    assert playbooks.given == {}
+    assert main(["tune", "v4-memfile"]) == 4
+    assert main(["provision"]) == 0
+    assert "provision" in playbooks.given
+
+
+def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playbooks):
+    """Another scenario is, and so is the same one after the server failed."""
+    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench_setup.prepare(bench)
+
+    def deploy(scenario, **overrides):
+        playbooks.given.clear()
+        document = bench_setup.deploy(scenario, bench, overrides, full=False)
+        return sorted(playbooks.given), document
+
+    assert deploy("v4-memfile")[0] == ["deploy", "tune"]
+    played, document = deploy("v4-memfile", runs=5)
+    assert played == []
+    assert document["plan"]["runs"] == 5
+    assert deploy("v6-memfile")[0] == ["deploy", "tune"]
+    deployment.distrust_deployment(bench_setup.checkout_root(), bench.bench)
+    assert deploy("v6-memfile")[0] == ["deploy", "tune"]
+    assert deploy("v6-memfile")[0] == []

@@ -8,11 +8,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from leaselab.cli.main import COMMANDS
 from leaselab.model.errors import Outcome
 
 ROOT = Path(__file__).parents[2]
+
+
+NO_FAULTS = {
+    "test_a_result_says_what_its_database_promised_and_keeps_no_secret",
+    "test_a_lease_in_a_database_is_told_by_its_address_and_client",
+    "test_every_answered_client_is_known_to_both_servers",
+}
+"""Tests beside those of faults that show what holds where nothing fails."""
 
 
 def tracked():
@@ -27,6 +36,8 @@ PAPERS = [name for name in tracked() if name.endswith(".md")]
 FOLDERS = {name.partition("/")[0] for name in tracked() if "/" in name}
 LAUNCHERS_OWN = {"test", "lint", "--version", "--help"}
 """What the launcher does itself, or the frame of the command line does."""
+ANSIBLES_OWN = {"--check", "--diff", "--limit", "--tags"}
+"""Options of ansible-playbook that papers speak of."""
 
 
 def text(paper):
@@ -135,7 +146,7 @@ def test_every_command_and_option_named_in_passing_exists(paper):
     ]
     assert {word for word in words if not word.isupper()} <= names
     options = set(re.findall(r"`(--[a-z][a-z-]+)", prose(paper)))
-    assert options <= every_option()
+    assert options <= every_option() | ANSIBLES_OWN
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -162,6 +173,46 @@ def test_the_readme_names_every_exit_code():
 def test_the_readme_maps_every_folder():
     shown = set(re.findall(r"^([\w.]+)/ ", text("README.md"), re.M))
     assert {folder for folder in FOLDERS if not folder.startswith(".")} <= shown
+
+
+def test_the_table_of_faults_and_the_tests_of_the_lab_name_each_other():
+    """Each row's tests are there, and each test of a fault is in a row."""
+    named = set(re.findall(r"`(test_\w+)`", text("docs/faults.md")))
+    there, of_faults = set(), set()
+    for path in sorted([*ROOT.glob("tests/lab/test_*.py"), *ROOT.glob("tests/ssh/test_*.py")]):
+        found = set(re.findall(r"^ *def (test_\w+)", path.read_text(encoding="utf-8"), re.M))
+        there |= found
+        if path.name.startswith("test_faults_"):
+            of_faults |= found
+    assert named - there == set()
+    assert of_faults - named == NO_FAULTS
+
+
+def test_every_row_of_the_table_of_threats_names_tests_that_there_are():
+    """Wherever they are: a threat is tried where it is cheapest."""
+    there = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^ *def (test_\w+)", path.read_text(encoding="utf-8"), re.M)
+    }
+    tables = re.findall(
+        r"^\| who \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text("docs/threats.md"), re.M
+    )
+    rows = [row for table in tables for row in table.splitlines()]
+    assert len(rows) > 10
+    for row in rows:
+        who, could, stops, tests = (cell.strip() for cell in row.strip("|").split(" | "))
+        assert all((who, could, stops)), row
+        named = re.findall(r"`(test_\w+)`", tests)
+        assert named, row
+        assert set(named) <= there, row
+
+
+def test_the_page_on_playbooks_has_every_tag():
+    known = yaml.safe_load(text("ansible/vars/tags.yml"))["leaselab_tags"]
+    rows = re.findall(r"^\| (`[^|]+`) \|", text("docs/playbooks.md"), re.M)
+    found = [re.findall(r"`(\w+)`", row) for row in rows]
+    assert {tag for tags in found for tag in tags} == set(known)
 
 
 def test_no_figure_is_left_to_be_filled_in():

@@ -118,6 +118,132 @@ def test_a_playbook_begins_by_saying_what_it_does(playbook):
     assert second.startswith("# ")
 
 
+TAGS = yaml.safe_load((ROOT / "ansible/vars/tags.yml").read_text("utf-8"))["leaselab_tags"]
+VERBS = {"install", "configure", "verify"}
+ENTERED = {"provision", "build", "deploy", "tune", "untune", "take"}
+"""Playbooks that change hosts of a bench."""
+
+
+def loaded(playbook):
+    return yaml.safe_load((ROOT / "ansible" / playbook).read_text(encoding="utf-8"))
+
+
+def tags_of(tasks):
+    """Every tag of tasks, and of what is in their blocks or applied to what they include."""
+    found = set()
+    for task in tasks or []:
+        found |= set(task.get("tags", []))
+        for part in ("block", "rescue", "always"):
+            found |= tags_of(task.get(part))
+        for name, value in task.items():
+            if name.rpartition(".")[2] in ("include_role", "include_tasks"):
+                apply = value.get("apply", {}) if isinstance(value, dict) else {}
+                found |= set(apply.get("tags", []))
+    return found
+
+
+def listed(playbook):
+    """The tags of plays and tasks, as `--list-tags` shows them."""
+    done = subprocess.run(
+        [
+            str(TOOLS / "ansible-playbook"),
+            *("--list-tags", "-i", "inventory/docker", f"ansible/{playbook}"),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    shown = re.findall(r"TAGS: \[(.*?)\]", done.stdout)
+    return {tag for tags in shown for tag in tags.split(", ") if tag}
+
+
+@pytest.mark.parametrize("playbook", sorted(set(PLAYBOOKS) - {"site.yml"}))
+def test_a_play_has_its_playbooks_name_as_a_tag_or_is_always_played(playbook):
+    name = playbook.removesuffix(".yml")
+    for play in loaded(playbook):
+        assert play["tags"] in ([name], ["always"]), play["name"]
+        assert tags_of(play.get("tasks", [])) <= VERBS | {"always"}
+
+
+@pytest.mark.parametrize("name", sorted(ENTERED))
+def test_facts_are_gathered_whatever_the_tags_are(name):
+    """A play gathers by its own tags alone, and not for a verb of it."""
+    assert [play["name"] for play in loaded(f"{name}.yml") if play["gather_facts"]] == []
+
+
+def test_site_shows_the_tags_of_all_that_it_is_made_of():
+    parts = {
+        play["ansible.builtin.import_playbook"].removesuffix(".yml")
+        for play in loaded("site.yml")
+    }
+    assert listed("site.yml") == parts | VERBS | {"always"}
+    assert parts | VERBS | {path.removesuffix(".yml") for path in PLAYBOOKS} == {*TAGS, "site"}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_tasks_of_a_role_have_tags_that_are_known(role):
+    for path in (ROOT / "roles" / role / "tasks").glob("*.yml"):
+        assert tags_of(yaml.safe_load(path.read_text(encoding="utf-8"))) <= VERBS, path
+
+
+@pytest.mark.parametrize("name", sorted(ENTERED))
+def test_a_playbook_asks_for_all_hosts_that_it_changes_before_it_does(name):
+    """Whatever a limit leaves of them, the bench lock is asked."""
+    plays = [play for play in loaded(f"{name}.yml") if play["hosts"] != "localhost"]
+    first = plays[0]["tasks"][0]
+    assert first["ansible.builtin.import_tasks"] == "tasks/enter_bench.yml"
+    assert "always" in {*plays[0]["tags"], *first.get("tags", [])}
+    asked = set(plays[0]["hosts"].split(":"))
+    for play in plays:
+        assert set(play["hosts"].split(":")) <= asked
+
+
+def test_no_other_playbook_changes_hosts_of_a_bench():
+    for path in set(PLAYBOOKS) - {f"{name}.yml" for name in ENTERED} - {"site.yml"}:
+        hosts = {play["hosts"] for play in loaded(path)}
+        assert hosts <= {
+            "localhost",
+            "bench",
+            "dhcp_server:dhcp_partner:dhcp_generator:builder",
+        }
+        assert path in ("check.yml", "lab_up.yml") or hosts == {"localhost"}, path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_read_is_done_in_check_mode_as_well(role):
+    """Or whatever uses it fails there; what starts something is left out of a check whole."""
+    for path in (ROOT / "roles" / role / "tasks").glob("*.yml"):
+        if path.stem in LEFT_OUT_OF_CHECKS.get(role, ()):
+            continue
+        for task in reads(yaml.safe_load(path.read_text(encoding="utf-8"))):
+            assert task.get("check_mode") is False, f"{path}: {task['name']}"
+
+
+LEFT_OUT_OF_CHECKS = {
+    "build": ("make", "fetch"),
+    "database": ("main", "tune"),
+    "dnsmasq": ("verify",),
+    "docker_lab": ("install_engine", "image_from_packages", "image_from_registry", "verify"),
+    "isolation": ("begin", "refuse"),
+    "kea": ("verify",),
+    "perfdhcp": ("probe",),
+}
+"""Task files that start, build or ask over what is started; their callers say when."""
+
+
+def reads(tasks):
+    """Commands that change nothing, and so read."""
+    for task in tasks or []:
+        for part in ("block", "rescue", "always"):
+            yield from reads(task.get(part))
+        kinds = {name.rpartition(".")[2] for name in task}
+        if kinds & {"command", "shell"} and task.get("changed_when") is False:
+            yield task
+
+
 SCENARIOS = load_scenarios(ROOT / "scenarios")
 
 
@@ -147,3 +273,18 @@ def test_the_backends_of_the_scenarios_are_those_that_the_server_takes(server):
     taken = options(server)[f"{server}_backend"][0]["choices"]
     scenarios = [one for one in SCENARIOS.values() if one.server == server]
     assert {scenario.backend for scenario in scenarios} == set(taken)
+
+
+ASKED_BY_PROGRAM = re.compile(r"\bdf\b|\bdpkg-query\b|os-release|\bnproc\b|\bfree -")
+
+
+def test_tasks_read_hosts_by_modules():
+    """Disks, packages, release and processors are facts; what programs print has to be read."""
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for folder in ("roles", "ansible")
+        for path in sorted((ROOT / folder).rglob("*.yml"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if not line.lstrip().startswith("#") and ASKED_BY_PROGRAM.search(line.split(" #")[0])
+    ]
+    assert [one for one in found if "docker system df" not in one] == []

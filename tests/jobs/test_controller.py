@@ -157,9 +157,23 @@ def test_changes_want_a_crumb_and_everybody_a_name():
         if "group" in entry
     }
     assert rights["authenticated"] == {"Overall/Read", "Job/Read", "View/Read"}
-    (builders,) = rights.keys() - {"authenticated"}
-    assert rights[builders] == {"Job/Build", "Job/Cancel"}
     assert CASC["jenkins"]["securityRealm"]["local"]["allowsSignup"] is False
+
+
+def test_whoever_has_rights_is_somebody_the_realm_knows():
+    """The local realm has users, and of groups only the two that Jenkins makes itself."""
+    realm = CASC["jenkins"]["securityRealm"]
+    assert realm.keys() == {"local"}
+    users = {user["id"] for user in realm["local"]["users"]}
+    rights = {}
+    for entry in CASC["jenkins"]["authorizationStrategy"]["globalMatrix"]["entries"]:
+        ((kind, who),) = entry.items()
+        assert who["name"] in {"user": users, "group": {"authenticated", "anonymous"}}[kind]
+        rights[who["name"]] = set(who["permissions"])
+    assert users <= rights.keys(), "a user without an entry may only look"
+    builders = [name for name, held in rights.items() if "Job/Build" in held]
+    assert len(builders) == 1, "nobody may start a build"
+    assert rights[builders[0]] == {"Job/Build", "Job/Cancel"}
 
 
 def test_host_keys_are_checked_everywhere():
@@ -184,7 +198,12 @@ def test_agents_have_the_label_that_pipelines_ask_for_and_room_for_every_bench()
 def test_the_image_is_an_lts_and_takes_what_is_pinned():
     text = (CONTROLLER / "Dockerfile").read_text("utf-8")
     assert re.search(r"^ARG JENKINS=2\.\d+\.[1-9]$", text, re.M), "an LTS has three numbers"
-    assert re.search(r"^FROM jenkins/jenkins:\$\{JENKINS\}-lts-jdk\d+$", text, re.M)
+    image = r"jenkins/jenkins:\$\{JENKINS\}-lts-jdk\d+@\$\{JENKINS_DIGEST\}"
+    assert re.findall(r"^FROM (.+)$", text, re.M) == re.findall(
+        rf"^FROM ({image})$", text, re.M
+    )
+    assert re.search(r"^ARG JENKINS_DIGEST(=sha256:[0-9a-f]{64})?$", text, re.M), "pinned"
+    assert "--build-arg JENKINS_DIGEST=" in (JOBS / "README.md").read_text("utf-8")
     assert "--latest false --plugin-file /usr/share/jenkins/ref/plugins.txt" in text
     for name in re.findall(r"^COPY .* (\S+) \S+$", text, re.M):
         assert (CONTROLLER / name).is_file()

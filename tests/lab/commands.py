@@ -6,10 +6,15 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import docker
 from tests.processes import hear_interrupts
+
+from leaselab.lab.inventory import read_inventory
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ROOT / "inventory" / "docker"
@@ -19,11 +24,11 @@ SMALL = {
     "runs": 1,
     "trim": 0,
     "wait_s": 0.5,
-    "goal": {"late_s": 0.5, "relative_width": 0.5},
-    "limits": {"trial_s": 1, "start_rate": 4000},
+    "goal": {"late_s": 0.25, "relative_width": 0.5},
+    "limits": {"trial_s": 1, "start_rate": 4000, "warm_up_s": 0, "confirm_s": 0},
 }
 """A sweep of some ten seconds: one run to a wide bracket."""
-LONG_TRIALS = {**SMALL["limits"], "trial_s": 4}
+LONG_TRIALS = {**SMALL["limits"], "trial_s": 3}
 """Limits of a sweep that a fault meets in the middle of a trial: no run ends with its
 first, and the second is long enough."""
 ENVIRONMENT = {
@@ -46,11 +51,12 @@ def leaselab(*arguments, timeout_s=240, under=(), **environment):
     return _run(command, timeout_s, environment)
 
 
-def playbook(name, *arguments, inventory=LOCAL, timeout_s=240, **environment):
-    """Run a playbook by hand."""
+def playbook(names, *arguments, inventory=LOCAL, timeout_s=240, **environment):
+    """Run a playbook by hand, or several in one go."""
     program = Path(sys.executable).with_name("ansible-playbook")
-    book = ROOT / "ansible" / f"{name}.yml"
-    return _run([program, "-i", inventory, book, *arguments], timeout_s, environment)
+    several = (names,) if isinstance(names, str) else names
+    books = [ROOT / "ansible" / f"{name}.yml" for name in several]
+    return _run([program, "-i", inventory, *books, *arguments], timeout_s, environment)
 
 
 def _run(command, timeout_s, environment):
@@ -65,13 +71,8 @@ def _run(command, timeout_s, environment):
     )
 
 
-def containers():
-    """The lab's containers by their ids: others after a lab was taken down and came back."""
-    return {found.id for found in docker.from_env().containers.list(filters=_MINE)}
-
-
 def hold_back_servers(*, held=True):
-    """Give what serves 60 % of its processor, in slices too short for a queue to fill.
+    """Give Kea half of its processor, in slices too short for a queue to fill.
 
     In a fast hour of a machine Kea on one processor serves what perfdhcp on another can
     offer: sweeps then end as generator-limited, as they should, and tests that want a result
@@ -79,7 +80,20 @@ def hold_back_servers(*, held=True):
     """
     for container in docker.from_env().containers.list(filters=_MINE):
         if container.name in SERVING:
-            container.update(cpu_period=10_000, cpu_quota=6_000 if held else -1)
+            container.update(cpu_period=10_000, cpu_quota=5_000 if held else -1)
+
+
+def reached(group, timeout_s=30.0):
+    """Wait until a host answers again, after its container was started."""
+    access = read_inventory(LOCAL).only(group).access
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            with connect(access):
+                return
+        except LeaselabError:
+            assert time.monotonic() < deadline, access.name
+            time.sleep(0.2)
 
 
 def pinned_keys():
@@ -90,7 +104,10 @@ def pinned_keys():
 
 
 def copy_inventory(folder, keys, *changes):
-    """Write the lab's inventory into a folder, with other pinned keys and changed texts."""
+    """Write the lab's inventory into a folder, with other pinned keys and changed texts.
+
+    It is that of machines which are there: `run` does not bring them up.
+    """
     known_hosts = folder / "known_hosts.txt"
     known_hosts.write_text(
         "".join(f"[127.0.0.1]:{port} {key}\n" for port, key in keys.items()), encoding="utf-8"
@@ -100,6 +117,7 @@ def copy_inventory(folder, keys, *changes):
     for old, new in (
         (f"{place}/client", f"{KEYS}/client"),
         (f"{place}/known_hosts", str(known_hosts)),
+        ("leaselab_lab: docker", 'leaselab_lab: ""'),
         *changes,
     ):
         assert old in text
@@ -172,6 +190,21 @@ def journaled_trials(results):
     (journal,) = results.glob(".running/*/journal.jsonl")
     events = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     return [event["data"]["trial"] for event in events if event["event"] == "trial"]
+
+
+def stopped(results, *words):
+    """Begin a sweep, or go on with the unfinished one, under a fault; return its complaint.
+
+    Without words it goes on.  What was measured before stays, and it says how to go on.
+    """
+    before = journaled_trials(results) if not words else []
+    done = leaselab(*(words or ("resume",)), "--results", results)
+    assert done.returncode == 4, done.stderr
+    assert journaled_trials(results)[: len(before)] == before
+    (running,) = results.glob(".running/*/")
+    last = complaint(done)
+    assert last.endswith(f"go on with: leaselab resume {running.name}")
+    return last
 
 
 def resumed(results):

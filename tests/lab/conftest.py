@@ -5,16 +5,11 @@ import json
 import subprocess
 
 import pytest
-from tests.lab.commands import (
-    BENCH,
-    LOCAL,
-    SMALL,
-    Engine,
-    containers,
-    hold_back_servers,
-    playbook,
-)
+from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
 
+from leaselab.cli import bench_setup
+from leaselab.cli.bench_setup import prepare
+from leaselab.lab.deployment import host_states
 from leaselab.lab.inventory import (
     GENERATOR_GROUP,
     PARTNER_GROUP,
@@ -22,53 +17,83 @@ from leaselab.lab.inventory import (
     read_inventory,
 )
 from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError
+
+ORDER = (
+    "test_faults_machine",
+    "test_docker_lab",
+    "test_a_session",
+    "test_check",
+    "test_faults_server",
+    "test_packaged",
+    "test_faults_hosts",
+    "test_hold",
+    "test_faults_engine",
+    "test_faults_generator",
+    "test_commits",
+    "test_faults_database",
+    "test_by_hand",
+    "test_faults_pair",
+    "test_pipeline",
+)
+"""Modules one after the other, so that few deployments serve many tests: first what takes the
+lab down, last the pipeline, which deploys from a checkout of its own."""
 
 
 def pytest_collection_modifyitems(items):
-    """Bring a module's tests of one scenario together: each change is a deployment."""
-    modules = {}
-    for item in items:
+    """Have the modules in their order, and in each bring tests of one scenario together."""
+    mine = [item for item in items if item.path.parent.name == "lab"]
+    scenarios = {}
+
+    def place(item):
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        same = modules.setdefault(item.module, {}).setdefault(parameters.get("scenario"), [])
-        same.append(item)
-    groups = (same for module in modules.values() for same in module.values())
-    items[:] = [item for same in groups for item in same]
+        scenario = (item.path.stem, parameters.get("scenario", scenario_of(item.module)))
+        return ORDER.index(item.path.stem), scenarios.setdefault(scenario, len(scenarios))
+
+    items[:] = [item for item in items if item not in set(mine)] + sorted(mine, key=place)
+
+
+def scenario_of(module):
+    """The scenario of a module's tests: its own, else of the server that starts soonest."""
+    return getattr(module, "SCENARIO", "v6-dnsmasq-file")
 
 
 @pytest.fixture(scope="session")
 def bench_of():
     """Have the local lab up and deployed for a scenario; return its bench document.
 
-    What is deployed is asked of bench.json each time, as other tests deploy, too; and a lab
-    that other tests took down and brought up again is provisioned again.
+    What still stands as this fixture left it is not played again, and neither is it asked
+    of `leaselab` after each fault: tests put back what they break.
     """
-    known = {}
-    hosts = None
+    kept = {}
 
     def deploy(scenario):
-        nonlocal hosts
-        current = json.loads(BENCH.read_text(encoding="utf-8")) if BENCH.exists() else None
-        anew = hosts is None or containers() != hosts
-        if anew or scenario not in known or known[scenario] != current:
-            first = ("lab_up", "provision") if anew else ()
-            for name in (*first, "deploy", "tune"):
-                if name == "deploy":
-                    hold_back_servers(held=False)  # it takes all there is
-                settings = json.dumps({"scenario": scenario, "leaselab_plan": SMALL})
-                done = playbook(name, "-e", settings)
-                assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-            hosts = containers()
-            hold_back_servers(held="memfile" in scenario)
-            known[scenario] = json.loads(BENCH.read_text(encoding="utf-8"))
-        return known[scenario]
+        inventory = read_inventory(LOCAL)
+        if scenario == kept.get("scenario") and _stands(inventory, kept):
+            return kept["document"]
+        hold_back_servers(held=False)  # deploying takes all there is
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("LEASELAB_ROOT", str(ROOT))
+            prepare(inventory, full=False)
+            document = bench_setup.deploy(scenario, inventory, SMALL, full=False)
+        hold_back_servers(held="memfile" in scenario)
+        kept.update(scenario=scenario, document=document, states=host_states(inventory))
+        return document
 
     return deploy
 
 
+def _stands(inventory, kept):
+    try:
+        return host_states(inventory) == kept["states"]
+    except LeaselabError:
+        return False
+
+
 @pytest.fixture
-def scenario():
+def scenario(request):
     """What the lab is deployed for; modules and parameters say otherwise."""
-    return "v4-memfile"
+    return scenario_of(request.module)
 
 
 @pytest.fixture
@@ -120,9 +145,8 @@ def engine():
 
 
 @pytest.fixture
-def on_host(deployed):
+def on_host():
     """Run a shell command on the host of a role; return what it prints."""
-    assert deployed["hosts"]
     groups = {
         "server": SERVER_GROUP,
         "partner": PARTNER_GROUP,

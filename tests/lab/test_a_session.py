@@ -1,26 +1,26 @@
-"""From a lab that is up to archived results, by command and by playbook, and again."""
+"""From a lab that is up to archived results, and again."""
 
 import gzip
 import json
 
 import jsonschema
 import pytest
-from tests.lab.commands import ROOT, SMALL, changed, hold_back_servers, leaselab, playbook
+from tests.lab.commands import ROOT, leaselab
 
 pytestmark = pytest.mark.lab
 
-QUICK = ["--wait-s", 0.5, "--late-s", 0.5, "--width", 0.5, "--trial-s", 1]
-BEFORE_MEASURE = ("lab_up", "provision", "deploy", "tune")
+SCENARIO = "v4-memfile"
+QUICK = ["--wait-s", 0.5, "--late-s", 0.25, "--width", 0.5, "--trial-s", 1, "--confirm-s", 3]
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def measured(tmp_path_factory, bench_of):
     """The results folder of a short sweep of three runs, and what was printed of it."""
     results = tmp_path_factory.mktemp("session") / "results"
-    assert leaselab("lab", "up").returncode == 0
-    hold_back_servers()
+    bench_of(SCENARIO)
     done = leaselab("run", "--runs", 3, *QUICK, "--results", results, "--json")
     assert done.returncode == 0, done.stderr
+    assert "the server is deployed as it was" in done.stderr
     return results, json.loads(done.stdout)
 
 
@@ -36,8 +36,13 @@ def test_every_run_of_a_sweep_proves_its_bracket_with_trials_that_count(measured
         assert lower["loss_ratio"] <= 0.025 < upper["loss_ratio"]
         assert upper["rate"] * (1 - 0.5) <= lower["rate"] + 1
         assert lower["rate"] <= run["max_rate"] <= upper["rate"]
-    rates = sorted(run["max_rate"] for run in document["runs"])
-    assert document["summary"]["max_rate"]["trimmed_mean"] == rates[1]
+        assert [trial["duration_s"] for trial in run["warm_ups"]] == [1]
+    rates = [run["max_rate"] for run in document["runs"]]
+    assert document["summary"]["max_rate"]["trimmed_mean"] == pytest.approx(sum(rates) / 3)
+    confirmation = document["confirmation"]
+    assert confirmation["holds"]
+    assert confirmation["rate"] < min(run["lower_bound"] for run in document["runs"])
+    assert len(confirmation["trials"]) == 3 + 1
 
 
 def test_a_result_keeps_seconds_latencies_and_what_each_program_printed(measured):
@@ -48,7 +53,9 @@ def test_a_result_keeps_seconds_latencies_and_what_each_program_printed(measured
     for run in document["runs"]:
         for trial in run["trials"]:
             assert trial["per_second"]
-            assert set(trial["latency_s"]) == {"offer", "ack"}
+            assert set(trial["latency_s"]) == {"offer", "ack", "exchange"}
+            assert set(trial["hosts"]) == {"generator", "server"}
+            assert all(1e-4 < time < 1 for time in trial["hosts"]["server"]["work_s"])
             for stage in trial["latency_s"].values():
                 points = [stage[key] for key in ("p50", "p90", "p99", "p99.9", "max")]
                 assert points == sorted(points)
@@ -77,23 +84,3 @@ def test_a_rerun_measures_the_same_with_the_same_parameters(measured):
     assert again["goal"] == document["goal"]
     assert again["bench"]["environment"] == document["bench"]["environment"]
     assert len(leaselab("list", "--results", results).stdout.splitlines()) > 2
-
-
-@pytest.mark.parametrize("scenario", ["v6-mysql", "v6-postgresql-mt-hs"])
-def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(scenario, tmp_path):
-    """`site` deploys another configuration; again, all before `measure` changes nothing.
-
-    Both are far below what any generator offers: one processor of it can be too few
-    for `v6-memfile`, which is then an invalid measurement, as it should be.
-    """
-    results = tmp_path / "results"
-    settings = {"scenario": scenario, "leaselab_plan": SMALL}
-    done = playbook("site", "-e", json.dumps(settings), LEASELAB_RESULTS=str(results))
-    assert done.returncode == 0, done.stdout[-2000:]
-    (path,) = results.glob("*/*/*/result.json")
-    document = json.loads(path.read_text(encoding="utf-8"))
-    assert document["scenario"]["name"] == scenario
-    config = (path.parent / "config/leaselab-dhcp6.json").read_text(encoding="utf-8")
-    assert f'"enable-multi-threading": {json.dumps("-mt" in scenario)}' in config
-    for verb in BEFORE_MEASURE:
-        assert changed(playbook(verb, "-e", json.dumps(settings))) == 0

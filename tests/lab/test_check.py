@@ -9,7 +9,7 @@ import pytest
 from tests.lab.commands import LOCAL, copy_inventory, leaselab, pinned_keys, playbook
 
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
-from leaselab.lab.lock import PROGRAM, BenchLock, Owner
+from leaselab.lab.lock import BenchLock, Owner
 from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
@@ -30,20 +30,10 @@ def errors(findings):
 
 
 @pytest.fixture(scope="module")
-def inventory():
-    """The lab is up, with the server's and the generator's packages."""
-    done = leaselab("lab", "up")
-    assert done.returncode == 0, done.stderr
-    found = read_inventory(LOCAL)
-    with connect(found.only(SERVER_GROUP).access) as server:
-        deployed = server.run(["test", "-x", "/usr/sbin/kea-dhcp4"], timeout_s=10).status == 0
-    with connect(found.only(GENERATOR_GROUP).access) as generator:
-        prepared = generator.run(["test", "-x", PROGRAM], timeout_s=10).status == 0
-    if not (deployed and prepared):
-        for verb in ("provision", "deploy"):
-            done = playbook(verb, "-e", "scenario=v4-memfile")
-            assert done.returncode == 0, done.stdout
-    return found
+def inventory(bench_of):
+    """The lab is up and deployed, so that nothing is missing."""
+    bench_of("v4-memfile")
+    return read_inventory(LOCAL)
 
 
 def same(findings):

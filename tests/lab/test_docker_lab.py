@@ -99,7 +99,7 @@ def test_up_starts_what_a_reboot_has_stopped(engine):
 
 
 def test_another_checkouts_lab_is_named_and_left_alone(engine, tmp_path):
-    for part in ("ansible", "roles/docker_lab", "inventory/docker"):
+    for part in ("ansible", "roles", "inventory/docker"):
         shutil.copytree(ROOT / part, tmp_path / part)
     shutil.copy2(ROOT / "ansible.cfg", tmp_path)
     before = ours(engine)

@@ -4,8 +4,9 @@ from contextlib import contextmanager
 
 import docker
 import pytest
-from tests.lab.commands import complaint, journaled_trials, leaselab, resumed
+from tests.lab.commands import journaled_trials, reached, resumed, stopped
 
+from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lock import PROGRAM
 
 pytestmark = pytest.mark.lab
@@ -25,7 +26,8 @@ def instead(on_host):
     def put(script):
         on_host(
             "generator",
-            f"mv {PERFDHCP} {PERFDHCP}.real && rm -f /run/leaselab/measured\n"
+            f"[ -e {PERFDHCP}.real ] ||"
+            f" {{ mv {PERFDHCP} {PERFDHCP}.real && rm -f /run/leaselab/measured; }}\n"
             f"cat > {PERFDHCP} <<'END'\n{STAND_IN}{script}\nEND\nchmod 755 {PERFDHCP}",
         )
 
@@ -37,32 +39,27 @@ def instead(on_host):
     back()
 
 
-@pytest.mark.parametrize(
-    ("script", "what"),
-    [
-        ("echo 'All is well.'", "perfdhcp's output does not parse: no section "),
-        (
-            f'{PERFDHCP}.real "$@" | head -c 20000',
-            " replies were received (found 20000 bytes ending in ",
-        ),
-        ("kill -9 $$", "/usr/sbin/perfdhcp: was killed, or did not end in time"),
-        (
-            "echo no such device >&2; exit 1",
-            "/usr/sbin/perfdhcp: failed with exit status 1: no such device",
-        ),
-    ],
-    ids=["rubbish", "truncated", "killed", "failing"],
-)
-def test_a_trial_without_a_measurement_is_not_counted(
-    instead, bench_file, results, script, what
-):
-    instead(script)
-    done = leaselab("sweep", bench_file(), "--results", results)
-    assert done.returncode == 4
-    assert what in complaint(done)
-    (running,) = results.glob(".running/*/")
-    assert complaint(done).endswith(f"; go on with: leaselab resume {running.name}")
-    assert len(journaled_trials(results)) == 1
+NO_MEASUREMENT = {
+    "echo 'All is well.'": "perfdhcp's output does not parse: no section ",
+    f'{PERFDHCP}.real "$@" | head -c 20000': (
+        " replies were received (found 20000 bytes ending in "
+    ),
+    "kill -9 $$": "/usr/sbin/perfdhcp: was killed, or did not end in time",
+    "echo no such device >&2; exit 1": (
+        "/usr/sbin/perfdhcp: failed with exit status 1: no such device"
+    ),
+}
+"""What perfdhcp does instead, and what is said of it: rubbish, truncated, killed, failing."""
+
+
+def test_a_trial_without_a_measurement_is_not_counted(instead, bench_file, results):
+    """One sweep meets one after the other, and counts its first trial alone."""
+    words = ("sweep", bench_file())
+    for script, what in NO_MEASUREMENT.items():
+        instead(script)
+        assert what in stopped(results, *words)
+        assert len(journaled_trials(results)) == 1
+        words = ()
     instead.back()
     resumed(results)
 
@@ -77,24 +74,15 @@ def taken_away(on_host, path):
         on_host("generator", f"mv {path}.away {path}")
 
 
-def test_a_missing_perfdhcp_is_named(on_host, bench_file, results):
-    with taken_away(on_host, PERFDHCP):
-        done = leaselab("sweep", bench_file(), "--results", results)
-    assert done.returncode == 4
-    assert "leaselab-generator: /usr/sbin/perfdhcp: not found on the host" in complaint(done)
-    resumed(results)
-
-
-def test_a_lab_that_was_never_provisioned_is_told_so(on_host, bench_file, results):
+def test_what_a_lab_that_was_never_provisioned_lacks_is_named(on_host, bench_file, results):
     """As after `lab down` and `lab up`: the hosts answer, and have nothing of ours."""
+    with taken_away(on_host, PERFDHCP):
+        missing = stopped(results, "sweep", bench_file())
+    assert "leaselab-generator: /usr/sbin/perfdhcp: not found on the host" in missing
     with taken_away(on_host, PROGRAM):
-        done = leaselab("sweep", bench_file(), "--results", results)
-    assert done.returncode == 4
-    assert "bench lock: " in complaint(done)
-    assert (
-        "No such file or directory; provision the bench first: leaselab run, or "
-        in complaint(done)
-    )
+        missing = stopped(results)
+    assert "bench lock: " in missing
+    assert "No such file or directory; provision the bench first: leaselab run, or " in missing
     resumed(results)
 
 
@@ -112,6 +100,5 @@ def test_a_generator_host_that_goes_away_ends_the_sweep_and_it_goes_on(
     assert code == 4
     assert "leaselab-generator: connection lost while running " in last
     assert journaled_trials(results)
-    up = leaselab("lab", "up")
-    assert up.returncode == 0, up.stderr
+    reached(GENERATOR_GROUP)
     resumed(results)

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.lab
 
 
 OTHER_BENCH = ("leaselab_bench: docker", "leaselab_bench: copy")
-"""Under another bench's name `run` lets the local lab be."""
+"""What is known of the local lab's deployment is not known of a bench of another name."""
 
 
 def swapped_keys():

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 
+import docker
 import pytest
 from tests.lab.commands import complaint, leaselab, playbook
 
@@ -44,15 +46,39 @@ def test_no_engine_and_none_to_be_installed_is_one_message(tmp_path):
 
 
 def test_a_user_who_may_not_become_root_is_told_so():
-    """The engine is there, but answers root only, and sudo refuses."""
+    """An engine, there or not, answers root only, and sudo refuses."""
     nobody = json.dumps({"docker_lab_root": True})
     done = playbook("lab_up", "-e", nobody, **NO_ENGINE, **NO_SUDO)
-    assert "no Docker engine answers and none can be started" in told(done)
+    assert re.search(
+        r"no Docker engine answers and none can be (started|installed)", told(done)
+    )
     assert "let this user run sudo without a password" in told(done)
 
 
+def made():
+    """What the engine holds: images, networks, containers."""
+    engine = docker.from_env()
+    kinds = engine.images.list(), engine.networks.list(), engine.containers.list(all=True)
+    return {one.id for kind in kinds for one in kind}
+
+
+def answers():
+    """Whether a Docker engine answers."""
+    try:
+        return docker.from_env().ping()
+    except docker.errors.DockerException:
+        return False
+
+
 def test_too_little_disk_is_told_before_anything_is_made():
-    wanted = json.dumps({"docker_lab_disk_min_mib": 1_000_000_000})
-    done = playbook("lab_up", "-e", wanted)
-    assert "1000000000 MiB" in told(done)
-    assert "changed=0" in told(done)
+    """The engine itself is installed and started: it alone says which disk it fills.
+
+    An engine that starts finds what it held when it stopped, so it is started before it is
+    asked what it holds.
+    """
+    wanted = "-e", json.dumps({"docker_lab_disk_min_mib": 1_000_000_000})
+    if not answers():
+        assert "1000000000 MiB" in told(playbook("lab_up", *wanted))
+    before = made()
+    assert "1000000000 MiB" in told(playbook("lab_up", *wanted))
+    assert made() == before

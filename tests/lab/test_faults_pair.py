@@ -16,16 +16,13 @@ from tests.lab.commands import (
 
 pytestmark = pytest.mark.lab
 
+SCENARIO = "v4-memfile-hs"
+"""Without threads: the control agents are between them."""
+
 SLOW = {**LONG_TRIALS, "start_rate": 800}
 
 
-@pytest.fixture
-def scenario():
-    """Without threads: the control agents are between them."""
-    return "v4-memfile-hs"
-
-
-@pytest.mark.parametrize("scenario", ["v4-memfile-mt-lb", "v6-memfile-mt-hs", "v4-memfile-hs"])
+@pytest.mark.parametrize("scenario", ["v6-memfile-mt-lb", "v4-memfile-hs"])
 def test_every_answered_client_is_known_to_both_servers(bench_file, results, on_host):
     done = leaselab("sweep", bench_file(), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
@@ -52,8 +49,6 @@ def test_a_partner_killed_in_a_trial_is_an_invalid_measurement(
     assert last.startswith(
         "leaselab: leaselab-partner: the server died while it was measured: kea-dhcp4 is gone"
     )
-    again = leaselab("sweep", bench_file(), "--results", results)
-    assert again.returncode == 0, again.stderr
 
 
 def test_a_partner_out_of_reach_is_a_broken_lab_and_the_sweep_goes_on(
@@ -95,7 +90,7 @@ def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, result
 
 def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     assert deployed["partner"]
-    load = ("--rate", 300, "--before-s", 4, "--after-s", 24, "--runs", 1)
+    load = ("--rate", 300, "--before-s", 3, "--after-s", 18, "--runs", 1)
     done = leaselab("failover", "v4-memfile-hs", *load, "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -106,7 +101,7 @@ def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     # those that the server had stored and not yet told: their clients got no answer
     limit = deployed["scenario"]["high_availability"]["parked_packet_limit"]
     assert found["missing"] + found["conflicting"] <= limit
-    assert found["partner_leases"] >= found["answered"] > 300 * 14
-    assert found["server_leases"] > 300 * 3
+    assert found["partner_leases"] >= found["answered"] > 300 * 8
+    assert found["server_leases"] > 300 * 2
     (kept,) = results.glob("failover/*/failover.json")
     assert json.loads(kept.read_text(encoding="utf-8")) == document

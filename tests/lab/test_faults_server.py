@@ -7,6 +7,8 @@ from tests.lab.commands import ENVIRONMENT, LONG_TRIALS, complaint, leaselab, pl
 
 pytestmark = pytest.mark.lab
 
+SCENARIO = "v4-memfile"
+"""Kea, whose configuration and log are looked at."""
 CONFIG = "/etc/kea/leaselab-dhcp4.json"
 
 

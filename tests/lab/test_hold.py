@@ -21,7 +21,7 @@ def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
     assert taken.returncode == 0, taken.stderr
     HOLD.rename(tmp_path / "hold")
     try:
-        for words in (("deploy", "v4-memfile"), ("sweep", bench, "--results", results)):
+        for words in (("deploy", "v4-dnsmasq"), ("sweep", bench, "--results", results)):
             done = leaselab(*words)
             assert done.returncode == 4
             assert "in use" in complaint(done)
@@ -38,5 +38,5 @@ def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
     assert leaselab("lab", "release").stdout == "released docker\n"
     assert json.loads(leaselab("lab", "status", "--json").stdout)["lock"] is None
     assert on_host("generator", "pgrep -x perfdhcp || echo none") == "none\n"
-    assert on_host("server", "pgrep -x kea-dhcp4 || echo none") == "none\n"
+    assert on_host("server", "pgrep -x dnsmasq || echo none") == "none\n"
     assert leaselab("lab", "release").stdout == "no bench was held\n"

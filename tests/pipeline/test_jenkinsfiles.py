@@ -128,14 +128,14 @@ def test_a_build_that_ends_well_calls_each_command_once_and_frees_the_bench(site
         *("lab", "provision", "build", "deploy", "tune", "sweep", "archive", "report"),
         *("compare", "export", "lab"),
     ]
-    assert calls[0].startswith("lab take -i inventory/racks --bench rack1 --take-over")
-    assert calls[2].startswith(
-        "build v4-memfile -i inventory/racks --bench rack1 --repo server"
-    )
+    assert calls[0].startswith("lab take -i inventory/racks --bench=rack1 --take-over")
+    assert calls[2].startswith("build -i inventory/racks --bench=rack1 --repo server ")
+    assert calls[2].endswith(" -- v4-memfile")
     assert "--build 0123456789abcdef" in calls[3]
-    assert calls[7] == "report 20261122T1 --against previous --output ci/report"
-    assert calls[8].startswith("compare previous 20261122T1 --threshold 5 ")
-    assert calls[-1] == "lab release -i inventory/racks --bench rack1"
+    assert calls[7] == "report --against=previous --output ci/report -- 20261122T1"
+    assert calls[8].startswith("compare --threshold=5 ")
+    assert calls[8].endswith(" -- previous 20261122T1")
+    assert calls[-1] == "lab release -i inventory/racks --bench=rack1"
     for name in ("comment.md", "junit.xml", "plot.csv", "report/index.html"):
         assert (record.folder / "archive" / "ci" / name).exists(), name
 
@@ -145,7 +145,7 @@ def test_a_packaged_server_is_not_built(site):
     assert record.result == "SUCCESS", record.log
     assert record.stages["Build"] == "SKIPPED"
     assert "build" not in {call.split()[0] for call in calls}
-    assert "deploy v4-memfile -i inventory/racks --bench rack1 --build  " in calls[2]
+    assert "deploy -i inventory/racks --bench=rack1 --build  " in calls[2]
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_a_broken_lab_is_no_verdict_and_another_bench_is_asked(site, fails, code
     )
     assert [one.result for one in again] == ["SUCCESS"]
     called = (site.folder / "again").read_text(encoding="utf-8")
-    assert "--bench rack2" in called
-    assert "--bench rack1" not in called
+    assert "--bench=rack2" in called
+    assert "--bench=rack1" not in called
 
 
 def test_the_third_broken_bench_is_the_last_that_is_asked(site):
@@ -216,17 +216,14 @@ def test_what_another_build_left_in_the_workspace_is_not_published(site):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("INVENTORY", "server/benches.yml"),
-        ("INVENTORY", "inventory/../server"),
-        ("OPTIONS", "--runs 3 -i server"),
-        ("OPTIONS", "--inventory=server"),
-        ("OPTIONS", "--results /etc"),
-    ],
+    ("job", "name", "value"),
+    [(JOB, "INVENTORY", "server/benches.yml"), (RANGE, "SCENARIO", "--results=/etc")],
 )
-def test_a_parameter_that_names_other_code_is_refused_before_any_command(site, name, value):
-    record, calls = site.run(**{name: value})
+def test_a_parameter_that_names_other_code_is_refused_before_any_command(
+    site, job, name, value
+):
+    """`test_parameters` has what else is refused."""
+    record, calls = site.run(job, **{name: value})
     assert record.result == "FAILURE", record.log
     assert record.stages["Check"] == "UNSTABLE"
     assert f"leaselab: {name} " in record.log
@@ -261,11 +258,11 @@ def test_a_check_takes_a_broken_bench_out_of_use_and_puts_a_whole_one_back(site)
 
 
 @pytest.mark.parametrize(
-    ("commits", "compared"), [("v1,v2", ["compare 20261122T1 20261122T2"]), ("v1..v2", [])]
+    ("commits", "compared"), [("v1,v2", [" -- 20261122T1 20261122T2"]), ("v1..v2", [])]
 )
 def test_two_releases_are_compared_and_a_range_is_shown(site, commits, compared):
     record, calls = site.run(RANGE, COMMITS=commits)
     assert record.result == "SUCCESS", record.log
     (measured,) = [call for call in calls if call.startswith("run ")]
-    assert f"--repo server --commits {commits} --id-file ci/ids --runs 3" in measured
-    assert [call[:29] for call in calls if call.startswith("compare")] == compared
+    assert f"--repo server --commits={commits} --id-file ci/ids --runs 3" in measured
+    assert [call[-25:] for call in calls if call.startswith("compare")] == compared

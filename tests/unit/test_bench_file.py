@@ -31,7 +31,7 @@ def test_a_document_becomes_a_bench(document):
 
 def test_a_plan_names_only_what_differs(document):
     plan = parse_bench(document, "bench.json").plan
-    assert (plan.runs, plan.trim, plan.goal.late_s, plan.goal.loss_ratio) == (3, 1, 1.0, 0.025)
+    assert (plan.runs, plan.trim, plan.goal.late_s, plan.goal.loss_ratio) == (3, 0, 1.0, 0.025)
 
 
 def test_it_is_read_from_a_file(tmp_path, document):

@@ -50,8 +50,8 @@ def refusal(call, *arguments):
 
 
 @pytest.mark.parametrize("path", ["inventory/docker", "inventory/docker/hosts.yml"])
-def test_a_folder_with_a_hosts_file_and_a_file_are_one_bench_each(path):
-    (bench,) = read_benches(ROOT / path)
+def test_a_folder_with_a_hosts_file_and_a_file_are_one_bench_each(path, tmp_path):
+    (bench,) = read_benches(ROOT / path, tmp_path)
     assert bench.bench == "docker"
 
 
@@ -59,7 +59,7 @@ def test_any_other_folder_has_a_bench_in_each_file_and_variables_for_all(racks):
     variables = racks / "group_vars"
     variables.mkdir()
     (variables / "bench.yml").write_text("ansible_user: lab\n", encoding="utf-8")
-    benches = read_benches(racks)
+    benches = read_benches(racks, racks / "kept")
     assert [(one.bench, one.path.name) for one in benches] == [
         ("rack1", "rack1.yml"),
         ("rack2", "rack2.yml"),
@@ -69,22 +69,33 @@ def test_any_other_folder_has_a_bench_in_each_file_and_variables_for_all(racks):
 
 def test_a_machine_in_two_benches_is_refused(racks):
     write_bench(racks, "rack3", server="192.0.2.2")
-    fault = refusal(read_benches, racks)
+    fault = refusal(read_benches, racks, racks / "kept")
     assert fault.outcome is Outcome.USAGE
     assert "192.0.2.2 port 22 is in two benches (found rack2 and rack3" in str(fault)
 
 
+def test_a_builder_that_another_bench_measures_on_is_refused(racks):
+    write_bench(racks, "rack2", server="192.0.2.2", builder="192.0.2.1")
+    fault = refusal(read_benches, racks, racks / "kept")
+    assert fault.outcome is Outcome.USAGE
+    assert "the builder of rack2 is a machine of rack1 (found 192.0.2.1 port 22 in both" in str(
+        fault
+    )
+
+
 def test_two_benches_of_one_name_are_refused(racks):
     write_bench(racks, "rack3", server="192.0.2.3", bench="rack1")
-    assert "found rack1.yml and rack3.yml" in str(refusal(read_benches, racks))
+    assert "found rack1.yml and rack3.yml" in str(refusal(read_benches, racks, racks / "kept"))
 
 
 def test_a_folder_without_a_bench_is_refused(tmp_path):
-    assert "wanted hosts.yml, or a file for each bench" in str(refusal(read_benches, tmp_path))
+    assert "wanted hosts.yml, or a file for each bench" in str(
+        refusal(read_benches, tmp_path, tmp_path / "kept")
+    )
 
 
 def test_a_bench_is_found_by_its_name(racks):
-    benches = read_benches(racks)
+    benches = read_benches(racks, racks / "kept")
     assert bench_named(benches, "rack2") is benches[1]
     fault = refusal(bench_named, benches, "rack3")
     assert fault.outcome is Outcome.USAGE
@@ -92,7 +103,7 @@ def test_a_bench_is_found_by_its_name(racks):
 
 
 def test_the_first_free_bench_is_taken(racks):
-    benches = read_benches(racks)
+    benches = read_benches(racks, racks / "kept")
     held = {"rack1": HOLDER, "rack2": None}
     found = free_bench(benches, lambda bench: Occupancy(bench, held[bench.bench]))
     assert found.bench == "rack2"
@@ -100,7 +111,7 @@ def test_the_first_free_bench_is_taken(racks):
 
 def test_a_bench_that_does_not_answer_is_not_free(racks):
     found = free_bench(
-        read_benches(racks),
+        read_benches(racks, racks / "kept"),
         lambda bench: Occupancy(bench, None, "no answer" if bench.bench == "rack1" else ""),
     )
     assert found.bench == "rack2"
@@ -110,7 +121,7 @@ def test_where_none_is_free_it_is_said_who_has_which(racks):
     problems = {"rack1": (HOLDER, ""), "rack2": (None, "gen2: no answer")}
     fault = refusal(
         free_bench,
-        read_benches(racks),
+        read_benches(racks, racks / "kept"),
         lambda bench: Occupancy(bench, *problems[bench.bench]),
     )
     assert fault.outcome is Outcome.LAB
@@ -130,12 +141,12 @@ def test_the_only_bench_is_not_asked(racks):
     def never(bench):
         raise AssertionError(bench)
 
-    assert free_bench(read_benches(racks), never).bench == "rack1"
+    assert free_bench(read_benches(racks, racks / "kept"), never).bench == "rack1"
 
 
-def test_the_racks_of_the_checkout_are_two_benches_with_one_builder():
+def test_the_racks_of_the_checkout_are_two_benches_with_one_builder(tmp_path):
     """What is described is enough for `check` and the roles, and shares a builder alone."""
-    one, two = read_benches(ROOT / "inventory" / "racks")
+    one, two = read_benches(ROOT / "inventory" / "racks", tmp_path)
     assert (one.bench, two.bench) == ("rack1", "rack2")
     shared = {host.access.address for host in one.hosts} & {
         host.access.address for host in two.hosts

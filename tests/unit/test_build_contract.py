@@ -1,17 +1,32 @@
 """The build contract, run as it is installed, with recipes of the test's own."""
 
+import contextlib
 import gzip
+import itertools
 import json
+import os
 import shutil
+import socket
 import subprocess
 import tarfile
+import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 ROLES = Path(__file__).parents[2] / "roles"
 GOOD = 'mkdir -p "$3$LEASELAB_PREFIX"; cp text "$3$LEASELAB_PREFIX/text"'
+
+
+PACKAGES = (
+    "build/files/leaselab_build",
+    "contract/files/leaselab_contract",
+    "artifact/module_utils/leaselab_artifact",
+)
+USERS = itertools.count(1_000_000_000 + 100 * os.getpid())
+"""Nobody else's: whatever runs as such a user is ended with a build."""
 
 
 class Builder:
@@ -21,7 +36,8 @@ class Builder:
         self.folder = folder
         self.cache = folder / "cache"
         self.cache.mkdir()
-        for part in ("build/files/leaselab_build", "contract/files/leaselab_contract"):
+        self.user = next(USERS)
+        for part in PACKAGES:
             shutil.copytree(ROLES / part, folder / Path(part).name)
         self.program = folder / "build-some"
         shutil.copy(ROLES / "build/files/build", self.program)
@@ -34,6 +50,8 @@ class Builder:
             "options": {"flags": "-O2"},
             "prefix": "/opt/some",
             "cache": str(self.cache),
+            "uid": self.user,
+            "gid": self.user,
             "ccache_size": "1M",
             "free_bytes": 1,
             "timeout_s": 30,
@@ -42,6 +60,8 @@ class Builder:
             "commit": "c" * 40,
             "tree": "d" * 40,
             "described": "v1",
+            "repository": "https://git.example.org/some.git",
+            "accepted": False,
             "source": str(folder / "source.tar"),
         }
         self.recipe(GOOD)
@@ -55,8 +75,10 @@ class Builder:
         path.chmod(0o755)
 
     def __call__(self, verb, **settings):
-        text = json.dumps({**self.settings, **settings})
-        self.program.with_name("build-some.json").write_text(text)
+        place = self.program.with_name("build-some.json")
+        draft = place.with_suffix(f".{verb}")
+        draft.write_text(json.dumps({**self.settings, **settings}))
+        draft.replace(place)
         return subprocess.run(
             [self.program, verb],
             input=json.dumps(self.job),
@@ -71,8 +93,11 @@ class Builder:
 
 
 @pytest.fixture
-def builder(tmp_path):
-    return Builder(tmp_path)
+def builder():
+    """In a folder that the build's user may come to, as a builder's is."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Builder(Path(folder))
 
 
 def made(done):
@@ -236,3 +261,241 @@ def test_two_at_once_build_once(builder):
     for one in both:
         one.join()
     assert sorted(answers) == [False, True]
+
+
+def test_how_far_a_build_is_is_told_while_it_runs_and_not_afterwards(builder):
+    """Phases by the recipe's own lines, steps as ninja and recipes count them."""
+    (builder.folder / "go").write_text("")
+    builder.recipe(
+        "echo '== make'; echo '[3/12] Compiling a.cc'; sleep 1.1; echo 'a line'; "
+        f"while [ -e {builder.folder}/go ]; do sleep 0.05; done; {GOOD}"
+    )
+    assert told(builder) is None
+    build = threading.Thread(target=lambda: made(builder("build")))
+    build.start()
+    try:
+        deadline = time.monotonic() + 20
+        while (now := told(builder)) is None or now["doing"] != "a line":
+            assert time.monotonic() < deadline, now
+            time.sleep(0.1)
+    finally:
+        (builder.folder / "go").unlink()
+        build.join()
+    assert (now["name"], now["described"], now["commit"]) == ("some", "v1", "c" * 40)
+    assert (now["phase"], now["step"], now["steps"]) == ("make", 3, 12)
+    assert now["elapsed_s"] >= 1
+    assert told(builder) is None
+
+
+def told(builder):
+    """The first line of the verb that follows a build; none is under way where it is null."""
+    settings = builder.program.with_name("build-some.json")
+    if not settings.exists():  # a build that begins just now may be reading them
+        settings.write_text(json.dumps(builder.settings))
+    done = subprocess.run(
+        [builder.program, "progress"], input="", capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[0])
+
+
+def test_a_build_that_fails_leaves_no_progress_behind(builder):
+    builder.recipe("echo '== make'; exit 1")
+    assert builder("build").returncode == 1
+    assert told(builder) is None
+
+
+def members(builder, key):
+    with tarfile.open(builder.cache / "artifacts" / key / "artifact.tar.gz") as files:
+        return {member.name: member for member in files}
+
+
+def test_a_commit_is_built_by_a_user_of_its_own_that_may_write_nowhere_else(builder):
+    """Neither what other builds read nor what belongs to root."""
+    builder.recipe(
+        f"id -u; id -G; umask; cd {builder.folder}; "
+        "for name in . cache cache/logs cache/artifacts cache/work leaselab_build/work.py; do "
+        f"if [ -w $name ]; then echo $name; fi; done; {GOOD}"
+    )
+    made(builder("build"))
+    user, groups, mask, *writable = builder.log().split()
+    assert (int(user), int(groups), mask) == (builder.user, builder.user, "0022")
+    assert writable == []
+
+
+NETWORK = """
+import socket
+for family, place in {places}:
+    try:
+        socket.socket(family).connect(place)
+    except PermissionError:
+        print("refused")
+    else:
+        print("connected")
+socket.socketpair()
+"""
+
+
+def test_a_build_reaches_neither_the_network_nor_a_service_of_the_builder(builder):
+    """Both listen, and this test itself could connect."""
+    path = str(builder.folder / "service")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as network,
+        socket.socket(socket.AF_UNIX) as bus,
+    ):
+        bus.bind(path)
+        bus.listen()
+        Path(path).chmod(0o777)
+        places = [(int(socket.AF_INET), network.getsockname()), (int(socket.AF_UNIX), path)]
+        (builder.folder / "reach.py").write_text(NETWORK.format(places=places))
+        builder.recipe(f"/usr/bin/python3 {builder.folder}/reach.py; {GOOD}")
+        made(builder("build"))
+    assert builder.log().split() == ["refused", "refused"]
+
+
+def test_nothing_of_a_build_runs_on_after_it(builder):
+    """Not what left the recipe's session either."""
+    builder.recipe(f"setsid sleep 600 > /dev/null 2>&1 & {GOOD}")
+    made(builder("build"))
+    assert running_as(builder.user) == []
+
+
+def running_as(user):
+    found = []
+    for path in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            text = path.read_text(errors="replace")
+            if f"\nUid:\t{user}\t" in text and "\nState:\tZ" not in text:
+                found.append(path.parent.name)
+    return found
+
+
+def test_a_build_is_refused_to_root(builder):
+    builder.settings["uid"] = 0
+    done = builder("build")
+    assert done.returncode == 4
+    assert "the build's user is not one of its own (found uid 0" in done.stderr
+
+
+def test_only_what_is_below_the_prefix_is_packed(builder):
+    """A commit installed a key of root's and a job of cron's as well."""
+    builder.recipe(
+        f'{GOOD}; mkdir -p "$3/root/.ssh" "$3/etc/cron.d"; '
+        'echo key > "$3/root/.ssh/authorized_keys"; echo job > "$3/etc/cron.d/x"'
+    )
+    key = made(builder("build"))["key"]
+    assert sorted(members(builder, key)) == ["opt/some", "opt/some/text"]
+
+
+@pytest.mark.parametrize(
+    ("hostile", "reason"),
+    [
+        ('chmod u+s "$P/text"', "/opt/some/text: it has setuid or setgid"),
+        ('ln -s /etc/shadow "$P/x"', "/opt/some/x: it is a link that leads out of /opt/some"),
+        ('ln -s ../../etc "$P/x"', "/opt/some/x: it is a link that leads out of /opt/some"),
+        (
+            'mkdir "$P/a"; ln -s .. "$P/a/up"; ln -s a/up/../../etc "$P/x"',
+            "/opt/some/x: it is a link that leads out of /opt/some",
+        ),
+        ('mkfifo "$P/x"', "/opt/some/x: it is neither a file, a folder nor a symbolic link"),
+    ],
+    ids=["setuid", "absolute", "relative", "behind-another", "fifo"],
+)
+def test_what_is_not_to_be_installed_does_not_build(builder, hostile, reason):
+    builder.recipe(f'{GOOD}; P="$3$LEASELAB_PREFIX"; {hostile}')
+    done = builder("build")
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith(f"it would install {reason}")
+    assert list(builder.cache.glob("artifacts/*")) == []
+
+
+def test_a_prefix_that_is_a_link_in_the_stage_holds_nothing(builder):
+    (builder.folder / "elsewhere" / "some").mkdir(parents=True)
+    builder.recipe(f'ln -s {builder.folder}/elsewhere "$3/opt"')
+    done = builder("build")
+    assert done.returncode == 4
+    assert "installed nothing below /opt/some" in done.stderr
+
+
+def test_what_is_packed_is_roots_with_plain_modes_and_links_that_stay_inside(builder):
+    builder.recipe(
+        f'{GOOD}; P="$3$LEASELAB_PREFIX"; cp "$P/text" "$P/lib.so.1"; '
+        'chmod 0775 "$P/lib.so.1"; chmod 0602 "$P/text"; '
+        'ln -s lib.so.1 "$P/lib.so"; mkdir -m 2777 "$P/d"; '
+        'ln -s ../lib.so "$P/d/up"; ln -s /opt/some/lib.so "$P/d/whole"'
+    )
+    found = members(builder, made(builder("build"))["key"])
+    modes = {name: member.mode for name, member in found.items()}
+    assert modes == {
+        "opt/some": 0o755,
+        "opt/some/d": 0o755,
+        "opt/some/d/up": 0o777,
+        "opt/some/d/whole": 0o777,
+        "opt/some/lib.so": 0o777,
+        "opt/some/lib.so.1": 0o755,
+        "opt/some/text": 0o644,
+    }
+    assert {(member.uid, member.gid, member.uname) for member in found.values()} == {
+        (0, 0, "root")
+    }
+
+
+COMPILE = (
+    "echo 'int f(void) { return 1; }' > a.c; "
+    "CCACHE_LOGFILE=$TMPDIR/told gcc -c a.c; "
+    "if grep -q 'Succeeded getting cached result' $TMPDIR/told; "
+    "then echo hit; else echo miss; fi"
+)
+
+
+def kept_objects(builder):
+    """What later builds read, by name: content and modification time."""
+    return {
+        path.relative_to(builder.cache): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in builder.cache.glob("objects/*/*/*")
+    }
+
+
+def compiled(builder, commit, **job):
+    """Build a commit that compiles a file; return what ccache said of it."""
+    builder.job.update(commit=commit * 40, **job)
+    made(builder("build"))
+    (path,) = builder.cache.glob("logs/*.log.gz")
+    told = builder.log()
+    path.unlink()
+    return told.strip()
+
+
+def test_only_an_accepted_commit_leaves_objects_for_builds_of_its_repository(builder):
+    builder.recipe(f"{COMPILE}; {GOOD}")
+    assert compiled(builder, "1", accepted=False) == "miss"
+    assert kept_objects(builder) == {}
+    assert compiled(builder, "2", accepted=True) == "miss"
+    kept = kept_objects(builder)
+    assert kept
+    assert compiled(builder, "3", accepted=False) == "hit"
+    assert kept_objects(builder) == kept
+    fork = "https://git.example.org/fork.git"
+    assert compiled(builder, "4", accepted=True, repository=fork) == "miss"
+    assert {name: kept_objects(builder)[name] for name in kept} == kept
+
+
+def test_a_commit_that_was_not_accepted_cannot_change_what_others_compile_to(builder):
+    """It writes all over what it can, wherever ccache was told to look."""
+    builder.recipe(f"{COMPILE}; {GOOD}")
+    compiled(builder, "1", accepted=True)
+    kept = kept_objects(builder)
+    find = f"find {builder.cache} -type f -path '*objects*'"
+    builder.recipe(
+        f"{COMPILE}; {GOOD}; for file in $({find}); do echo poison > $file || true; done; "
+        f"find {builder.cache}/objects -mindepth 1 -delete || true"
+    )
+    builder.job.update(commit="2" * 40, accepted=False)
+    assert "Permission denied" in [made(builder("build")), builder.log()][1]
+    assert kept_objects(builder) == kept
+
+
+def test_the_least_used_objects_are_forgotten(builder):
+    builder.recipe(f"{COMPILE}; {GOOD}")
+    builder.settings["ccache_size"] = "1Ki"
+    compiled(builder, "1", accepted=True)
+    assert sum(len(content) for content, _ in kept_objects(builder).values()) <= 1024

@@ -30,20 +30,22 @@ class FakeConnection:
     def __exit__(self, *_):
         return None
 
-    def run(self, argv, *, timeout_s):
+    def run(self, argv, *, timeout_s, as_login=False):
         assert timeout_s > 0
-        if argv == ["true"]:
-            return Completed(0, b"", "")
+        if argv == ["id", "-u"]:
+            assert not as_login
+            return Completed(0, b"1000\n", "")
         if argv == [PROGRAM, "status"]:
             if self.lock is None:
                 return Completed(127, b"", "not found")
             return Completed(0, json.dumps(self.lock).encode(), "")
         assert argv[:2] == ["sh", "-c"]
+        assert as_login
         if self.answer is not None:
             return Completed(0, self.answer, "")
         now = time.time() + self.ahead_s
         ssh = "192.0.2.2 50000 192.0.2.11 22"
-        return Completed(0, f"{now:.9f}\n1000\n{ssh}\n".encode(), "")
+        return Completed(0, f"{now:.9f}\n{ssh}\n".encode(), "")
 
 
 def host(name="sut", part=SERVER_GROUP):
@@ -68,7 +70,7 @@ def test_it_tells_clock_login_and_management_address():
     ],
 )
 def test_the_management_address_is_the_hosts_end_of_the_connection(ssh, address):
-    answer = f"1.0\n0\n{ssh}\n".encode()
+    answer = f"1.0\n{ssh}\n".encode()
     told = contact(host(), lambda access: FakeConnection(access, answer=answer))
     assert told.management_address == address
 
@@ -87,7 +89,7 @@ def test_a_generator_that_was_never_provisioned_is_free():
 
 
 def test_a_login_that_prints_a_greeting_is_refused():
-    answer = b"Welcome to sut!\n1.0\n0\n\n"
+    answer = b"Welcome to sut!\n1.0\n\n"
     told = contact(host(), lambda access: FakeConnection(access, answer=answer))
     assert "login gives no usable shell" in str(told.error)
 

@@ -1,11 +1,15 @@
 """What contracts on a host are made of: real processes, verbs, failures."""
 
 import json
+import os
+import pwd
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from tests.contracts import contract_module
 
 LIBRARY = Path(__file__).parents[2] / "roles" / "contract" / "files"
 PROGRAM = """
@@ -167,3 +171,149 @@ def test_the_reason_is_the_last_of_the_worst_errors_that_say_something(
     one = make("true")
     Path(one["log_files"][0]).write_text(log, encoding="utf-8")
     assert process.last_reason(one) == reason
+
+
+def test_a_folder_that_a_reboot_removed_is_made_again(process, make, tmp_path):
+    one = make("sleep 60; true", pid_file=str(tmp_path / "run" / "kea" / "pid"))
+    child = process.launch(one)
+    process.wait_until(lambda: int(process.running_pid(one) or "no"), child, one, 5.0)
+    assert (tmp_path / "run" / "kea").stat().st_mode & 0o777 == 0o750
+
+
+def test_one_whose_pid_cannot_be_written_is_not_left_running(process, make, tmp_path):
+    (tmp_path / "pid").mkdir()
+    one = make(f"echo $$ > {tmp_path}/own; exec sleep 60", pid_file=str(tmp_path / "pid"))
+    with pytest.raises(Exception, match="Is a directory") as told:
+        process.launch(one)
+    assert told.value.status == 4
+    (tmp_path / "pid").rmdir()
+    time.sleep(0.3)
+    own = tmp_path / "own"
+    assert not own.exists() or not process.alive(int(own.read_text() or 0))
+
+
+def test_a_folder_of_another_user_is_its_own_again_at_each_start(process, make, tmp_path):
+    """As tmpfiles.d gives /etc/kea to the user of the packaged unit at each boot."""
+    folder = tmp_path / "run" / "kea"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    me = pwd.getpwuid(os.getuid()).pw_name
+    process.launch(make("true", folders={str(folder): {"user": me, "mode": "0750"}})).wait(5.0)
+    assert folder.stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"output_file": "/proc/leaselab/out"},
+        {"argv": ["/nowhere/kea-dhcp4"]},
+        {"user": "nobody-has-this-name"},
+        {"folders": {"/proc/leaselab": {"user": None, "mode": "0755"}}},
+    ],
+)
+def test_what_the_host_lacks_is_not_the_servers_fault(process, make, fields):
+    with pytest.raises(Exception, match="cannot be started on this host") as told:
+        process.launch(make("true", **fields))
+    assert told.value.status == 4
+
+
+def test_what_was_started_is_ended_where_the_rest_of_a_start_fails(process, make):
+    one = make("sleep 60; true")
+
+    def start():
+        with process.undone_by(lambda: process.end(one)):
+            child = process.launch(one)
+            pids.append(child.pid)
+            raise LookupError("its answer lacks a field")
+
+    pids = []
+    with pytest.raises(LookupError, match="lacks a field"):
+        start()
+    assert not process.alive(pids[0])
+
+
+DENIED = (
+    'AVC apparmor="DENIED" operation="open" class="file" profile="kea-dhcp4" '
+    'name="/run/kea/logger_lockfile" pid={} comm="kea-dhcp4" requested_mask="wrc" '
+    'denied_mask="wrc" fsuid=0 ouid=0\n'
+)
+CAPABLE = (
+    'type=AVC msg=audit(1.2:4): apparmor="DENIED" operation="capable" profile="kea-dhcp4" '
+    'pid={} comm="kea-dhcp4" capability=2  capname="dac_read_search"\n'
+)
+
+
+@pytest.fixture
+def confined(process, make, tmp_path, monkeypatch):
+    """Start a confined process; return how it fails with lines in a log."""
+    with contract_module("contract", "leaselab_contract.confinement") as confinement:
+        journal, audit, label = (tmp_path / name for name in ("journal", "audit.log", "label"))
+        label.write_text("kea-dhcp4 (enforce)\n")
+        for log in (journal, audit):
+            log.write_text(DENIED.format(1))
+        program = tmp_path / "journalctl"
+        program.write_text(f"#!/bin/sh\ncat {journal}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(confinement, "LABEL", str(label))
+        monkeypatch.setattr(confinement, "JOURNAL", (str(program),))
+        real = process.Denials
+        monkeypatch.setattr(process, "Denials", lambda: real(audit))
+
+        def never():
+            raise OSError("not yet")
+
+        def failure(log, record, words="it failed", other=0):
+            one = make(f"sleep 0.3; echo {words}; exit 1")
+            child = process.launch(one)
+            with (tmp_path / log).open("a", encoding="utf-8") as file:
+                file.write(record.format(child.pid + other))
+            with pytest.raises(Exception, match=words) as told:
+                process.wait_until(never, child, one, 5.0)
+            return told.value
+
+        yield failure
+
+
+@pytest.mark.parametrize(
+    ("log", "record", "words"),
+    [
+        ("journal", DENIED, "open of /run/kea/logger_lockfile (wrc) by profile kea-dhcp4"),
+        ("audit.log", CAPABLE, "capable of dac_read_search by profile kea-dhcp4"),
+    ],
+)
+def test_what_apparmor_denies_is_not_the_servers_fault(confined, log, record, words):
+    error = confined(log, record)
+    assert error.status == 4
+    assert str(error).startswith(f"AppArmor denies it {words}; deploy again")
+    assert str(error).endswith("; it failed")
+
+
+def test_a_confined_server_that_is_refused_something_counts_where_no_log_tells(confined):
+    error = confined("journal", "", "lock file: Permission denied")
+    assert error.status == 4
+    assert str(error).startswith("AppArmor denies it what it names, by profile kea-dhcp4;")
+
+
+def test_a_denial_of_before_or_of_another_process_excuses_nothing(confined):
+    error = confined("journal", DENIED, other=1)
+    assert (error.status, str(error)) == (1, "it failed")
+
+
+@pytest.mark.parametrize("label", ["unconfined\n", "kea-dhcp4 (complain)\n"])
+def test_what_is_not_confined_is_not_excused(confined, tmp_path, label):
+    (tmp_path / "label").write_text(label)
+    assert confined("journal", DENIED, "Permission denied").status == 1
+
+
+def test_a_process_that_a_shutdown_ends_is_not_to_blame(process, make, tmp_path, monkeypatch):
+    (tmp_path / "systemctl").write_text("#!/bin/sh\necho stopping\nexit 1\n")
+    (tmp_path / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    one = make("exit 1")
+
+    def never():
+        raise OSError("not yet")
+
+    with pytest.raises(Exception, match="the host shuts down") as told:
+        process.wait_until(never, process.launch(one), one, 5.0)
+    assert told.value.status == 4

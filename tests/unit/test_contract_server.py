@@ -58,7 +58,8 @@ class Sampler:
 class Host:
     """A host on which each verb does what the test says; by default what a good one does."""
 
-    def __init__(self, name="leaselab-server", sampler=None, **answers):
+    def __init__(self, name="leaselab-server", sampler=None, sums=None, **answers):
+        self.sums = sums
         self.access = SimpleNamespace(name=name)
         self.sampler = sampler or Sampler()
         self.verbs = []
@@ -73,6 +74,12 @@ class Host:
 
     def run(self, argv, *, timeout_s):
         assert timeout_s > 0
+        if argv[0] == "sha256sum":
+            assert argv == ["sha256sum", "--", LOADED["program"], LIBRARY]
+            rows = "".join(f"{digest}  {path}\n" for path, digest in self.sums.items())
+            return SimpleNamespace(
+                status=int(len(self.sums) < 2), stdout=rows.encode(), stderr=""
+            )
         program, verb = argv
         assert program == CONTRACT
         self.verbs.append(verb)
@@ -110,6 +117,56 @@ def test_another_server_than_was_deployed_is_not_measured(change, what):
     assert error.outcome is Outcome.LAB
     assert what in error.what
     assert error.found == next(iter(change.values()))
+
+
+LIBRARY = "/usr/lib/libkea-dhcpsrv.so.92"
+LOADED = {
+    "program": "/usr/sbin/kea-dhcp4",
+    "program_sha256": "a" * 64,
+    "libraries_sha256": {LIBRARY: "b" * 64},
+    "confinement": "kea-dhcp4 (enforce)",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "found"),
+    [
+        ({"program_sha256": "f" * 64}, "another /usr/sbin/kea-dhcp4", "f" * 64),
+        ({"libraries_sha256": {LIBRARY: "f" * 64}}, f"another {LIBRARY}", "f" * 64),
+        ({"confinement": "unconfined"}, "another AppArmor profile", "unconfined"),
+    ],
+)
+def test_another_program_than_was_deployed_is_not_measured(change, what, found):
+    error = refused(server(Host(start={**STARTED, **LOADED, **change}), **LOADED).start)
+    assert error.outcome is Outcome.LAB
+    assert what in error.what
+    assert error.found == found
+
+
+@pytest.mark.parametrize("libraries", [{}, {LIBRARY: "b" * 64, "/lib/late.so": "c" * 64}])
+def test_a_library_may_be_loaded_when_it_is_first_needed(libraries):
+    started = {**STARTED, **LOADED, "libraries_sha256": libraries}
+    assert server(Host(start=started), **LOADED).start().pid == 7
+
+
+def test_a_bench_of_an_older_release_is_measured_whatever_its_files_are():
+    assert server(Host(start={**STARTED, **LOADED})).start().pid == 7
+
+
+@pytest.mark.parametrize(
+    ("sums", "outcome", "found"),
+    [
+        ({LOADED["program"]: "a" * 64, LIBRARY: "b" * 64}, Outcome.BUILD, ""),
+        ({LOADED["program"]: "f" * 64, LIBRARY: "b" * 64}, Outcome.LAB, "f" * 64),
+        ({LOADED["program"]: "a" * 64}, Outcome.LAB, "no such file"),
+    ],
+)
+def test_a_program_that_was_replaced_and_does_not_start_is_not_the_servers_fault(
+    sums, outcome, found
+):
+    error = refused(server(Host(start=(1, "symbol lookup error"), sums=sums), **LOADED).start)
+    assert error.outcome is outcome
+    assert error.found == found
 
 
 DATABASE = {"name": "mysql", "version": "11.8.6", "variables": {"flush": "2", "log": "1"}}

@@ -12,7 +12,7 @@ def words(document, level=None):
 
 def test_a_good_sweep_has_nothing_to_doubt():
     assert words(example_result(), "doubt") == words(example_result(), "refused") == set()
-    assert words(example_result()) == {"traffic"}
+    assert words(example_result()) == {"traffic", "not confirmed"}
 
 
 def test_an_invalid_one_is_refused_with_its_reason_first():
@@ -27,9 +27,9 @@ def test_three_runs_leave_one_and_no_interval():
     assert "no interval" in words(document, "doubt")
 
 
-def test_runs_that_scatter_are_unsteady():
+def test_runs_that_scatter_are_told():
     document = example_result([rate * (1 + 0.1 * (n % 3)) for n, rate in enumerate(MAX_RATES)])
-    assert "unsteady" in words(document, "doubt")
+    assert "wide spread" in words(document, "doubt")
 
 
 def _widen(document):

@@ -58,6 +58,7 @@ def test_every_variable_of_the_local_lab_is_set_for_every_machine(example):
     local = read_inventory(ROOT / "inventory" / "docker")
     wanted = set.union(*(set(host.variables) for host in local.hosts))
     assert "leaselab_test_address" in wanted
+    wanted.remove("leaselab_lab")  # a rack is not made by `lab up`
     for host in example.hosts:
         assert wanted <= set(host.variables)
 
@@ -74,11 +75,26 @@ def test_every_variable_of_an_inventory_that_playbooks_use_is_set(example):
         assert used <= set(host.variables)
 
 
+def test_machines_of_a_rack_are_tuned_and_containers_are_not(example):
+    racks = [
+        read_inventory(ROOT / "inventory/racks" / name) for name in ("rack1.yml", "rack2.yml")
+    ]
+    local = read_inventory(ROOT / "inventory" / "docker")
+    for inventory, tuned in (
+        (example, True),
+        (racks[0], True),
+        (racks[1], True),
+        (local, None),
+    ):
+        for host in inventory.hosts:
+            assert host.variables.get("host_tuning_enabled") is tuned
+
+
 def test_host_keys_are_pinned_in_a_file_of_its_own(example):
     for host in example.hosts:
         assert host.access.known_hosts_file == str(EXAMPLE / "known_hosts.txt")
         options = host.variables["ansible_ssh_common_args"]
-        assert 'UserKnownHostsFile="{{ leaselab_known_hosts }}"' in options
+        assert f'UserKnownHostsFile="{EXAMPLE / "known_hosts.txt"}"' in options
         assert "StrictHostKeyChecking=yes" in options
     assert (EXAMPLE / "known_hosts.txt").exists()
 

@@ -105,6 +105,20 @@ def test_two_servers_are_too_many():
     assert "found sut, sut2" in text
 
 
+@pytest.mark.parametrize("name", ["gen", "another-name"])
+def test_a_builder_that_is_the_generator_is_refused(name):
+    """Whoever gets at the ruler makes any server as fast as any other."""
+    found = listing(ansible_host="192.0.2.3")
+    found["_meta"]["hostvars"] |= {"gen": {"ansible_host": "192.0.2.3"}}
+    found["_meta"]["hostvars"].setdefault(name, {"ansible_host": "192.0.2.3"})
+    found["_meta"]["hostvars"]["sut"] = {"ansible_host": "192.0.2.1"}
+    found["builder"] = {"hosts": [name]}
+    text = refusal(parse_inventory, RACK, found)
+    assert "the builder is the generator" in text
+    found["builder"] = {"hosts": ["sut"]}
+    assert parse_inventory(RACK, found).only("builder").access.name == "sut"
+
+
 def test_hosts_of_child_groups_belong_to_the_part():
     nested = listing()
     nested[PARTNER_GROUP] = {"children": ["spare"]}

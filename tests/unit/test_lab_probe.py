@@ -42,6 +42,31 @@ def test_routes_to_oneself_are_left_out():
     ]
 
 
+def test_a_route_with_several_ways_has_all_of_them():
+    hops = [{"gateway": "192.0.2.1", "dev": "eth0"}, {"gateway": "198.18.0.1", "dev": "eth1"}]
+    listing = [{"dst": "default", "nexthops": hops, "flags": []}]
+    assert lab_probe.parse_routes(json.dumps(listing)) == [
+        {"destination": "default", "interface": "eth0"},
+        {"destination": "default", "interface": "eth1"},
+    ]
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["its own", "of sudo's caller"])
+def test_the_address_that_the_login_came_to_is_found(tmp_path, monkeypatch, above):
+    own, caller = tmp_path / "7", tmp_path / "5"
+    for folder, parent in ((own, 5), (caller, 1)):
+        folder.mkdir()
+        (folder / "stat").write_text(f"{folder.name} (a) b) S {parent} 0", encoding="ascii")
+    told = "HOME=/root\0SSH_CONNECTION=192.0.2.9 50000 fe80::7%eth0 22\0"
+    (own / "environ").write_text("" if above else told, encoding="ascii")
+    (caller / "environ").write_text(told if above else "", encoding="ascii")
+    monkeypatch.setattr(lab_probe.os, "getpid", lambda: 7)
+    assert lab_probe.management(str(tmp_path)) == "fe80::7"
+    (caller / "environ").write_text("", encoding="ascii")
+    (own / "environ").write_text("", encoding="ascii")
+    assert lab_probe.management(str(tmp_path)) == ""
+
+
 def test_without_the_program_ip_there_is_nothing():
     assert lab_probe.parse_addresses("") == []
     assert lab_probe.parse_routes("") == []
@@ -137,14 +162,3 @@ def test_the_documented_options_are_the_real_ones(monkeypatch):
         (ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8")
     )
     assert set(given["result"]["probe"]) == set(recorded["controller"]["probe"])
-
-
-@pytest.mark.parametrize("role", ["kea", "perfdhcp"])
-def test_the_versions_wanted_are_those_the_roles_install(role):
-    def defaults(name):
-        path = ROOT / "roles" / name / "defaults" / "main.yml"
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-
-    version = defaults(role)[f"{role}_version"]
-    wanted = defaults("lab_check")[f"lab_check_{role}_version"]
-    assert wanted == f"{{{{ {role}_version | default('{version}') }}}}"

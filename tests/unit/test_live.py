@@ -16,10 +16,11 @@ from textual.widgets import Sparkline
 
 from leaselab.archive.live import LiveFeed, LiveReader, live_path
 from leaselab.archive.store import Store
+from leaselab.cli.followed import RunningSource, find_source
 from leaselab.cli.main import main
-from leaselab.cli.watch import Source
 from leaselab.cli.watch_app import WatchApp
-from leaselab.report.live import LiveView
+from leaselab.cli.watch_page import names_loopback
+from leaselab.report.live import CONFIRMING, LiveView
 
 SWEEP = "20261121T113005Z-v4-memfile-3f9a"
 BENCH = {
@@ -53,7 +54,7 @@ def running(tmp_path):
 
 
 def view_of(sweep):
-    source = Source(Store(sweep.path.parents[1]).running()[0])
+    source = RunningSource(Store(sweep.path.parents[1]).running()[0])
     assert source.refresh()
     return source.view
 
@@ -95,7 +96,7 @@ def test_facts_say_where_the_sweep_is(running):
     assert facts["phase"] == "measuring"
     assert facts["run"] == "2 of 9"
     assert facts["trial"].startswith("6000/s for 5 s, since ")
-    assert facts["estimate so far"] == "6015/s (6015 to 6015)"
+    assert facts["estimate so far"] == "6015/s"
     assert "failed" in facts["last trial"]
 
 
@@ -107,6 +108,14 @@ def test_a_trial_that_ends_is_taken_from_the_journal(running):
     view = view_of(sweep)
     assert [len(one["per_second"]) for one in view.document()["trials"]] == [1, 5]
     assert "trial" not in view.facts(datetime.now(UTC))
+
+
+def test_the_trials_of_the_confirmation_are_called_so():
+    view = LiveView(SWEEP)
+    view.happened("2026-11-22T10:00:00+00:00", "phase", {"text": CONFIRMING})
+    view.happened("2026-11-22T10:00:01+00:00", "phase", {"text": "starting the server"})
+    view.happened("2026-11-22T10:00:02+00:00", "trial", {"rate": 1768, "duration_s": 5})
+    assert view.phase == CONFIRMING
 
 
 def test_a_view_of_nothing_yet_has_no_lines():
@@ -138,7 +147,7 @@ def test_nothing_to_watch_is_said(tmp_path, capsys):
 
 def test_the_terminal_shows_facts_and_lines_and_leaves_with_the_sweep(running):
     sweep, _ = running
-    source = Source(Store(sweep.path.parents[1]).running()[0])
+    source = RunningSource(Store(sweep.path.parents[1]).running()[0])
 
     async def look():
         app = WatchApp(source)
@@ -184,6 +193,12 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
         assert state["chart"]["vconcat"]
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{url}../../etc/passwd")  # noqa: S310
+        rebound = urllib.request.Request(  # noqa: S310
+            f"{url}state.json", headers={"Host": "page.example.org"}
+        )
+        with pytest.raises(urllib.error.HTTPError, match="421") as refused:
+            urllib.request.urlopen(rebound)  # noqa: S310
+        assert b"v4-memfile" not in refused.value.read()
         sweep.close()
         _, said = watch.communicate(timeout=20)
         assert f"{SWEEP} was interrupted" in said
@@ -191,3 +206,83 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
     finally:
         watch.kill()
         watch.communicate(timeout=10)
+
+
+@pytest.mark.parametrize(
+    ("host", "ours"),
+    [
+        *(
+            (name, True)
+            for name in ("127.0.0.1:8000", "127.0.0.1", "localhost:8000", "LOCALHOST")
+        ),
+        *((name, True) for name in ("[::1]:8000", "127.8.8.8")),
+        *(
+            (name, False)
+            for name in ("page.example.org:8000", "localhost.example.org", "", None)
+        ),
+        *(
+            (name, False)
+            for name in ("192.0.2.1:8000", "127.0.0.1.example.org", "127.1", "[::1")
+        ),
+        *((name, False) for name in ("page.example.org/localhost", "localhost@example.org")),
+    ],
+)
+def test_the_page_answers_those_who_ask_for_this_machine_by_a_name_of_its_own(host, ours):
+    """Under any other, a page of the web could read it: DNS rebinding."""
+    assert names_loopback(host) == ours
+
+
+READING = {
+    "name": "kea",
+    "described": "Kea-3.3.0-160-gd179a1e32a",
+    "phase": "make",
+    "step": 120,
+    "steps": 480,
+    "doing": "Compiling a.cc",
+    "elapsed_s": 200.4,
+}
+
+
+@pytest.fixture
+def building(tmp_path):
+    """A build under way: its live file."""
+    store = Store(tmp_path)
+    store.build_place.parent.mkdir()
+    feed = LiveFeed(store.build_place)
+    feed.tell("build", **READING)
+    yield store, feed
+    feed.close()
+
+
+def test_a_build_under_way_is_followed_where_no_sweep_runs(building, capsys):
+    store, feed = building
+    assert main(["watch", "--json", "--results", str(store.root)]) == 0
+    state = json.loads(capsys.readouterr().out)
+    assert state["title"] == "kea Kea-3.3.0-160-gd179a1e32a"
+    assert state["facts"] == {
+        "phase": "building",
+        "step": "make, 120 of 480, 3 min 20 s: Compiling a.cc",
+    }
+    source = find_source(store, None)
+    assert source.refresh()
+    feed.close()
+    assert not source.refresh()
+    assert "`leaselab watch` follows the sweep" in source.ending()
+
+
+def test_a_sweep_that_runs_comes_before_a_build(running):
+    store = Store(running[0].path.parents[1])
+    feed = LiveFeed(store.build_place)
+    feed.tell("build", **READING)
+    assert isinstance(find_source(store, None), RunningSource)
+    feed.close()
+
+
+def test_a_build_that_told_nothing_for_long_is_none(tmp_path, capsys):
+    """It was killed: its live file stays."""
+    store = Store(tmp_path)
+    store.build_place.parent.mkdir()
+    line = {"at": "2026-11-22T10:00:00.000Z", "event": "build", "data": READING}
+    live_path(store.build_place).write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert main(["watch", "--results", str(tmp_path)]) == 2
+    assert "no sweep is running" in capsys.readouterr().err

@@ -30,10 +30,13 @@ def refused(match):
 
 @given(st.integers(-3, 30), st.integers(-3, 15))
 def test_a_plan_leaves_something_after_trimming_or_is_refused(runs, trim):
-    if trim >= 0 and runs > 2 * trim:
+    kept = runs - 2 * trim
+    if trim == -1 and runs > 0:
+        assert Plan(runs=runs, trim=trim).trim in (0, 1)
+    elif trim >= 0 and kept > 0 and (kept > 1 or trim == 0):
         assert Plan(runs=runs, trim=trim).runs == runs
     else:
-        with refused("nothing would be left after trimming") as caught:
+        with refused("would be left after trimming") as caught:
             Plan(runs=runs, trim=trim)
         assert caught.value.outcome is Outcome.USAGE
 
@@ -48,7 +51,7 @@ def test_a_plan_leaves_something_after_trimming_or_is_refused(runs, trim):
         ({"goal": Goal(relative_width=0.0)}, "goal out of range"),
         ({"goal": Goal(late_s=0.0)}, "late_s 0, max_trials 40"),
         ({"limits": SearchLimits(max_trials=1)}, "late_s 2, max_trials 1"),
-        ({"wait_s": 1.0}, r"wait_s 1 below late_s 2"),
+        ({"wait_s": 3.0}, r"wait_s 3, late_s 2, wanted wait_s of 4 or more"),
         ({"limits": SearchLimits(min_rate=0)}, "no room to search"),
         ({"limits": SearchLimits(min_rate=500, max_rate=500)}, "no room to search"),
     ],
@@ -65,10 +68,20 @@ def test_the_default_plan_is_nine_runs_of_which_seven_count():
     assert (plan.goal.loss_ratio, plan.goal.late_s, plan.limits.trial_s) == (0.025, 2.0, 5)
 
 
+@pytest.mark.parametrize(("runs", "trim"), [(1, 0), (3, 0), (4, 0), (5, 1), (9, 1)])
+def test_few_runs_are_not_trimmed_unless_asked_for(runs, trim):
+    assert Plan(runs=runs).trim == trim
+
+
+def test_one_run_left_of_several_is_refused_before_anything_is_measured():
+    with refused("one run would be left after trimming"):
+        Plan(runs=3, trim=1)
+
+
 def test_a_lease_must_outlast_the_longest_sweep():
     plan = Plan()
     longest = int(plan.longest_s)
-    assert longest == 9 * (40 * (5 + 2 + 5) + 60)
+    assert longest == 9 * (40 * (5 + 4 + 5) + (1 + 4 + 5) + 60) + 6 * (5 + 4 + 5) + 60
     plan.check_fits(scenario(lease_lifetime_s=longest + 1))
     with refused("leases could expire while the sweep runs") as caught:
         plan.check_fits(scenario(lease_lifetime_s=longest))

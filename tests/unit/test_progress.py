@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -11,6 +12,7 @@ from leaselab.cli import progress as module
 from leaselab.cli.progress import LiveProgress, PlainProgress, describe, progress
 from leaselab.lab.bench_file import parse_bench
 from leaselab.model.trial import RunEstimate, Trial, TrialRequest
+from leaselab.report.live import CONFIRMING
 
 
 def trial(rate, lost=0, **fields):
@@ -111,16 +113,35 @@ def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
         view.run_started(index)
         clock.now += seconds
         view.run_done(index, ESTIMATE)
-    assert view.time_left() == "about 40 s"
+    assert view.time_left() == "about 1 min 16 s"  # 36 s of it for the confirmation
     view.run_started(3)
     clock.now += 30
-    assert view.time_left() == "about 10 s"
+    assert view.time_left() == "about 46 s"
     clock.now += 300
-    assert view.time_left() == "this run takes longer than most"
+    assert view.time_left() == "this run takes longer than most, then about 36 s"
+
+
+def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
+    bench = replace(
+        bench,
+        plan=replace(bench.plan, limits=replace(bench.plan.limits, trial_s=5, confirm_s=30)),
+    )
+    view = LiveProgress(bench)
+    for index in (1, 2, 3):
+        view.run_started(index)
+        clock.now += 40
+        view.run_done(index, ESTIMATE)
+    assert view.time_left() == "about 36 s"
+    view.phase(CONFIRMING)
+    view.phase("starting the server")
+    view.trial_started(TrialRequest(5000, 5))
+    clock.now += 6
+    assert "phase confirming the result" in drawn(view)
+    assert view.time_left() == "about 30 s"
 
 
 def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
     view = LiveProgress(bench)
     view.run_done(1, ESTIMATE)
-    assert view.estimate() == "6020/s (6020 to 6020)"
+    assert view.estimate() == "6020/s"
     assert view.time_left() == "known after this run"

@@ -188,11 +188,22 @@ def test_an_address_that_cannot_be_had_is_refused(tmp_path, mirrors):
     assert list(mirrors.glob("*.git")) == []
 
 
-def test_an_address_with_a_password_is_refused_and_not_repeated(mirrors):
-    address = "https://somebody:hunter2@git.example.org/kea.git"
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://somebody:hunter2@git.example.org/kea.git",
+        "https://hunter2@git.example.org/kea.git",
+        "https://git.example.org/kea.git?private_token=hunter2",
+        "ssh://git:hunter2@git.example.org/kea.git",
+    ],
+    ids=["password", "token", "query", "ssh"],
+)
+def test_an_address_with_a_secret_is_refused_and_not_repeated(mirrors, address):
     text = refused(lambda: open_repository(address, mirrors))
-    assert "holds a password" in text
+    assert "may be a secret" in text
+    assert "git.example.org/kea.git" in text
     assert "hunter2" not in text
+    assert not mirrors.exists()
 
 
 def test_the_files_of_a_commit_are_those_and_no_others(place, five, mirrors, tmp_path):
@@ -246,3 +257,28 @@ def test_a_message_in_another_encoding_is_still_text(place, mirrors):
         "Stra\xdfe",
     )
     assert open_repository(str(place), mirrors).resolve("main").subject
+
+
+def test_what_the_main_branch_or_a_tag_has_is_accepted(place, five, mirrors):
+    """A branch of somebody's, or the changes in a checkout, are not."""
+    git(place, "switch", "--quiet", "-c", "side")
+    mine = commit(place, "Not taken in", {"n": "mine"})
+    released = commit(place, "A release branch", {"n": "released"})
+    git(place, "tag", "v1.1", released)
+    later = commit(place, "After the release", {"n": "later"})
+    git(place, "switch", "--quiet", "main")
+    (place / "n").write_text("changed")
+    for repository in (
+        open_repository(str(place), mirrors),
+        open_repository(place.as_uri(), mirrors),
+    ):
+        found = {name: repository.resolve(name).accepted for name in (five[2], mine, later)}
+        assert found == {five[2]: True, mine: True, later: False}
+    assert not open_repository(str(place), mirrors).worktree().accepted
+
+
+@pytest.mark.usefixtures("five")
+def test_the_main_branch_of_a_mirror_is_its_servers_choice(place, mirrors):
+    git(place, "branch", "--move", "main", "trunk")
+    assert open_repository(place.as_uri(), mirrors).resolve("trunk").accepted
+    assert not open_repository(str(place), mirrors).resolve("trunk").accepted

@@ -36,12 +36,12 @@ def cliff(rate, max_rate):
 
 def lossy(rate, max_rate):
     """Loses a constant 2 % at any passing load, so its losses mislead."""
-    return 0.98 if rate <= max_rate else 0.9
+    return 0.98 if rate <= max_rate else min(0.9, 1.2 * max_rate / rate)
 
 
 def optimist(rate, max_rate):
     """Loses just over the goal at any overload, so its losses mislead upwards."""
-    return 1.0 if rate <= max_rate else 0.974
+    return 1.0 if rate <= max_rate else min(0.974, 1.2 * max_rate / rate)
 
 
 SERVERS = (keeps, collapses, cliff, lossy, optimist)
@@ -243,6 +243,27 @@ def test_a_server_below_the_lowest_rate_is_named(passed):
     assert str(caught.value).startswith("search: ")
 
 
+@pytest.mark.parametrize("lost", [0.03, 0.3])
+def test_a_server_that_loses_at_any_load_is_told_from_a_slow_one(lost):
+    """It completes thousands a second, and fails at a few hundred."""
+    bench = Bench(lambda rate, max_rate: min(1 - lost, max_rate / rate), 6000)
+    with pytest.raises(SearchError, match="loses exchanges at any load") as caught:
+        search(bench, GOAL, LIMITS)
+    assert caught.value.reason is SearchReason.LOSES_AT_ANY_LOAD
+
+
+def test_a_server_that_is_faster_while_its_store_is_empty_is_no_lossy_one():
+    """dnsmasq searches all its leases: a second's trial completes twice the rate of five."""
+    slow, fast = Bench(keeps, 2000), Bench(keeps, 4500)
+
+    def measure(request):
+        return (fast if request.duration_s == LIMITS.scout_s else slow)(request)
+
+    estimate = search(measure, GOAL, LIMITS)
+    assert_proven(estimate)
+    assert estimate.max_rate == pytest.approx(2000, rel=0.01)
+
+
 def test_a_dead_server_is_below_the_lowest_rate():
     with pytest.raises(SearchError) as caught:
         search(Bench(lambda *_: 0.0, 1), GOAL, LIMITS)
@@ -266,12 +287,28 @@ def test_contradicting_outcomes_are_named_with_their_rates():
     assert "contradict each other between 6000/s and 6200/s" in str(error)
 
 
-def test_a_quiet_sweep_needs_two_full_trials_a_run_and_no_scouts():
+def test_a_quiet_sweep_needs_one_scout_and_two_full_trials_a_run():
     earlier: list[RunEstimate] = []
     for _ in range(9):
         earlier.append(search(Bench(keeps, 6000.4), GOAL, LIMITS, earlier))
-    assert [len(run.trials) for run in earlier[1:]] == [2] * 8
+    assert [[trial.duration_s for trial in run.trials] for run in earlier[1:]] == [
+        [1, 5, 5]
+    ] * 8
     assert all(abs(run.max_rate / 6000.4 - 1) < 0.001 for run in earlier)
+
+
+def test_earlier_runs_say_where_the_first_scout_goes_and_nothing_else():
+    """Two histories that lead to one first scout lead to one run, noise and all."""
+    one, other = (
+        [dataclasses.replace(search(Bench(passed, 6000), GOAL, LIMITS), max_rate=6000.0)]
+        for passed in (keeps, collapses)
+    )
+    noise = [1.03, 0.97, 1.01, 0.99, 1.02]
+    runs = [
+        search(Bench(collapses, 6100, noise=noise), GOAL, LIMITS, earlier)
+        for earlier in (one, other)
+    ]
+    assert runs[0] == runs[1]
 
 
 def test_an_aborted_trial_may_be_the_failing_side():

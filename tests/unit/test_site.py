@@ -13,6 +13,7 @@ import pytest
 from tests.examples import START, archive_result, example_result
 from tests.hostile import ATTACK, COMMIT, hostile_archive
 
+from leaselab.archive.bench_notes import STATUS, write_note
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.cli.document import failed_document
@@ -24,9 +25,10 @@ from leaselab.model.source import Commit
 from leaselab.report.site import site
 from leaselab.report.site.history import history
 from leaselab.report.site.pages import Pages
-from leaselab.report.site.site import write_site
+from leaselab.report.site.site import write_benches, write_site
 
 ROOT = Path(__file__).parents[2]
+WHEN = "2026-11-23T10:00:00.000Z"
 OURS = {"assets/leaselab.js", "assets/charts.js"}
 
 
@@ -73,6 +75,7 @@ def test_every_result_scenario_and_question_has_its_page(archive):
         "index.html",
         "compare.html",
         "validity.html",
+        "benches.html",
         "histories.html",
         *(f"history/{document['scenario']['name']}.html" for document in documents),
         *(f"sweep/{document['id']}.html" for document in documents),
@@ -240,6 +243,52 @@ def test_results_that_are_named_are_reported_alone_and_compared_with_the_first(t
     text = (tmp_path / "out" / "compare.html").read_text(encoding="utf-8")
     assert text.index(ids[2]) < text.index(ids[0])
     assert "no difference seen" in text
+
+
+def test_the_page_of_the_benches_says_how_each_was_and_what_came_of_it(archive):
+    words = " ".join(" ".join(Page(archive[0] / "report" / "benches.html").words).split())
+    assert "docker measuring" in words
+    assert "rack2 broken" in words
+    assert "server: not well generator: does not answer" in words
+    assert "2026-11-22 10:00" in words, "when it was checked"
+    assert "2 errors" in words
+
+
+def test_benches_can_be_shown_before_anything_was_measured(tmp_path):
+    write_note(
+        tmp_path, "rack1", STATUS, {"at": WHEN, "state": "free", "told": "", "hosts": []}
+    )
+    page = write_benches(Store(tmp_path), tmp_path / "report")
+    assert "free" in Page(page).words
+    assert [link for link in Page(page).links if link.endswith(".html")] == ["benches.html"]
+
+
+def test_the_benches_are_written_again_without_touching_the_other_pages(tmp_path):
+    archive_result(tmp_path, example_result())
+    report = write_site(Store(tmp_path), tmp_path / "report").parent
+    assert "No bench was asked yet" in (report / "benches.html").read_text(encoding="utf-8")
+    before = {path: path.stat().st_mtime_ns for path in report.rglob("*.html")}
+    write_note(
+        tmp_path, "rack1", STATUS, {"at": WHEN, "state": "held", "told": "", "hosts": []}
+    )
+    page = write_benches(Store(tmp_path), report)
+    changed = {path for path in before if path.stat().st_mtime_ns != before[path]}
+    assert changed == {page}
+    assert "held" in Page(page).words
+    again = write_site(Store(tmp_path), report).parent
+    assert {path for path in before if path.stat().st_mtime_ns != before[path]} == {page}
+    assert again == report
+
+
+def test_a_report_of_named_results_says_nothing_of_the_benches(tmp_path):
+    """It is published; who holds which bench is the lab's own."""
+    result = archive_result(tmp_path, example_result())
+    write_note(
+        tmp_path, "rack1", STATUS, {"at": WHEN, "state": "held", "told": "", "hosts": []}
+    )
+    first = write_site(Store(tmp_path), tmp_path / "site", [result["id"]])
+    assert not (first.parent / "benches.html").exists()
+    assert "benches.html" not in first.read_text(encoding="utf-8")
 
 
 def test_a_folder_that_holds_something_else_is_not_written_to(tmp_path):

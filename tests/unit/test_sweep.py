@@ -1,16 +1,21 @@
 """A sweep: what ends it, what it leaves behind, and how it goes on."""
 
+import dataclasses
 import gzip
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
+from tests.doubles import CAPACITY, PLAN, Killed, World, bench, perfdhcp_output
 
-from leaselab.measure.sweep import RUN_DONE, TRIAL, read_journal
-from leaselab.measure.validity import LOST_UPDATES, PAIR_STATE
+from leaselab.archive.schema import load_schema
+from leaselab.measure.search_error import SearchReason
+from leaselab.measure.sweep import CONFIRMATION, RUN_DONE, TRIAL, read_journal
+from leaselab.measure.validity import FOREIGN_REPLY, FOREIGN_REQUEST, LOST_UPDATES, PAIR_STATE
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
-from leaselab.model.observation import Generated
+from leaselab.model.observation import Foreign, Generated
+from leaselab.model.scenario import HighAvailability
 
 
 def without_times(runs):
@@ -94,6 +99,89 @@ def test_a_sweep_killed_anywhere_goes_on_to_the_same_result(kills):
     assert WHOLE.trials <= world.trials <= WHOLE.trials + lost
 
 
+CONFIRMED = {"limits": {**PLAN["limits"], "warm_up_s": 1, "confirm_s": 6}}
+
+
+def test_a_sweep_warms_up_and_confirms_its_result_and_counts_the_seconds():
+    world = World(cold=0.3)
+    sweep = world.measure(bench(**CONFIRMED))
+    assert [len(run["warm_ups"]) for run in sweep.runs] == [1, 1, 1]
+    for run in sweep.runs:
+        assert abs(run["max_rate"] - CAPACITY) < 0.1 * CAPACITY
+        assert run["traffic_s"] > sum(trial["traffic_s"] for trial in run["trials"])
+    found = sweep.confirmation
+    assert found["holds"]
+    assert len(found["trials"]) == 7
+    assert found["rate"] <= 0.95 * min(run["lower_bound"] for run in sweep.runs)
+    assert found["traffic_s"] > 6
+    assert not world.running
+
+
+def test_what_a_sweep_leaves_fits_the_schema():
+    schema = load_schema()
+    sweep = World().measure(bench(**CONFIRMED))
+    for name, document in (("run", sweep.runs[0]), ("confirmation", sweep.confirmation)):
+        part = {"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]}
+        jsonschema.Draft202012Validator(part).validate(document)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 80), st.booleans())
+def test_a_sweep_killed_anywhere_goes_on_to_the_same_confirmation(at, before):
+    whole = World()
+    wanted = whole.measure(bench(**CONFIRMED)).confirmation["trials"]
+    world = World(kill_at=at, kill_before=before)
+    try:
+        sweep = world.measure(bench(**CONFIRMED))
+    except Killed:
+        world.kill_at = 10**9
+        sweep = world.measure(bench(**CONFIRMED))
+    assert [trial["rate"] for trial in sweep.confirmation["trials"]] == [
+        trial["rate"] for trial in wanted
+    ]
+    assert [name for name, _ in world.events].count(CONFIRMATION) == len(wanted)
+
+
+def test_a_server_that_stands_still_now_and_then_has_no_figure():
+    """The trials of the search miss it, or take it for a limit."""
+    world = World()
+    world.measure(bench(runs=1))
+    world = World(dead_every=world.trials + 2)
+    error, sweep = ended(world, bench(runs=1, **CONFIRMED))
+    assert error.outcome is Outcome.INVALID
+    assert error.reason is SearchReason.NOT_SUSTAINED
+    assert "loss " in error.found
+    assert sweep.runs[0]["max_rate"]
+    assert not sweep.confirmation["holds"]
+
+
+def test_a_pair_is_confirmed_and_not_overloaded():
+    """Four times what it serves breaks a pair, and a broken pair is a broken lab."""
+    of = bench(runs=1, **CONFIRMED)
+    pair = dataclasses.replace(
+        of.scenario, high_availability=HighAvailability(mode="hot-standby")
+    )
+    sweep = World().measure(dataclasses.replace(of, scenario=pair))
+    found = sweep.confirmation
+    assert found["holds"]
+    assert {trial["rate"] for trial in found["trials"]} == {found["rate"]}
+    assert len(found["trials"]) == 6
+
+
+def test_a_search_that_ends_where_a_server_loses_by_chance_is_found_out():
+    """3 % at any load: where the search begins, it finds a limit that is none."""
+
+    class Lucky(World):
+        def generate(self, argv, environment, timeout_s):
+            self.loses = 0.0 if self.trials % 4 == 1 else 0.03
+            return super().generate(argv, environment, timeout_s)
+
+    far_below = {"limits": {**CONFIRMED["limits"], "start_rate": CAPACITY // 6}}
+    error, _ = ended(Lucky(), bench(runs=1, **far_below))
+    assert error.outcome is Outcome.INVALID
+    assert error.reason is SearchReason.LOSES_AT_ANY_LOAD
+
+
 def test_a_journal_that_another_search_wrote_is_refused():
     world = World()
     world.kill_at = 3
@@ -163,6 +251,49 @@ def test_leases_that_a_partner_never_got_are_an_invalid_measurement():
     reasons = {trial["reason"] for trial in sweep.runs[0]["trials"]}
     assert LOST_UPDATES in reasons
     assert not world.running
+
+
+OFFER = Foreign("reply", "DHCPOFFER", "02:00:00:00:00:07", "192.0.2.7", "192.0.2.7", 2)
+SOMEBODY = "DHCPOFFER from 192.0.2.7 (02:00:00:00:00:07), server identifier 192.0.2.7, 2 times"
+CLIENT = Foreign("request", "DHCPDISCOVER", "02:00:00:00:00:08", "192.0.2.8", "", 1)
+
+
+@pytest.mark.parametrize(
+    ("foreign", "word", "detail"),
+    [
+        ([CLIENT, OFFER], FOREIGN_REPLY, SOMEBODY),
+        ([CLIENT], FOREIGN_REQUEST, "DHCPDISCOVER from 192.0.2.8 (02:00:00:00:00:08)"),
+    ],
+)
+def test_a_trial_in_which_somebody_else_speaks_dhcp_is_made_again(foreign, word, detail):
+    """Asked for once before the start, the watch tells of the second trial."""
+    sweep = World(heard=[[], [], foreign]).measure()
+    _, bad, again, *_ = sweep.runs[0]["trials"]
+    assert (bad["valid"], bad["reason"], bad["detail"]) == (False, word, detail)
+    assert (again["valid"], again["detail"]) == (True, "")
+    assert again["rate"] == bad["rate"]
+
+
+def test_a_server_that_always_answers_is_an_invalid_measurement_with_its_name():
+    error, _ = ended(World(heard=[[], *[[OFFER]] * 9]))
+    assert error.reason is SearchReason.INVALID_TRIAL
+    assert error.found == f"foreign-reply: {SOMEBODY}"
+
+
+def test_no_server_is_started_where_somebody_else_serves():
+    world = World(heard=[[OFFER]])
+    error, _ = ended(world)
+    assert (error.outcome, error.found) == (Outcome.LAB, SOMEBODY)
+    assert (world.started_at, world.trials) == (0, 0)
+    assert without_times(world.measure().runs) == WHOLE_RUNS
+
+
+def test_what_is_answered_late_is_told_after_the_warm_up():
+    limits = {**PLAN["limits"], "warm_up_s": 1}
+    world = World(heard=[[], [OFFER]])
+    error, _ = ended(world, bench(limits=limits))
+    assert (error.outcome, error.found) == (Outcome.LAB, SOMEBODY)
+    assert (world.trials, world.running) == (1, False)
 
 
 def test_a_server_that_answers_nobody_is_a_broken_server():

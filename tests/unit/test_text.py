@@ -88,8 +88,8 @@ def test_a_pipe_gets_plain_lines():
 def test_provenance_names_what_can_move_a_result():
     text = plain(example_result(commit="1a2b3c4d5e6f7a8b", version="2.7.0"))
     for fact in (
-        "server          kea 2.7.0 (1a2b3c4d5e)",
-        "commit          1a2b3c4d5e6f7a8b",
+        "server            kea 2.7.0 (1a2b3c4d5e)",
+        "commit            1a2b3c4d5e6f7a8b",
         "config/kea-dhcp4.conf (sha256 ",
         "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 5 s",
         "perfdhcp 2.6.3",
@@ -168,7 +168,7 @@ def test_unknown_values_are_dashes_or_left_out():
     document["summary"]["cpu_us_per_exchange"] = None
     document["server"] |= {"config_sha256": None, "package": None, "version": None}
     for host in document["bench"]["hosts"].values():
-        host.update(governor=None, cpu_model=None)
+        host.update(governor=None, cpu_model=None, tuning=None)
     text = plain(document)
     assert "Latency" not in text
     assert "None" not in text

@@ -1,11 +1,14 @@
 """Which trials say something about the server."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from leaselab.measure import validity
 from leaselab.measure.outcomes import GENERATOR_LIMITED
 from leaselab.measure.perfdhcp import Counts, Output, Stage
+from leaselab.model.observation import HostUse
 from leaselab.model.trial import Goal, TrialRequest
 
 REQUEST = TrialRequest(rate=1000, duration_s=5)
@@ -17,15 +20,36 @@ def output(sent, received=None, *, span=5.0, rejected=0, duplicates=0, reports=(
     """An output whose answered requests left evenly over `span` seconds."""
     received = sent if received is None else received
     sent_at = np.linspace(0.0, span, received)
-    first = Stage(sent, received, rejected, duplicates, sent_at, sent_at + 0.001)
-    second = Stage(received, received, 0, 0, sent_at + 0.001, sent_at + 0.002)
+    first = Stage(sent, received, rejected, 0, sent_at, sent_at + 0.001)
+    second = Stage(received, received, 0, duplicates, sent_at + 0.001, sent_at + 0.002)
     return Output(first, second, reports)
 
 
-def doubt(found, *, aborted=False, pool_size=POOL, request=REQUEST):
+def stalled(stall_s, *, burst=True, lost=0, rate=1000, seconds=5):
+    """An output of a generator, or a server, that stood still in the middle.
+
+    A generator catches up in a burst, of which the last `lost` were not answered; what
+    came while a server stood still is lost, and nothing follows faster.
+    """
+    due = np.arange(rate * seconds) / rate
+    within = (due >= 2.0) & (due < 2.0 + stall_s)
+    sent_at = np.where(within, 2.0 + stall_s + (due - 2.0) / 50, due)
+    answered = np.ones(due.size, bool)
+    if burst:
+        answered[np.flatnonzero(within)[within.sum() - lost :]] = False
+    else:
+        sent_at, answered = due, ~within
+    times = np.sort(sent_at[answered])
+    first = Stage(due.size, times.size, 0, 0, times, times + 0.001)
+    return Output(first, Stage(times.size, times.size, 0, 0, times + 0.001, times + 0.002), ())
+
+
+def doubt(found, *, aborted=False, pool_size=POOL, request=REQUEST, **seen):
     sent, received = found.first.sent, found.second.received
     counts = Counts(sent, received, 0, sent - received)
-    return validity.doubt(found, counts, request, aborted=aborted, pool_size=pool_size)
+    return validity.doubt(
+        found, counts, request, Goal(), aborted=aborted, pool_size=pool_size, **seen
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,6 +77,67 @@ def test_an_aborted_trial_started_fewer_on_purpose():
 )
 def test_one_refused_or_doubled_lease_spoils_the_trial(fields, word):
     assert doubt(output(5000, **fields)) == word
+
+
+@pytest.mark.parametrize(("received", "word"), [(5000, validity.REJECTED), (4000, "")])
+def test_a_refusal_spoils_a_pass_and_a_failure_stays_one(received, word):
+    assert doubt(output(5000, received=received, rejected=1)) == word
+    assert doubt(output(5000, received=received), refused=1) == word
+
+
+def test_replies_that_are_no_dhcp_messages_spoil_the_trial():
+    assert doubt(dataclasses.replace(output(5000), malformed=1)) == validity.MALFORMED
+
+
+def test_an_address_that_was_only_offered_twice_is_no_fault():
+    found = output(5000)
+    found = dataclasses.replace(found, first=dataclasses.replace(found.first, duplicates=3))
+    assert doubt(found) == ""
+
+
+@pytest.mark.parametrize("stall_s", [0.2, 0.5])
+def test_losses_that_a_stall_of_the_generator_explains_are_not_the_servers(stall_s):
+    """200 ms at 1000/s are 4 % of a trial of 5 s: a failure, were it the server's."""
+    lost = round(900 * stall_s)
+    found = stalled(stall_s, lost=lost)
+    assert sum(validity.stalls_s(found, 1000)) == pytest.approx(stall_s, rel=0.05)
+    assert doubt(found) == validity.GENERATOR_STALLED
+    assert doubt(stalled(stall_s)) == ""  # it passed all the same
+
+
+def test_a_burst_that_a_buffer_takes_explains_nothing():
+    """80 ms at 1000/s: the server that loses 4 % of a trial has lost it by itself."""
+    found = stalled(0.08)
+    assert len(validity.stalls_s(found, 1000)) == 1
+    fewer = dataclasses.replace(found.second, received=4800)
+    assert doubt(dataclasses.replace(found, second=fewer)) == ""
+
+
+def test_a_server_that_stands_still_has_failed():
+    found = stalled(0.5, burst=False)
+    assert validity.stalls_s(found, 1000) == []
+    assert doubt(found) == ""
+
+
+def test_a_failure_that_a_stall_does_not_explain_stays_one():
+    found = stalled(0.2, lost=180)
+    less = dataclasses.replace(found.second, received=4000)
+    assert doubt(dataclasses.replace(found, second=less)) == ""
+
+
+@pytest.mark.parametrize(
+    ("use", "word"),
+    [
+        ({}, ""),
+        ({"receive_errors": 200}, validity.GENERATOR_STALLED),
+        ({"throttled_s": 0.3}, validity.GENERATOR_STALLED),
+        ({"steal_s": 0.3}, validity.GENERATOR_STALLED),
+        ({"steal_s": 0.2}, ""),
+    ],
+)
+def test_what_was_taken_from_the_generators_host_explains_losses(use, word):
+    nothing = {"work_s": (0.01, 0.01), "steal_s": 0.0, "throttled_s": 0.0, "receive_errors": 0}
+    assert doubt(output(5000, received=4800), generator=HostUse(**nothing | use)) == word
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from tests.examples import MAX_RATES, START, example_result, invalid_result
 
 from leaselab.analysis.hindrances import hindrances
-from leaselab.analysis.verdict import Change, check_threshold, compare, verdict
+from leaselab.analysis.verdict import Change, Limit, check_threshold, compare, verdict
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.source import build_of
+from leaselab.report.verdict import closing
 
 BASE = example_result()
 
@@ -111,7 +112,7 @@ def _another_version_of_the_database(document):
         (_set("scenario", "queue_size", 32), "scenario queue_size", "32", "64"),
         (_set("goal", "trial_s", 2), "goal trial_s", "2", "5"),
         (_set("goal", "loss_ratio", 0.05), "goal loss_ratio", "0.05", "0.025"),
-        (_set("goal", "late_s", 1.0), "goal late_s", "1", "2"),
+        (_set("goal", "late_s", 1.0), "goal late_s", "1.0", "2.0"),
         (_set("goal", "relative_width", 0.02), "goal relative_width", "0.02", "0.01"),
         (_set("server", "durability", "memory"), "durability", "memory", "written"),
         (_tuned, "tuning database.sync_binlog", "0", "-"),
@@ -172,7 +173,6 @@ def test_a_result_is_not_compared_with_itself():
     [
         (failed("build-failed", "it does not compile"), Outcome.BUILD, "it does not compile"),
         (failed("lab-broken", "no host"), Outcome.INVALID, "no host"),
-        (invalid_result(token="0003"), Outcome.INVALID, "perfdhcp started 5702 of 6000"),
         (
             later(rates=MAX_RATES[:3], goal={"runs": 3}),
             Outcome.INVALID,
@@ -190,6 +190,88 @@ def test_what_has_no_figure_ends_with_its_reason_whatever_it_is_compared_with(
         assert found.outcome is outcome
         assert said in str(found.error)
         assert found.word == outcome.label
+
+
+def limited(rate, word="generator-limited", **fields):
+    """A result without figure, whose every run passed this rate."""
+    document = later(
+        rates=MAX_RATES[:3],
+        outcome="invalid",
+        reasons=[{"word": word, "text": "the server said so"}],
+        **fields,
+    )
+    document["summary"] |= {"max_rate": None, "at_least": rate}
+    return document
+
+
+@pytest.mark.parametrize(
+    ("at_least", "outcome"),
+    [(12_000.0, Outcome.REGRESSION), (6400.0, Outcome.REGRESSION), (6100.0, Outcome.INVALID)],
+)
+def test_a_baseline_that_was_faster_than_its_bench_still_shows_a_regression(at_least, outcome):
+    """BASE has 6006/s: at half the speed of what came before, it is no first of its kind."""
+    found = compare(limited(at_least), later(token="0003"))
+    assert found.outcome is outcome
+    if outcome is Outcome.REGRESSION:
+        assert found.verdict.limit is Limit.AT_MOST
+        assert found.verdict.ratio == pytest.approx(6006 / at_least, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("at_least", "change"),
+    [(12_000.0, Change.IMPROVEMENT), (6000.0, Change.NONE), (5800.0, Change.NONE)],
+)
+def test_one_that_is_faster_than_its_bench_is_no_regression(at_least, change):
+    found = verdict(BASE, limited(at_least))
+    assert (found.change, found.limit) == (change, Limit.AT_LEAST)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [limited(5000.0), limited(None), limited(9000.0, "noisy"), invalid_result(token="0003")],
+)
+def test_where_that_is_not_enough_there_is_no_verdict(other):
+    if other["summary"]["at_least"] and other["summary"]["at_least"] > 5800:
+        other["reasons"][0]["word"] = "noisy"
+    found = compare(BASE, other)
+    assert found.outcome is Outcome.INVALID
+    assert other["reasons"][0]["text"] in str(found.error)
+
+
+@pytest.mark.parametrize("base", [BASE, limited(5000.0)])
+def test_a_server_that_loses_at_any_load_is_a_regression_and_no_fault_of_the_lab(base):
+    other = limited(None, "loses-at-any-load", token="0003")
+    found = compare(base, other)
+    assert found.outcome is Outcome.REGRESSION
+    assert found.verdict.limit is Limit.NO_LOAD
+    assert closing(found).startswith("Regression: ")
+    assert "keeps the goal at no load" in closing(found)
+    assert compare(None, other).outcome is Outcome.INVALID
+
+
+def test_an_unsteady_machine_is_told_before_the_verdict():
+    other = later(0.9)
+    other["reasons"] = [{"word": "unsteady", "text": "it moved"}]
+    told = closing(compare(BASE, other))
+    assert told.startswith("On a machine that was unsteady while B was measured: Regression: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (_set("generator", "version", "3.0.4"), "generator version"),
+        (_set("generator", "threading", "multi"), "generator threading"),
+        (_set("goal", "wait_s", 2.0), "goal wait_s"),
+        (_set("goal", "scout_s", 2), "goal scout_s"),
+        (_set("goal", "warm_up_s", 0), "goal warm_up_s"),
+    ],
+)
+def test_another_ruler_is_not_compared(change, name):
+    other = later()
+    change(other)
+    with pytest.raises(LeaselabError, match=name) as caught:
+        verdict(BASE, other)
+    assert caught.value.outcome is Outcome.USAGE
 
 
 def test_a_baseline_that_does_not_build_is_no_fault_of_the_other():

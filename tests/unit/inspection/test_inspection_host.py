@@ -41,6 +41,8 @@ def test_findings_come_in_the_order_of_the_hosts(inspect):
         ("login as root@127.0.0.1:22041 refused: no", "ssh"),
         ("host key is not known", "host key"),
         ("host key has changed", "host key"),
+        ("jump host gate: host key has changed", "host key"),
+        ("sudo refuses operator: a password is required", "sudo"),
     ],
 )
 def test_a_host_without_connection_is_one_finding_and_nothing_it_told_counts(
@@ -70,7 +72,8 @@ def test_a_login_that_is_not_root_is_refused(inspect, contacts):
     contacts[SERVER] = Contact(uid=1000, management_address=MANAGEMENT[SERVER])
     assert only_fault(inspect()).text == (
         "leaselab-server: login: error: root has uid 1000; wanted uid 0: the engine starts "
-        "servers and opens raw sockets; set ansible_user to root and install the key there"
+        "servers and opens raw sockets; set ansible_user to root and install the key there, or "
+        "set ansible_become for a user with sudo"
     )
 
 
@@ -85,13 +88,15 @@ def test_modules_without_privileges_are_refused(inspect, server):
     [
         ("debian 13", True, Level.OK),
         ("debian 12", True, Level.OK),
+        ("ubuntu 24.04", True, Level.OK),
         ("debian 11", True, Level.WARNING),
+        ("debian 14", True, Level.WARNING),
         ("debian ", True, Level.WARNING),
-        ("ubuntu 24.04", True, Level.WARNING),
+        ("ubuntu 24.10", True, Level.WARNING),
         ("fedora 43", False, Level.ERROR),
     ],
 )
-def test_systems_without_apt_are_refused_and_others_than_debian_warned_of(
+def test_systems_without_apt_are_refused_and_others_than_the_supported_warned_of(
     inspect, server, release, apt, level
 ):
     system, _, version = release.partition(" ")
@@ -99,6 +104,50 @@ def test_systems_without_apt_are_refused_and_others_than_debian_warned_of(
     server["tools"]["apt"] = apt
     found = next(f for f in inspect() if (f.host, f.check) == (SERVER, "system"))
     assert found.level is level
+
+
+@pytest.mark.parametrize(
+    ("release", "has"),
+    [("debian 12", "2.2.0-6"), ("debian 13", "2.6.3-1"), ("ubuntu 24.04", "2.4.1-3build3")],
+)
+def test_what_a_supported_release_has_is_what_is_wanted_there(
+    inspect, server, generator, release, has
+):
+    """Accepted by `check` is accepted by the roles."""
+    system, _, number = release.partition(" ")
+    for probe in (server, generator):
+        probe["os"] = {"id": system, "version": number, "name": release}
+        for version in probe["versions"].values():
+            version |= {"installed": "", "candidate": has}
+    assert faults(inspect()) == []
+    server["versions"]["kea-dhcp4-server"] = {"installed": "1.9.0-1", "candidate": has}
+    fault = only_fault(inspect())
+    assert (fault.check, fault.wanted) == ("kea", f"version {has[:3]}")
+
+
+def test_a_release_without_a_known_kea_is_refused_until_the_inventory_names_one(
+    inspect, reading, server
+):
+    server["os"] = {"id": "debian", "version": "14", "name": "Debian 14"}
+    assert {(f.host, f.check, f.wanted) for f in faults(inspect())} == {
+        (SERVER, "kea", "a version that is known for this release")
+    }
+    reading["wanted"][SERVER]["kea_version"] = "2.6"
+    assert faults(inspect()) == []
+
+
+def test_iscs_packages_are_looked_for_where_they_are_wanted(inspect, reading, server):
+    reading["wanted"][SERVER]["kea_packages"] = "isc"
+    (warning,) = {f.found for f in inspect() if (f.host, f.check) == (SERVER, "kea")} - {
+        "isc-kea-dhcp6 neither installed nor offered by apt"
+    }
+    assert warning == "isc-kea-dhcp4 neither installed nor offered by apt"
+    server["versions"]["isc-kea-dhcp4"] = {"installed": "", "candidate": "2.6.4-isc20250728"}
+    fault = only_fault(inspect())
+    assert (fault.found, fault.wanted) == (
+        "isc-kea-dhcp4 2.6.4-isc20250728 to be installed",
+        "version 3.0",
+    )
 
 
 def test_an_old_python_is_refused(inspect, server):
@@ -230,6 +279,59 @@ class TestLeftovers:
         fault = only_fault(inspect())
         assert fault.found == "a program (pid not shown) on UDP :: port 547"
         assert fault.todo == "stop its service, or kill it"
+
+
+class TestAppArmor:
+    """What confines servers, and whether they may use the lab's files."""
+
+    @pytest.fixture
+    def confined(self, server):
+        """A host that enforces the profiles of Kea's packages; the lab's Kea is deployed."""
+        server["apparmor"] = {
+            "enforced": ["chronyd", "kea-dhcp4", "kea-dhcp6"],
+            "parser": True,
+            "added": ["kea-dhcp4", "kea-lfc"],
+        }
+        server["deployed"]["program"] = "/usr/sbin/kea-dhcp4"
+        return server
+
+    @staticmethod
+    def told(findings):
+        (finding,) = [finding for finding in findings if finding.check == "apparmor"]
+        return finding
+
+    def test_a_host_without_it_has_nothing_to_tell(self, inspect):
+        assert [finding for finding in inspect() if finding.check == "apparmor"] == []
+
+    def test_a_host_that_confines_no_server_is_fine(self, inspect, confined):
+        confined["apparmor"]["enforced"] = ["chronyd"]
+        assert self.told(inspect()).found == "confines no server"
+
+    @pytest.mark.usefixtures("confined")
+    def test_a_server_with_its_additions_is_fine(self, inspect):
+        finding = self.told(inspect())
+        assert (finding.level, finding.found) == (Level.OK, "confines kea-dhcp4, kea-dhcp6")
+
+    def test_a_deployed_server_without_its_additions_is_to_be_deployed_again(
+        self, inspect, confined
+    ):
+        confined["apparmor"]["added"] = []
+        finding = self.told(inspect())
+        assert finding.level is Level.WARNING
+        assert finding.found.endswith("without the lab's files: kea-dhcp4")
+        assert "deploy again" in finding.todo
+
+    @pytest.mark.parametrize("deployed", [None, {"program": "/opt/leaselab/sbin/kea-dhcp4"}])
+    def test_a_commit_and_what_is_not_deployed_need_none(self, inspect, confined, deployed):
+        confined["apparmor"]["added"] = []
+        confined["deployed"] = deployed
+        assert self.told(inspect()).level is Level.OK
+
+    def test_a_profile_that_cannot_be_changed_is_refused(self, inspect, confined):
+        confined["apparmor"]["parser"] = False
+        fault = only_fault(inspect())
+        assert fault.found == "confines kea-dhcp4, kea-dhcp6; no apparmor_parser"
+        assert fault.todo == "apt-get install apparmor"
 
 
 def test_a_host_may_have_limits_of_its_own(inspect, reading):

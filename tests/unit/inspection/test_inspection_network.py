@@ -1,5 +1,6 @@
 """Findings on the networks: recorded facts, and copies with one fault each."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,67 @@ class TestInterface:
         server["addresses"] = server["routes"] = []
         assert only_fault(inspect()).todo == "apt-get install iproute2"
 
+    @pytest.mark.parametrize(
+        ("routes", "found"),
+        [
+            (["0.0.0.0/1", "128.0.0.0/1"], "the route 0.0.0.0/1, the route 128.0.0.0/1"),
+            (["172.20.0.0/16"], "the route 172.20.0.0/16"),
+            (["172.20.1.7"], "the route 172.20.1.7"),
+            (["198.18.0.0/15"], "the route 198.18.0.0/15"),
+            (["2000::/3"], "the route 2000::/3"),
+        ],
+    )
+    def test_a_route_beyond_the_test_network_is_refused(self, inspect, server, routes, found):
+        server["routes"] += [{"destination": one, "interface": "eth1"} for one in routes]
+        fault = next(one for one in faults(inspect()) if one.check == "test interface")
+        assert fault.found == f"eth1 carries {found}"
+
+    @pytest.mark.parametrize(
+        ("address", "prefix"), [("172.20.1.7", 16), ("198.18.0.11", 16), ("2001:db8::7", 64)]
+    )
+    def test_an_address_beyond_the_test_network_is_refused(
+        self, inspect, server, address, prefix
+    ):
+        entry = {"interface": "eth1", "address": address, "prefix": prefix}
+        server["addresses"].append(entry)
+        fault = next(one for one in faults(inspect()) if one.check == "test interface")
+        assert fault.found == f"eth1 carries the address {address}/{prefix}"
+        assert fault.wanted == (
+            "test traffic alone: addresses and routes of 198.18.0.0/24, 2001:2:0:1::/64"
+            " and the link"
+        )
+
+    def test_what_every_link_has_is_no_fault(self, inspect, server):
+        server["addresses"] += [
+            {"interface": "eth1", "address": "169.254.7.7", "prefix": 16},
+            {"interface": "eth1", "address": "fe80::7", "prefix": 64},
+        ]
+        server["routes"] += [
+            {"destination": one, "interface": "eth1"}
+            for one in ("169.254.0.0/16", "fe80::/64", "ff00::/8", "224.0.0.0/4", "198.18.0.9")
+        ]
+        assert faults(inspect()) == []
+
+    def test_a_test_network_that_is_somebodys_is_refused(
+        self, inventory, reading, contacts, scenarios
+    ):
+        hosts = tuple(
+            replace(host, variables={**host.variables, "leaselab_test_subnet": "198.0.0.0/8"})
+            for host in inventory.hosts
+        )
+        found = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
+        assert {one.found for one in faults(found)} == {
+            "the inventory calls 198.0.0.0/8 the test network"
+        }
+
+    def test_an_inventory_without_a_test_network_is_told(
+        self, inventory, reading, contacts, scenarios
+    ):
+        hosts = tuple(replace(host, variables={}) for host in inventory.hosts)
+        found = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
+        (told,) = {one.found for one in faults(found)}
+        assert told.startswith("leaselab_test_subnet or leaselab_test_subnet6 not set")
+
     def test_the_default_route_on_it_is_refused(self, inspect, server):
         server["routes"].append({"destination": "default", "interface": "eth1"})
         assert only_fault(inspect()).found == "eth1 carries the default route"
@@ -48,6 +110,12 @@ class TestInterface:
     def test_the_management_address_on_it_is_refused(self, inspect, contacts):
         contacts[SERVER] = Contact(management_address="198.18.0.10")
         assert only_fault(inspect()).found == "eth1 carries the management address 198.18.0.10"
+
+    def test_the_address_that_the_reading_came_to_is_refused_on_it(self, inspect, server):
+        server["management"] = "2001:2:0:1::10"
+        assert only_fault(inspect()).found == (
+            "eth1 carries the management address 2001:2:0:1::10"
+        )
 
     def test_another_interface_into_the_test_network_is_refused(self, inspect, server):
         server["routes"].append({"destination": "198.18.0.0/15", "interface": "tun0"})
@@ -74,12 +142,18 @@ class TestInterface:
         assert bool(finding.todo) == (level is not Level.OK)
 
     def test_a_builder_needs_none(self, reading, contacts, scenarios):
+        subnets = {
+            "leaselab_test_subnet": "198.18.0.0/24",
+            "leaselab_test_subnet6": "2001:2:0:1::/64",
+        }
         variables = {
             SERVER: {
+                **subnets,
                 "leaselab_test_address": "198.18.0.10",
                 "leaselab_test_address6": "2001:2:0:1::10",
             },
             GENERATOR: {
+                **subnets,
                 "leaselab_test_address": "198.18.0.30",
                 "leaselab_test_address6": "2001:2:0:1::30",
             },

@@ -1,0 +1,130 @@
+"""How far a build is, on standard error, while a playbook builds."""
+
+import io
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from leaselab.cli import build_progress
+from leaselab.cli.build_progress import BUILDING, BuildFollower
+from leaselab.model.bench import HostAccess
+from leaselab.model.errors import lab_broken
+
+ROOT = Path(__file__).parents[2]
+ACCESS = HostAccess("maker", "192.0.2.9", "root", "key", "known", 22)
+BEGIN = {"event": "task", "role": BUILDING[0], "task": BUILDING[1]}
+NEXT = {"event": "task", "role": "build", "task": "Fetch the log"}
+
+
+class Feed:
+    def __init__(self):
+        self.told = []
+
+    def tell(self, name, /, **data):
+        self.told.append((name, data))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def reading(phase="make", step=None, steps=None, doing=""):
+    return {
+        "name": "kea",
+        "phase": phase,
+        "step": step,
+        "steps": steps,
+        "doing": doing,
+        "elapsed_s": 61.0,
+    }
+
+
+@pytest.fixture
+def builder(monkeypatch):
+    """A builder that is followed: what it was asked, and a way to have it say something."""
+
+    class Builder:
+        asked = None
+        heard = None
+        fault = None
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        @contextmanager
+        def follow(self, argv, heard):
+            self.asked, self.heard = argv, heard
+            yield
+            self.heard = None
+
+    builder = Builder()
+
+    def connect(access):
+        assert access == ACCESS
+        if builder.fault:
+            raise builder.fault
+        return builder
+
+    monkeypatch.setattr(build_progress, "connect", connect)
+    return builder
+
+
+def test_the_task_that_compiles_is_the_one_that_is_followed():
+    tasks = yaml.safe_load((ROOT / "roles/build/tasks/make.yml").read_text(encoding="utf-8"))
+    assert BUILDING[1] in [task["name"] for task in tasks[0]["block"]]
+
+
+def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
+    stream, feed = io.StringIO(), Feed()
+    follower = BuildFollower(ACCESS, "kea", feed, stream)
+    follower.event({"event": "task", "role": "build", "task": "Look into the cache"})
+    assert builder.heard is None
+    follower.event(BEGIN)
+    assert builder.asked == ["/opt/leaselab/build-kea", "progress"]
+    lines = [
+        reading("configure"),
+        *(reading("make", step, 100, "a.cc") for step in range(1, 31)),
+    ]
+    for one in lines:
+        builder.heard(json.dumps(one))
+    builder.heard("null")
+    builder.heard('{"cut')
+    follower.event(NEXT)
+    assert builder.heard is None
+    assert stream.getvalue().splitlines() == [
+        "  configure, 1 min 1 s",
+        "  make, 1 of 100, 1 min 1 s: a.cc",
+        "  make, 10 of 100, 1 min 1 s: a.cc",
+        "  make, 20 of 100, 1 min 1 s: a.cc",
+        "  make, 30 of 100, 1 min 1 s: a.cc",
+    ]
+    assert [data for _, data in feed.told] == lines
+    assert {name for name, _ in feed.told} == {"build"}
+
+
+def test_a_terminal_has_one_line_that_changes_and_is_cleared(builder):
+    stream = Terminal()
+    follower = BuildFollower(ACCESS, "kea", Feed(), stream)
+    follower.event(BEGIN)
+    builder.heard(json.dumps(reading("make", 1, 2)))
+    builder.heard(json.dumps(reading("make", 2, 2)))
+    follower.close()
+    shown = stream.getvalue()
+    assert "\n" not in shown
+    assert shown.endswith("\r\x1b[K")
+    assert "make, 2 of 2" in shown
+
+
+def test_a_builder_that_cannot_be_followed_is_said_and_stops_nothing(builder, capsys):
+    builder.fault = lab_broken("cannot be reached", where="maker")
+    follower = BuildFollower(ACCESS, "kea", Feed(), io.StringIO())
+    follower.event(BEGIN)
+    follower.event(NEXT)
+    assert "the build is not followed: maker: cannot be reached" in capsys.readouterr().err

@@ -1,0 +1,138 @@
+"""`--check` of the playbooks on fresh hosts; tests/lab has it on deployed ones.
+
+Each host is this machine, in a network namespace with a test interface and an empty /opt: were
+anything changed after all, it would not be here.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PLACES = {"dhcp_server": 10, "dhcp_generator": 30}
+PREPARE = """
+set -e
+mount -t tmpfs none /opt
+ip link set lo up
+ip link add lt0 type veth peer name lt1
+ip link set lt0 up
+ip link set lt1 up
+for host in 10 30; do
+  ip address add 198.18.0.$host/24 dev lt0
+  ip address add 2001:2:0:1::$host/64 dev lt0 nodad
+done
+status=0
+"$@" || status=$?
+find /opt -mindepth 1
+exit $status
+"""
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """An inventory of two fresh hosts and a builder, all of them this machine."""
+    hosts = {
+        group: {
+            "hosts": {
+                f"host{place}": {
+                    "leaselab_test_address": f"198.18.0.{place}",
+                    "leaselab_test_address6": f"2001:2:0:1::{place}",
+                }
+            }
+        }
+        for group, place in PLACES.items()
+    }
+    everywhere = {
+        "leaselab_bench": "here",
+        "leaselab_test_subnet": "198.18.0.0/24",
+        "leaselab_test_subnet6": "2001:2:0:1::/64",
+        "ansible_connection": "local",
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "bench_file_path": str(tmp_path / "bench.json"),
+    }
+    builder = {"builder": {"hosts": {"host40": {}}}}
+    inventory = {"bench": {"children": {**hosts, **builder}, "vars": everywhere}}
+    path = tmp_path / "hosts.yml"
+    path.write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    return path
+
+
+def checked(inventory, name, *arguments, **variables):
+    """Check a playbook; what it says, where it ends well and has left nothing behind."""
+    program = Path(sys.executable).with_name("ansible-playbook")
+    extra = [f"--extra-vars={key}={value}" for key, value in variables.items()]
+    done = subprocess.run(
+        [
+            *("unshare", "--map-root-user", "--mount", "--net", "sh", "-c", PREPARE, "sh"),
+            *(program, "-i", inventory, ROOT / "ansible" / f"{name}.yml", *extra),
+            *("--check", "--diff", *arguments),
+        ],
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "LC_ALL": "C.UTF-8",
+            "LEASELAB_ROOT": str(ROOT),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    said, _, recap = done.stdout.partition("PLAY RECAP")
+    assert [line for line in recap.splitlines() if line.startswith("/opt")] == []
+    assert not (inventory.parent / "bench.json").exists()
+    return said
+
+
+def test_a_whole_way_is_foreseen_on_hosts_that_nothing_was_done_to(fresh):
+    """Nothing fails as what comes before it was only foreseen; a commit is not built."""
+    said = checked(
+        fresh, "site", scenario="v4-dnsmasq", dnsmasq_repo=ROOT, dnsmasq_commit="HEAD"
+    )
+    assert "TASK [perfdhcp : Install the package that perfdhcp is in]" in said
+    assert "TASK [dnsmasq_build : " in said or "TASK [build : Look into the cache]" in said
+    assert re.search(r"^\+\+\+ after.*/bench-lock$", said, re.M), (
+        "--diff shows what it would be"
+    )
+    assert "TASK [Run the sweep]" not in said
+
+
+def test_the_keys_of_a_lab_are_foreseen_where_there_are_none(tmp_path):
+    """The first `lab up` of a checkout: what needs the keys is not asked for."""
+    keys = tmp_path / "keys"
+    lab = {"bench": {"hosts": {"one": {"leaselab_known_hosts": str(keys / "known_hosts")}}}}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(yaml.safe_dump(lab), encoding="utf-8")
+    settings = {"lab_keys_dir": str(keys), "lab_keys_hosts": ["one"]}
+    done = subprocess.run(
+        [
+            *(Path(sys.executable).with_name("ansible"), "localhost", "-i", inventory),
+            *("-c", "local", "-m", "include_role", "-a", "name=lab_keys", "--check"),
+            *("-e", json.dumps(settings)),
+        ],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert str(keys / "one") in done.stdout
+    assert not keys.exists()
+
+
+def test_only_the_installation_of_a_server_and_its_database_is_foreseen_by_its_tag(fresh):
+    said = checked(fresh, "deploy", "--tags", "install", scenario="v4-mysql")
+    assert "TASK [mysql : Install the distribution's MySQL or MariaDB]" in said
+    assert "TASK [kea : Install Kea's packages]" in said
+    assert "TASK [mysql : Make its folders]" not in said, "that is `configure`"

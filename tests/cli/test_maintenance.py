@@ -1,0 +1,160 @@
+"""A bench in maintenance: who begins and ends it, and whom it keeps out."""
+
+import json
+
+import pytest
+from tests.here import LISTING, Here, request
+
+from leaselab.cli import bench_setup, hold, maintenance
+from leaselab.cli.main import main
+from leaselab.lab import benches
+from leaselab.lab.hold import read_hold
+from leaselab.lab.inventory import parse_inventory
+from leaselab.lab.lock import ask
+from leaselab.model.bench import HostAccess
+
+GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
+REASON = "new network card"
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    """A bench of this machine, whose checks find nothing."""
+    monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
+    monkeypatch.setenv("LEASELAB_OWNER", "jenkins-lab-check-17")
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, LISTING))
+    here = Here(tmp_path / "host", monkeypatch, maintenance, bench_setup, hold, benches)
+    here.played = []
+    for module in (maintenance, hold):
+        monkeypatch.setattr(module, "install_lock", here.played.append)
+    monkeypatch.setattr(hold, "inspect", lambda _: {"findings": []})
+    monkeypatch.setattr(hold, "stop_leftovers", lambda _: None)
+    return here
+
+
+def close(*words):
+    owner = ["--owner", "ana@laptop"]
+    return main(["lab", "maintenance", "on", "rack1", "--reason", REASON, *owner, *words])
+
+
+@pytest.mark.usefixtures("bench")
+def test_it_is_said_who_has_it_and_why_and_ended_by_hand(capsys):
+    assert close() == 0
+    out = capsys.readouterr().out
+    assert out.startswith("bench rack1 is in maintenance by ana@laptop since 20")
+    assert out.endswith(f" UTC: {REASON}\n")
+    assert main(["lab", "maintenance", "off", "rack1"]) == 0
+    told = "not in maintenance; it was in that of ana@laptop since 20"
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("bench")
+@pytest.mark.parametrize("command", [["lab", "take"], ["provision"], ["run", "v4-memfile"]])
+def test_nothing_begins_on_it_and_no_hourly_check_lifts_it(command, capsys, monkeypatch):
+    """What puts a bench back into use takes it first, as every pipeline does."""
+    root = bench_setup.checkout_root()
+    for name in ("scenarios", "roles", "ansible", "ansible.cfg"):
+        (root / name).symlink_to(maintenance.__file__.partition("scripts/")[0] + name)
+
+    def never(*_):
+        raise AssertionError("played on a bench in maintenance")
+
+    monkeypatch.setattr(bench_setup, "_playbook", never)
+    close()
+    capsys.readouterr()
+    assert main(command) == 4
+    said = capsys.readouterr().err
+    assert "in maintenance (found ana@laptop since 20" in said
+    assert REASON in said
+    assert "ask ana@laptop" in said
+    assert read_hold(root, "rack1") is None
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_bench_that_is_held_goes_on_until_it_is_given_back(capsys):
+    assert main(["lab", "take", "--purpose", "a build"]) == 0
+    capsys.readouterr()
+    assert close() == 0
+    assert "; jenkins-lab-check-17 has it until a build is done" in capsys.readouterr().out
+    assert main(["lab", "take"]) == 4  # gives back first what it held
+    assert main(["lab", "release"]) == 0
+
+
+def test_a_sweep_of_its_holder_begins_and_another_one_does_not(bench):
+    with bench(GENERATOR) as generator:
+        ask(generator, "acquire", request("ana@laptop", "hold"))
+        close()
+        ask(generator, "acquire", {**request("ana@laptop", "sweep"), "under": "hold"})
+        ask(generator, "release", request("ana@laptop", "sweep"))
+        ask(generator, "release", request("ana@laptop", "hold"))
+    assert main(["lab", "take"]) == 4
+
+
+@pytest.mark.usefixtures("bench")
+def test_somebody_elses_is_left_as_it_is(capsys):
+    close()
+    assert close("--owner", "ben@desk") == 4
+    assert "found ana@laptop since 20" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("bench")
+def test_its_owner_may_give_another_reason(capsys):
+    close()
+    capsys.readouterr()
+    words = ["--reason", "a second\ncard", "--owner", "ana@laptop", "--json"]
+    assert main(["lab", "maintenance", "on", "rack1", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["maintenance"]["reason"] == "a second card"
+
+
+def test_it_outlasts_a_reboot(bench, capsys):
+    """A reboot empties /run and begins the boot clock anew."""
+    close()
+    for path in (bench.folder / "run").iterdir():
+        path.unlink()
+    assert main(["lab", "take"]) == 4
+    assert "in maintenance" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("bench")
+def test_of_several_benches_another_one_is_taken(tmp_path):
+    def read(path):
+        listing = {**LISTING, "_meta": {"hostvars": {"sut": {"leaselab_bench": path.stem}}}}
+        names = {"dhcp_server": {"hosts": ["sut"]}, "dhcp_generator": {"hosts": [path.stem]}}
+        return parse_inventory(path, {**listing, **names})
+
+    racks = [read(tmp_path / f"{name}.yml") for name in ("rack1", "rack2")]
+    close()
+    found = [benches.occupancy(rack) for rack in racks]
+    assert all("in maintenance by ana@laptop since 20" in str(one) for one in found)
+    other = benches.Occupancy(racks[1], None)
+    first = benches.free_bench(racks, lambda rack: found[0] if rack is racks[0] else other)
+    assert first is racks[1]
+
+
+def test_a_bench_that_was_never_prepared_gets_the_program_first(bench, monkeypatch):
+    program = bench.folder / "bench-lock"
+    content = program.read_bytes()
+    program.unlink()
+
+    def install(inventory):
+        bench.played.append(inventory.bench)
+        program.write_bytes(content)
+        program.chmod(0o755)
+
+    monkeypatch.setattr(maintenance, "install_lock", install)
+    assert close() == 0
+    assert bench.played == ["rack1"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["on", "rack1"],
+        ["on", "rack1", "--reason", "  "],
+        ["off", "rack1", "--reason", "done"],
+        ["on", "rack9", "--reason", "x"],
+    ],
+)
+@pytest.mark.usefixtures("bench")
+def test_bad_input_is_told(words):
+    assert main(["lab", "maintenance", *words]) == 2

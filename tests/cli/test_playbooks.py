@@ -1,0 +1,193 @@
+"""The playbooks by hand, on hosts that are this machine or none: limits, tags, refusals."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "roles" / "bench_lock" / "files" / "bench-lock"
+NOWHERE = {"ansible_host": "127.0.0.1", "ansible_port": 9}
+"""Nothing listens there: whoever goes to this host is told so by SSH."""
+HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """A bench whose lock is kept here; its other hosts cannot be reached."""
+    inventory = {
+        "bench": {
+            "children": {
+                "dhcp_server": {"hosts": {"sut": NOWHERE}},
+                "dhcp_generator": {"hosts": {"gen": HERE}},
+                "builder": {"hosts": {"bld": NOWHERE}},
+            },
+            "vars": {"leaselab_bench": "rack", "bench_lock_folder": str(tmp_path)},
+        }
+    }
+    path = tmp_path / "hosts.yml"
+    path.write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    program = tmp_path / "bench-lock"
+    program.write_bytes(PROGRAM.read_bytes())
+    program.chmod(0o755)
+    return path
+
+
+def play(bench, name, *arguments):
+    """Run a playbook; return its exit code and its output in one line."""
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("ansible-playbook"),
+            *("-i", bench, ROOT / "ansible" / f"{name}.yml", *arguments),
+        ],
+        env=environment(bench),
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def environment(bench):
+    return {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_NOCOLOR": "1",
+        "LC_ALL": "C.UTF-8",
+        "LEASELAB_LOCK_DIR": str(bench.parent / "run"),
+        "LEASELAB_LASTING_DIR": str(bench.parent / "lasting"),
+        "LEASELAB_ROOT": str(ROOT),
+    }
+
+
+def take(bench):
+    request = {"name": "ana@laptop", "purpose": "a test", "token": "t", "lease_s": 60}
+    subprocess.run(
+        [bench.parent / "bench-lock", "acquire"],
+        input=json.dumps(request).encode(),
+        env=environment(bench),
+        check=True,
+        capture_output=True,
+    )
+
+
+def close(bench):
+    subprocess.run(
+        [bench.parent / "bench-lock", "close"],
+        input=json.dumps({"name": "ben@desk", "reason": "new card"}).encode(),
+        env=environment(bench),
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.mark.parametrize("name", ["provision", "deploy"])
+def test_a_bench_in_maintenance_is_left_alone(bench, name):
+    close(bench)
+    code, said = play(bench, name)
+    assert code == 2
+    assert "The bench is in maintenance by ben@desk since 20" in said
+    assert ": new card. Ask ben@desk" in said
+    assert "UNREACHABLE" not in said, "a host was touched before the lock was asked"
+
+
+def test_a_hold_that_is_older_than_the_maintenance_goes_on(bench):
+    take(bench)
+    close(bench)
+    hold = bench.parent / "hold.json"
+    for token in ("t", "another"):
+        request = {"name": "ana@laptop", "purpose": "a test", "token": token, "lease_s": 60}
+        hold.write_text(json.dumps(request), encoding="utf-8")
+        mine = f"bench_lock_hold={hold}"
+        _, said = play(bench, "provision", "--limit", "dhcp_server", "-e", mine)
+        assert ("[sut]: UNREACHABLE" in said) == (token == "t")
+        assert ("The bench is in maintenance by ben@desk" in said) == (token != "t")
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("provision", "dhcp_server"),
+        ("build", "builder"),
+        ("deploy", "sut,gen"),
+        ("untune", "dhcp_server"),
+    ],
+)
+def test_a_limit_does_not_leave_the_bench_lock_out(bench, name, limit):
+    """The generator keeps the lock; a play without it would change a bench that measures."""
+    take(bench)
+    code, said = play(bench, name, "--limit", limit)
+    assert code == 2
+    assert "The bench is in use by ana@laptop (a test) for " in said
+    assert "UNREACHABLE" not in said, "a host was touched before the lock was asked"
+
+
+def test_nothing_is_done_where_the_lock_cannot_be_asked(bench):
+    """Not on other hosts either: Ansible would go on with plays that have some left."""
+    hosts = yaml.safe_load(bench.read_text(encoding="utf-8"))
+    hosts["bench"]["children"]["dhcp_generator"]["hosts"]["gen"] = NOWHERE
+    bench.write_text(yaml.safe_dump(hosts), encoding="utf-8")
+    code, said = play(bench, "build", "-e", "dnsmasq_repo=x", "-e", "dnsmasq_commit=y")
+    assert code == 2
+    assert "[sut -> gen]: UNREACHABLE" in said
+    assert "PLAY [Find the commit]" not in said
+
+
+def test_a_bench_that_is_free_is_gone_on_with_under_a_limit(bench):
+    _, said = play(bench, "provision", "--limit", "dhcp_server")
+    assert "in use" not in said
+    assert "[sut]: UNREACHABLE" in said
+
+
+@pytest.mark.parametrize("limit", ["dhcp_server", "dhcp_generator"])
+def test_a_server_is_not_deployed_without_its_bench(bench, limit):
+    """The generator proves that it serves, and both go into one document."""
+    code, said = play(bench, "deploy", "--limit", limit, "-e", "scenario=v4-memfile")
+    assert code == 2
+    assert "--limit leaves hosts of the bench out. Found: " in said
+    assert "UNREACHABLE" not in said
+
+
+def test_a_tag_that_is_none_is_refused_before_anything_is_touched(bench):
+    """Ansible itself plays nothing then, and ends well."""
+    code, said = play(bench, "provision", "--tags", "instal")
+    assert code == 2
+    assert "There are no such tags. Found: instal. Wanted: of " in said
+    assert "UNREACHABLE" not in said
+
+
+def test_a_base_image_that_somebody_can_exchange_is_refused_before_anything_is_made(tmp_path):
+    """A tag can be moved; a digest is the content."""
+    play_ = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "tasks": [{"import_role": {"name": "docker_lab", "tasks_from": "precheck"}}],
+    }
+    book = tmp_path / "book.yml"
+    book.write_text(yaml.safe_dump([play_]), encoding="utf-8")
+    digest = "sha256:" + 64 * "a"
+
+    def asked(image):
+        command = [Path(sys.executable).with_name("ansible-playbook"), book]
+        done = subprocess.run(
+            [*command, "-i", ROOT / "inventory/docker", "-e", f"docker_lab_base_image={image}"],
+            env=environment(tmp_path / "none"),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, done.stdout
+
+    assert asked(f"example.org:5000/debian@{digest}")[0] == 0
+    code, said = asked("debian:trixie-slim")
+    assert code == 2
+    assert "docker_lab_base_image is not pinned (found debian:trixie-slim" in said
+    assert asked(f"debian:trixie-slim@{digest}")[0] == 2, "the module would look for that tag"

@@ -1,0 +1,211 @@
+"""All benches at a glance: states, holders, last results and checks, bounded in time."""
+
+import json
+import time
+
+import pytest
+from tests.examples import archive_result, example_result
+from tests.here import Here, request
+
+from leaselab.archive.bench_notes import CHECK, STATUS, read_note, write_note
+from leaselab.archive.ident import is_id
+from leaselab.cli import bench_setup, status
+from leaselab.cli.main import main
+from leaselab.lab.inventory import parse_inventory
+from leaselab.lab.lock import ask
+from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, state_of
+from leaselab.report.benches import age_words, bench_table
+
+NOW = "2026-11-23T12:00:00.000Z"
+SWEEP = "20261123T113005Z-v4-memfile-3f9a"
+
+
+def host(role, problem="", *, reachable=True):
+    return HostStatus("h", (f"dhcp_{role}",), "root@192.0.2.1:22", reachable, problem)
+
+
+def holder(purpose):
+    return {"name": "ana@laptop", "purpose": purpose, "age_s": 1.0, "expires_in_s": 9.0}
+
+
+WELL = (host("server"), host("generator"))
+FOUND = {"at": NOW, "ok": False, "errors": 2, "first": "server: test interface"}
+
+
+@pytest.mark.parametrize(
+    ("state", "told", "seen", "check"),
+    [
+        ("free", "", BenchStatus("r", WELL), None),
+        ("measuring", f"ana@laptop for {SWEEP}", BenchStatus("r", WELL, holder(SWEEP)), FOUND),
+        ("held", "ana@laptop for a card", BenchStatus("r", WELL, holder("a card")), None),
+        ("broken", "by its last check: server: test interface", BenchStatus("r", WELL), FOUND),
+        (
+            "broken",
+            "server: no address; generator: does not answer",
+            BenchStatus(
+                "r", (host("server", "no address"), host("generator", "at 1", reachable=False))
+            ),
+            None,
+        ),
+        (
+            "unreachable",
+            "no host answers",
+            BenchStatus("r", (host("server", "x", reachable=False),)),
+            FOUND,
+        ),
+    ],
+)
+def test_a_bench_has_one_state_and_what_there_is_to_say(state, told, seen, check):
+    assert is_id(SWEEP)
+    assert state_of(seen, check) == (state, told)
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        ("2026-11-23T11:59:59.000Z", "1 s"),
+        ("2026-11-23T11:58:30.000Z", "90 s"),
+        ("2026-11-23T11:20:00.000Z", "40 min"),
+        ("2026-11-23T09:00:00.000Z", "3 h"),
+        ("2026-11-20T12:00:00.000Z", "3 d"),
+        ("2026-11-23T12:00:09.000Z", "0 s"),
+    ],
+)
+def test_an_age_is_in_the_largest_unit_that_tells_it(then, words):
+    assert age_words(then, NOW) == words
+
+
+def test_the_table_has_a_line_for_each_bench():
+    result = {
+        "id": SWEEP,
+        "scenario": "v4-memfile",
+        "outcome": "ok",
+        "trimmed_mean": 7301.2,
+        "finished_at": "2026-11-23T10:00:00.000Z",
+    }
+    rows = [
+        {"bench": "rack1", "state": "held", "told": "ana", "check": FOUND, "last_result": None},
+        {"bench": "rack22", "state": "free", "told": "", "check": None, "last_result": result},
+    ]
+    assert bench_table(rows, NOW) == [
+        "bench   state  last result                 last check         holder or fault",
+        "rack1   held   -                           2 errors, 0 s ago  ana",
+        "rack22  free   v4-memfile 7301/s, 2 h ago  never seen         -",
+    ]
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """Three benches of this machine, of which each has hosts of its own name."""
+    monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
+    names = ("rack1", "rack2", "rack3")
+    found = tuple(_bench(tmp_path, name) for name in names)
+    monkeypatch.setattr(bench_setup, "read_benches", lambda *_: found)
+    here = Here(tmp_path / "host", monkeypatch)
+    monkeypatch.setattr(status, "bench_statuses", lambda asked: bench_statuses(asked, here))
+    here.benches, here.results = found, tmp_path / "results"
+    return here
+
+
+def _bench(folder, name):
+    hosts = {f"{name}-sut": {"leaselab_bench": name}, f"{name}-gen": {}}
+    return parse_inventory(
+        folder / f"{name}.yml",
+        {
+            "_meta": {"hostvars": hosts},
+            "dhcp_server": {"hosts": [f"{name}-sut"]},
+            "dhcp_generator": {"hosts": [f"{name}-gen"]},
+        },
+    )
+
+
+def test_all_benches_are_told_in_one_table(lab, capsys):
+    lab.dead = {"rack2-sut", "rack3-sut", "rack3-gen"}
+    write_note(lab.results, "rack1", CHECK, {"at": NOW, "ok": True, "errors": 0, "first": ""})
+    document = example_result()
+    document["bench"]["name"] = "rack1"
+    archive_result(lab.results, document)
+    assert main(["lab", "status", "-i", "racks"]) == 4
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading.startswith("bench  state")
+    assert [line.split()[:2] for line in lines] == [
+        ["rack1", "free"],
+        ["rack2", "broken"],
+        ["rack3", "unreachable"],
+    ]
+    assert f"{document['scenario']['name']} " in lines[0]
+    assert "  well, " in lines[0]
+    assert lines[1].endswith("server: does not answer")
+
+
+def test_as_json_each_has_its_hosts_too(lab, capsys):
+    with lab(lab.benches[0].hosts[1].access) as generator:
+        ask(generator, "acquire", request("ana@laptop"))
+    assert main(["lab", "status", "--json"]) == 0
+    each = json.loads(capsys.readouterr().out)
+    assert [one["bench"] for one in each] == ["rack1", "rack2", "rack3"]
+    assert {one["state"] for one in each} == {"held"}  # they share this machine's lock
+    assert each[0]["told"] == "ana@laptop for a test"
+    assert each[0]["lock"]["name"] == "ana@laptop"
+    assert [one["name"] for one in each[1]["hosts"]] == ["rack2-sut", "rack2-gen"]
+    assert each[2]["last_result"] is None
+
+
+def test_maintenance_is_told_also_when_its_generator_is_switched_off(lab, capsys):
+    """Whoever opens a machine switches it off first."""
+    rack1 = ["lab", "status", "--bench", "rack1"]
+    with lab(lab.benches[0].hosts[1].access) as generator:
+        ask(generator, "close", {"name": "ana@laptop", "reason": "new card"})
+    assert main(rack1) == 0
+    assert "maintenance: ana@laptop since 20" in capsys.readouterr().out
+    lab.dead = {"rack1-sut", "rack1-gen"}
+    assert main(rack1) == 0
+    assert "maintenance: as last seen, ana@laptop since 20" in capsys.readouterr().out
+    lab.dead = set()
+    with lab(lab.benches[0].hosts[1].access) as generator:
+        ask(generator, "open", {})
+    assert main(rack1) == 0
+    assert "maintenance" not in capsys.readouterr().out
+
+
+def test_a_host_that_hangs_is_not_waited_for(lab):
+    def hangs(access):
+        if access.name == "rack1-gen":
+            time.sleep(20)
+        return lab(access)
+
+    began = time.monotonic()
+    first, second, _ = bench_statuses(lab.benches, hangs, limit_s=3)
+    assert time.monotonic() - began < 6
+    assert [one.problem for one in first.hosts] == ["", "no answer within 3 s"]
+    assert first.lock_problem == "rack1-gen, which keeps it, is not reachable"
+    assert second.up
+
+
+def test_hosts_of_all_benches_are_asked_at_the_same_time(lab):
+    def slow(access):
+        time.sleep(1)
+        return lab(access)
+
+    began = time.monotonic()
+    assert all(one.up for one in bench_statuses(lab.benches, slow))
+    assert time.monotonic() - began < 5  # one after the other they take six
+
+
+def test_what_was_seen_goes_to_a_page_without_addresses(lab, capsys):
+    lab.dead = {"rack2-sut"}
+    assert main(["lab", "status", "--page"]) == 4
+    page = capsys.readouterr().out.splitlines()[-1]
+    assert page == str(lab.results / "report" / "benches.html")
+    text = (lab.results / "report" / "benches.html").read_text(encoding="utf-8")
+    assert "server: does not answer" in text
+    assert "rack2-sut" not in text
+    assert "cannot be reached" not in text
+
+
+def test_results_that_cannot_be_written_to_keep_nobody_from_the_status(lab, capsys):
+    lab.results.write_text("a file", encoding="utf-8")
+    assert main(["lab", "status"]) == 0
+    assert "rack1" in capsys.readouterr().out
+    assert read_note(lab.results, "rack1", STATUS) is None

@@ -1,0 +1,67 @@
+"""A bench whose hosts are this machine: connections run commands here, the lock is real."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from leaselab.lab import lock
+from leaselab.lab.transport import Completed
+from leaselab.model.errors import lab_broken
+
+PROGRAM = Path(__file__).parents[1] / "roles" / "bench_lock" / "files" / "bench-lock"
+LISTING = {
+    "_meta": {"hostvars": {"sut": {"leaselab_bench": "rack1"}, "gen": {}}},
+    "dhcp_server": {"hosts": ["sut"]},
+    "dhcp_generator": {"hosts": ["gen"]},
+}
+"""What `ansible-inventory` says of it."""
+
+
+class Here:
+    """Connects to hosts by name, unless they are dead; each is this machine."""
+
+    def __init__(self, folder, monkeypatch, *modules):
+        """Keep the lock below `folder`; have `modules` connect by this."""
+        self.dead = set()
+        self.folder = folder
+        self.connections = 0
+        folder.mkdir(exist_ok=True)
+        program = folder / "bench-lock"
+        shutil.copy(PROGRAM, program)
+        program.chmod(0o755)
+        monkeypatch.setattr(lock, "PROGRAM", str(program))
+        monkeypatch.setenv("LEASELAB_LOCK_DIR", str(folder / "run"))
+        monkeypatch.setenv("LEASELAB_LASTING_DIR", str(folder / "lasting"))
+        for module in modules:
+            monkeypatch.setattr(module, "connect", self)
+
+    def __call__(self, access):
+        self.connections += 1
+        if access.name in self.dead:
+            raise lab_broken("cannot be reached", where=access.name)
+        return _Connection(access)
+
+
+class _Connection:
+    def __init__(self, access):
+        self.access = access
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def run(self, argv, *, timeout_s, stdin=b"", as_login=False):  # noqa: ARG002
+        try:
+            done = subprocess.run(
+                argv, input=stdin, capture_output=True, check=False, timeout=timeout_s
+            )
+        except FileNotFoundError:
+            return Completed(127, b"", f"{argv[0]}: not found")
+        return Completed(done.returncode, done.stdout, done.stderr.decode())
+
+
+def request(name, token="theirs", lease_s=60):  # noqa: S107  # made up
+    """What the lock's program is asked with."""
+    return {"name": name, "purpose": "a test", "token": token, "lease_s": lease_s}

@@ -1,0 +1,69 @@
+"""A second server, as the distribution has it, of the other family; once by sudo."""
+
+import contextlib
+import json
+
+import pytest
+from tests.lab.commands import leaselab, pinned_keys
+
+pytestmark = pytest.mark.lab
+
+
+def test_another_packaged_server_is_measured_likewise(deployed, bench_file, results):
+    """dnsmasq, with leases in a file."""
+    done = leaselab("sweep", bench_file(), "--results", results, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["server"]["package"].startswith("dnsmasq-base 2.")
+    assert document["scenario"]["name"] == deployed["scenario"]["name"]
+    assert document["server"]["durability"] == "synced"
+    trials = [trial for run in document["runs"] for trial in run["trials"]]
+    for trial in trials:
+        assert trial["leases_held"][0] >= trial["completed"]
+
+
+USER = "keeper"
+# Hosts of the lab let in root alone, by a file that only root reads.
+ADD_USER = f"""
+useradd --create-home --shell /bin/sh {USER}
+echo '{USER} ALL=(root) NOPASSWD: ALL' > /etc/sudoers.d/{USER}
+chmod 644 /etc/ssh/leaselab_authorized_keys
+"""
+REMOVE_USER = f"""
+chmod 600 /etc/ssh/leaselab_authorized_keys
+rm -f /etc/sudoers.d/{USER}
+userdel --force --remove {USER} 2> /dev/null
+"""
+MANAGEMENT = "ip -4 -oneline address show scope global | awk '$4 !~ /^198[.]18[.]/ {print $4}'"
+
+
+@pytest.fixture
+def user(on_host):
+    """A user with sudo on each host of the bench."""
+    with contextlib.ExitStack() as stack:
+        for role in ("server", "partner", "generator"):
+            stack.callback(on_host, role, REMOVE_USER)
+            on_host(role, f"set -e\n{ADD_USER}")
+        yield USER
+
+
+def test_a_user_with_sudo_measures_over_a_jump_host(
+    user, on_host, bench_file, results, tmp_path
+):
+    """The server is reached by its own management address, over the partner."""
+    address = on_host("server", MANAGEMENT).partition("/")[0]
+    known_hosts = tmp_path / "known_hosts"
+    known_hosts.write_text(f"{address} {pinned_keys()['22041']}\n", encoding="utf-8")
+
+    def reach(document):
+        hosts = document["hosts"]
+        gate = {**hosts["server"]["access"], "name": "jump host partner", "port": 22042}
+        for host in hosts.values():
+            host["access"] |= {"user": user, "sudo": True}
+        way = {"address": address, "port": 22, "known_hosts_file": str(known_hosts)}
+        hosts["server"]["access"] |= {**way, "jump": {**gate, "user": user}}
+
+    done = leaselab("sweep", bench_file(reach), "--results", results, "--json")
+    assert done.returncode == 0, done.stderr
+    (trial, *_) = json.loads(done.stdout)["runs"][0]["trials"]
+    assert trial["leases_held"][0] >= trial["completed"] > 0

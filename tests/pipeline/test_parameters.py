@@ -1,0 +1,138 @@
+"""Parameters of a build: what whoever starts it can and cannot say to the scripts."""
+
+import argparse
+import importlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from leaselab.cli.main import COMMANDS
+
+SCRIPTS = Path(__file__).parents[2] / "scripts" / "ci"
+LEASELAB = """#!/bin/sh
+printf '%s\\n' "$@" >>calls
+"""
+GIVEN = {
+    "SCENARIO": "v4-memfile-mt",
+    "REPO": "ssh://git@git.example.org/kea.git",
+    "COMMIT": "origin/feature/x_1",
+    "BASELINE": "previous",
+    "ANCHOR": "version:2.6.3-1+deb13",
+    "THRESHOLD": "2.5",
+    "OPTIONS": "--runs 9 --late-s=0.25",
+    "INVENTORY": "inventory/racks",
+    "BENCH": "rack1",
+}
+COMMITS = {"COMMITS": "Kea-2.6.2..master"}
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """Run a stage in a checkout whose `leaselab` notes its words; what ended, and these."""
+    folder = tmp_path / "scripts" / "ci"
+    folder.mkdir(parents=True)
+    for script in SCRIPTS.glob("*.sh"):
+        (folder / script.name).write_bytes(script.read_bytes())
+    (tmp_path / "leaselab").write_text(LEASELAB)
+    (tmp_path / "leaselab").chmod(0o755)
+
+    def run(name, **environment):
+        (tmp_path / "ci").mkdir(exist_ok=True)
+        (tmp_path / "ci" / "ids").write_text("20261121T113005Z-v4-memfile-3f9a\n")
+        done = subprocess.run(
+            ["bash", folder / f"{name}.sh"],
+            env={"PATH": os.environ["PATH"], **environment},
+            cwd=tmp_path,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        calls = tmp_path / "calls"
+        words = calls.read_text().splitlines() if calls.exists() else []
+        return done, words
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("INVENTORY", "server/benches.yml"),
+        ("INVENTORY", "inventory/../server"),
+        ("OPTIONS", "--runs 3 -i server"),
+        ("OPTIONS", "--inventory=server"),
+        ("OPTIONS", "--results /etc"),
+        ("SCENARIO", "--results=/etc"),
+        ("SCENARIO", "v4-memfile --full"),
+        ("SCENARIO", "v4-memfile\n--full"),
+        ("BASELINE", "--output=/etc"),
+        ("BASELINE", "server/forged"),
+        ("BASELINE", "/etc"),
+        ("ANCHOR", "version:2.6.3\n--repo=server"),
+        ("ANCHOR", "version:../server"),
+        ("THRESHOLD", "9e9"),
+        ("THRESHOLD", "5 --repo=server"),
+        ("BENCH", "--take-over"),
+        ("COMMIT", "--upload-pack=id"),
+        ("BRANCH", "-u"),
+        ("REPO", "ext::id"),
+        ("REPO", "ext::sh -c id"),
+        ("REPO", "--upload-pack=id"),
+        ("COMMITS", "--results=/etc"),
+        ("COMMITS", "v1,--results=/etc"),
+        ("COMMITS", "v1"),
+    ],
+)
+def test_a_value_that_is_an_option_or_other_code_is_refused_before_any_command(
+    stage, name, value
+):
+    done, words = stage("check", **{**GIVEN, **COMMITS, name: value})
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"leaselab: {name} ")
+    assert "wanted" in done.stderr
+    assert words == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BASELINE", "last~2"),
+        ("BASELINE", "20261121T113005Z-v4-memfile-3f9a"),
+        ("BASELINE", ""),
+        ("REPO", "git@git.example.org:group/kea.git"),
+        ("REPO", "/srv/git/kea.git"),
+        ("REPO", "https://git.example.org/~ana/kea.git"),
+        ("COMMIT", "*/main"),
+        ("COMMIT", "3b78831"),
+        ("COMMITS", "Kea-2.6.2,Kea-2.6.3"),
+    ],
+)
+def test_a_value_as_people_give_them_is_taken(stage, name, value):
+    done, words = stage("check", **{**GIVEN, **COMMITS, name: value})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert words[:2] == ["lab", "take"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        *("check", "provision", "build", "deploy", "tune", "measure", "archive"),
+        *("report", "verdict", "range", "release"),
+    ],
+)
+def test_what_a_stage_says_is_understood_and_names_follow_the_options(stage, script):
+    """The true command's parser reads it, and a value that begins with `--` stays a value."""
+    done, words = stage(script, **{**GIVEN, **COMMITS, "ANCHOR": ""})
+    assert done.returncode == 0, done.stderr
+    row = next(row for row in COMMANDS if row.name == words[0])
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    importlib.import_module(f"leaselab.cli.{row.module}").add_arguments(parser)
+    parser.parse_args(words[1:])
+    if "--" in words:
+        place = words.index("--")
+        hostile = [*words[1:place], "--", *("--results=/etc" for _ in words[place + 1 :])]
+        assert "/etc" not in str(getattr(parser.parse_args(hostile), "results", ""))
+    else:
+        assert GIVEN["SCENARIO"] not in words

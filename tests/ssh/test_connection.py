@@ -1,0 +1,218 @@
+"""The engine's way to a host without a root login: sudo, jump hosts, and their faults."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.ssh.machines import machine, unpacked, write
+
+from leaselab.lab.contact import contact
+from leaselab.lab.inventory import SERVER_GROUP, InventoryHost, read_inventory
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError, Outcome
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("ssh")
+
+
+@pytest.fixture(scope="module")
+def host(folder):
+    with machine("sut", folder) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def gate(folder):
+    with machine("gate", folder) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def closed_gate(folder):
+    with machine("closed", folder, "AllowTcpForwarding no") as made:
+        yield made
+
+
+@pytest.fixture
+def root(host):
+    """A connection as a user with sudo."""
+    with connect(host.seen_by("operator", sudo=True)) as connection:
+        yield connection
+
+
+def refusal(access):
+    with pytest.raises(LeaselabError) as caught:
+        connect(access)
+    assert caught.value.outcome is Outcome.LAB
+    assert caught.value.where == access.name
+    assert caught.value.todo
+    return str(caught.value)
+
+
+class TestSudo:
+    def test_commands_run_as_root_and_as_the_login_where_that_is_asked_for(self, root):
+        assert root.run(["id", "-u"], timeout_s=10).stdout == b"0\n"
+        assert root.run(["id", "-u"], timeout_s=10, as_login=True).stdout == b"1000\n"
+
+    def test_without_it_commands_run_as_the_login(self, host):
+        with connect(host.access) as connection:
+            assert connection.run(["id", "-u"], timeout_s=10).stdout == b"1000\n"
+
+    @pytest.mark.parametrize("status", [0, 1, 4, 7])
+    def test_a_commands_own_status_is_kept(self, root, status):
+        done = root.run(["sh", "-c", f"echo told >&2; exit {status}"], timeout_s=10)
+        assert (done.status, done.stderr) == (status, "told\n")
+
+    def test_a_program_that_is_not_there_is_told_as_a_shell_tells_it(self, root):
+        """The engine tells by it that nothing is deployed, which is no server's fault."""
+        assert root.run(["/opt/leaselab/server", "start"], timeout_s=10).status == 127
+
+    def test_input_and_output_pass_through_unchanged(self, root):
+        sent = bytes(range(256)) * 4096
+        assert root.run(["cat"], timeout_s=10, stdin=sent).stdout == sent
+
+    def test_a_command_that_prints_lines_is_followed_as_root(self, root):
+        with root.follow(["sh", "-c", "read _; id -u; exit 3"]) as follower:
+            assert follower.ask(10) == "0"
+            assert follower.ask(10) is None  # it has ended
+            assert follower.status == 3
+
+    def test_a_user_who_may_not_use_it_is_told_what_to_write(self, host):
+        told = refusal(host.seen_by("visitor", sudo=True))
+        assert told.startswith("sut: sudo refuses visitor: ")
+        assert "wanted every command as root for visitor, without a password" in told
+        assert "'visitor ALL=(root) NOPASSWD: ALL'" in told
+
+    def test_one_that_wants_a_password_later_is_no_fault_of_the_command(self, root):
+        rule = unpacked() / "etc/sudoers.d/operator"
+        write(rule, "operator ALL=(root) ALL", "0440")
+        try:
+            with pytest.raises(LeaselabError) as caught:
+                root.run(["/opt/leaselab/server", "start"], timeout_s=10)
+        finally:
+            write(rule, "operator ALL=(root) NOPASSWD: ALL", "0440")
+        assert caught.value.outcome is Outcome.LAB
+        assert "sudo refuses operator: " in str(caught.value)
+        assert root.run(["true"], timeout_s=10).status == 0
+
+    def test_contact_tells_the_uid_of_commands_and_the_address_of_the_login(self, host):
+        access = host.seen_by("operator", sudo=True)
+        told = contact(InventoryHost(access=access, parts=(SERVER_GROUP,)))
+        assert (told.error, told.uid, told.management_address) == (None, 0, "127.0.0.1")
+
+
+class TestJumpHost:
+    def test_commands_run_behind_one_and_behind_two(self, host, gate, closed_gate):
+        over = host.seen_by("operator", sudo=True, jump=gate.access)
+        with connect(over) as connection:
+            assert connection.run(["id", "-u"], timeout_s=10).stdout == b"0\n"
+        twice = replace(over, jump=replace(gate.access, jump=gate.access))
+        with connect(twice) as connection:
+            assert connection.run(["id", "-u"], timeout_s=10).stdout == b"0\n"
+        beyond = replace(over, jump=replace(gate.access, jump=closed_gate.access))
+        assert "the jump host opens no way to" in refusal(beyond)
+
+    def test_one_that_passes_nothing_on_is_told(self, host, closed_gate):
+        told = refusal(replace(host.access, jump=closed_gate.access))
+        way = f"127.0.0.1:{host.access.port}"
+        assert told.startswith(f"sut: the jump host opens no way to {way}: ")
+        assert "AllowTcpForwarding" in told
+
+    def test_a_host_that_is_down_behind_it_is_told(self, host, gate):
+        told = refusal(replace(host.access, port=9, jump=gate.access))
+        assert told.startswith("sut: the jump host opens no way to 127.0.0.1:9: ")
+
+    def test_its_host_key_must_be_known(self, host, gate, tmp_path):
+        (tmp_path / "empty").touch()
+        jump = replace(
+            gate.access, name="jump host gate", known_hosts_file=str(tmp_path / "empty")
+        )
+        told = refusal(replace(host.access, jump=jump))
+        assert told.startswith("sut: jump host gate: host key is not known (wanted a line for")
+
+    def test_its_host_key_must_be_the_pinned_one(self, host, gate, tmp_path):
+        other = tmp_path / "known_hosts"
+        other.write_text(f"[127.0.0.1]:{gate.access.port} {host.host_key}\n", encoding="utf-8")
+        jump = replace(gate.access, name="jump host gate", known_hosts_file=str(other))
+        told = refusal(replace(host.access, jump=jump))
+        assert told.startswith("sut: jump host gate: host key has changed (found SHA256:")
+
+    def test_the_hosts_own_key_is_checked_behind_it(self, host, gate, tmp_path):
+        other = tmp_path / "known_hosts"
+        other.write_text(f"[127.0.0.1]:{host.access.port} {gate.host_key}\n", encoding="utf-8")
+        behind = replace(host.access, known_hosts_file=str(other), jump=gate.access)
+        assert refusal(behind).startswith("sut: host key has changed (found SHA256:")
+
+    def test_a_login_that_it_refuses_is_its_own(self, host, gate):
+        jump = replace(gate.access, name="jump host gate", user="nobody")
+        told = refusal(replace(host.access, jump=jump))
+        assert told.startswith("sut: jump host gate: login as nobody@127.0.0.1:")
+
+
+def test_ansible_and_the_engine_go_the_same_way(host, gate, tmp_path):
+    """A user with sudo behind a jump host, as inventory/README.md shows it."""
+    (tmp_path / "ssh_config.txt").write_text(
+        "Host gate\n"
+        f"  HostName 127.0.0.1\n  Port {gate.access.port}\n  User operator\n"
+        f"  IdentityFile {gate.access.key_file}\n"
+        f"  UserKnownHostsFile {gate.access.known_hosts_file}\n"
+        "  StrictHostKeyChecking yes\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "hosts.yml").write_text(
+        f"""
+bench:
+  children:
+    dhcp_server: {{hosts: {{sut: }}}}
+    dhcp_generator: {{hosts: {{sut: }}}}
+  vars:
+    ansible_host: 127.0.0.1
+    ansible_port: {host.access.port}
+    ansible_user: operator
+    ansible_become: true
+    ansible_ssh_private_key_file: {host.access.key_file}
+    leaselab_known_hosts: {host.access.known_hosts_file}
+    ansible_ssh_common_args: >-
+      -F "{{{{ inventory_dir }}}}/ssh_config.txt"
+      -o ProxyJump=gate
+      -o UserKnownHostsFile="{{{{ leaselab_known_hosts }}}}"
+      -o StrictHostKeyChecking=yes
+""",
+        encoding="utf-8",
+    )
+    access = read_inventory(tmp_path / "hosts.yml").only(SERVER_GROUP).access
+    assert access == host.seen_by(
+        "operator", sudo=True, jump=replace(gate.access, name="jump host 127.0.0.1")
+    )
+    with connect(access) as connection:
+        assert connection.run(["id", "-u"], timeout_s=10).stdout == b"0\n"
+    # Raw, as there is no Python; without a terminal, as there are no devices.
+    words = ("-m", "raw", "-a", "id -u", "-e", "ansible_ssh_use_tty=false")
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("ansible"),
+            "-i",
+            tmp_path / "hosts.yml",
+            "sut",
+            *words,
+        ],
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_SSH_ARGS": "-o ControlMaster=no",  # nothing stays open
+            "LC_ALL": "C.UTF-8",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[1] == "0"

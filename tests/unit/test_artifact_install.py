@@ -1,0 +1,136 @@
+"""The module that installs an artifact: what it lets root unpack on a host."""
+
+import hashlib
+import importlib.util
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+import ansible.module_utils
+import pytest
+
+ROLE = Path(__file__).parents[2] / "roles/artifact"
+
+
+def loaded():
+    """The module, with the role's own part of ansible.module_utils, as Ansible packs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        places = [*ansible.module_utils.__path__, str(ROLE / "module_utils")]
+        patch.setattr(ansible.module_utils, "__path__", places)
+        path = ROLE / "library/artifact_install.py"
+        specification = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+    return module
+
+
+MODULE = loaded()
+
+
+class Host:
+    """A host in a folder, and an artifact for it."""
+
+    def __init__(self, folder):
+        self.prefix = folder / "opt" / "some"
+        self.src = folder / "artifact.tar.gz"
+        self.members = []
+        self.add("")
+        self.add("sbin")
+        self.add("sbin/some", "a program", mode=0o755)
+
+    def add(self, name, content=None, **changes):
+        """Add a member below the prefix; a folder where it has no content."""
+        whole = f"{self.prefix}/{name}".strip("/")
+        self.put(whole, content, **changes)
+
+    def put(self, name, content=None, **changes):
+        member = tarfile.TarInfo(name)
+        member.type = tarfile.DIRTYPE if content is None else tarfile.REGTYPE
+        member.mode = 0o755 if content is None else 0o644
+        member.size = len(content or "")
+        for field, value in changes.items():
+            setattr(member, field, value)
+        self.members.append((member, (content or "").encode()))
+
+    def link(self, name, target):
+        self.add(name, type=tarfile.SYMTYPE, linkname=target, mode=0o777)
+
+    def install(self, sha256=None):
+        with tarfile.open(self.src, "w:gz") as files:
+            for member, content in self.members:
+                files.addfile(member, io.BytesIO(content))
+        found = hashlib.sha256(self.src.read_bytes()).hexdigest()
+        return MODULE.install(self.src, sha256 or found, self.prefix), found
+
+
+@pytest.fixture
+def host(tmp_path):
+    return Host(tmp_path)
+
+
+def test_an_artifact_replaces_what_was_there(host):
+    host.prefix.mkdir(parents=True)
+    (host.prefix / "old").touch()
+    host.link("sbin/other", "some")
+    assert host.install()[0] == ""
+    assert (host.prefix / "sbin/other").read_text() == "a program"
+    assert (host.prefix / "sbin/some").stat().st_mode & 0o7777 == 0o755
+    assert not (host.prefix / "old").exists()
+    assert MODULE.installed(host.prefix) == host.install()[1]
+    assert list(host.prefix.parent.iterdir()) == [host.prefix]
+
+
+def test_what_was_changed_since_is_not_what_was_installed(host):
+    """As a playbook that is played again sees it, which then installs the artifact anew."""
+    _, found = host.install()
+    check = ("sha256sum", "--check", "--quiet", "--strict", "artifact.files")
+    assert subprocess.run(check, cwd=host.prefix, check=False).returncode == 0
+    (host.prefix / "sbin/some").write_text("another program")
+    assert MODULE.installed(host.prefix) == ""
+    assert subprocess.run(check, cwd=host.prefix, check=False).returncode != 0
+    host.install()
+    assert MODULE.installed(host.prefix) == found
+
+
+def test_another_file_than_was_built_is_not_unpacked(host):
+    """Not even looked into: what it holds is somebody else's."""
+    reason, found = host.install(sha256="a" * 64)
+    assert f"is not the artifact that was built (found sha256 {found}, wanted aaaa" in reason
+    assert not host.prefix.exists()
+
+
+HOSTILE = {
+    "elsewhere": lambda host: host.put("etc/cron.d/x", "job"),
+    "above": lambda host: host.add("../x", "x"),
+    "absolute": lambda host: host.put("/etc/x", "x"),
+    "beside": lambda host: host.put(f"{str(host.prefix).strip('/')}-x", "x"),
+    "without-its-folder": lambda host: host.add("lib/x", "x"),
+    "setuid": lambda host: host.add("x", "x", mode=0o4755),
+    "writable": lambda host: host.add("x", "x", mode=0o666),
+    "setgid-folder": lambda host: host.add("x", mode=0o2755),
+    "owner": lambda host: host.add("x", "x", uid=1000),
+    "group": lambda host: host.add("x", "x", gid=1000),
+    "device": lambda host: host.add("x", type=tarfile.BLKTYPE, mode=0o644),
+    "fifo": lambda host: host.add("x", type=tarfile.FIFOTYPE, mode=0o644),
+    "hard-link": lambda host: host.add("x", type=tarfile.LNKTYPE, linkname="etc/shadow"),
+    "link-out": lambda host: host.link("x", "../../etc"),
+    "absolute-link-out": lambda host: host.link("x", "/etc/shadow"),
+    "link-by-a-link": lambda host: (host.link("a", "."), host.link("b", "a/../../etc")),
+    "below-a-link": lambda host: (host.link("a", "sbin"), host.add("a/x", "x")),
+    "twice": lambda host: host.add("sbin/some", "another"),
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+def test_an_artifact_with_more_than_its_folder_is_not_unpacked(host, hostile):
+    hostile(host)
+    reason, _ = host.install()
+    assert reason.startswith("the artifact is not to be installed: ")
+    assert not host.prefix.exists()
+
+
+def test_what_is_no_archive_is_refused(host):
+    host.src.write_bytes(b"not a tar")
+    sha256 = hashlib.sha256(b"not a tar").hexdigest()
+    assert "is no archive" in MODULE.install(host.src, sha256, host.prefix)

@@ -1,0 +1,144 @@
+"""The record of a deployment: what is played again, and what is not."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab import deployment
+from leaselab.lab.deployment import (
+    Deployment,
+    distrust_deployment,
+    forget_deployment,
+    played_hash,
+    read_deployment,
+    stands,
+    write_deployment,
+)
+from leaselab.lab.inventory import parse_inventory
+from leaselab.lab.transport import Completed
+from leaselab.model.errors import lab_broken
+
+ROOT = Path(__file__).parents[2]
+RECORD = Deployment("played", "1-abc", {"sut": "0", "gen": "1"}, "deployed", {"plan": {}})
+
+
+def inventory(**variables):
+    listing = {
+        "_meta": {"hostvars": {"sut": variables, "gen": {}, "maker": {}}},
+        "dhcp_server": {"hosts": ["sut"]},
+        "dhcp_generator": {"hosts": ["gen"]},
+        "builder": {"hosts": ["maker"]},
+    }
+    return parse_inventory(Path("rack.yml"), listing)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """What is played, in a folder that a test may change."""
+    (tmp_path / "roles/some/tasks").mkdir(parents=True)
+    (tmp_path / "roles/some/tasks/main.yml").write_text("- one\n")
+    (tmp_path / "ansible").mkdir()
+    (tmp_path / "ansible/deploy.yml").write_text("- two\n")
+    shutil.copy(ROOT / "ansible.cfg", tmp_path)
+    return tmp_path
+
+
+def test_a_record_is_kept_and_forgotten(tmp_path):
+    assert read_deployment(tmp_path, "rack1") is None
+    write_deployment(tmp_path, "rack1", RECORD)
+    assert read_deployment(tmp_path, "rack1") == RECORD
+    distrust_deployment(tmp_path, "rack1")
+    assert read_deployment(tmp_path, "rack1") == replace(RECORD, deployed="")
+    forget_deployment(tmp_path, "rack1")
+    assert read_deployment(tmp_path, "rack1") is None
+    distrust_deployment(tmp_path, "rack1")  # of nothing nothing is left
+
+
+def test_a_damaged_record_is_none(tmp_path):
+    write_deployment(tmp_path, "rack1", RECORD)
+    (path,) = (tmp_path / ".leaselab").rglob("rack1.json")
+    path.write_text(path.read_text()[:-5])
+    assert read_deployment(tmp_path, "rack1") is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "roles/some/tasks/main.yml").write_text("- other\n"),
+        lambda folder: (folder / "ansible/more.yml").write_text("- new\n"),
+        lambda folder: (folder / "ansible.cfg").write_text("[defaults]\n"),
+        lambda folder: (folder / "ansible/deploy.yml").rename(folder / "ansible/other.yml"),
+    ],
+    ids=["a role", "a playbook more", "settings", "another name"],
+)
+def test_whatever_is_played_differently_is_played_again(checkout, change):
+    before = played_hash(checkout, inventory())
+    assert played_hash(checkout, inventory()) == before
+    change(checkout)
+    assert played_hash(checkout, inventory()) != before
+
+
+def test_another_inventory_and_another_release_are_played_again(checkout):
+    before = played_hash(checkout, inventory(), "")
+    assert played_hash(checkout, inventory(kea_version="3.0"), "") != before
+    assert played_hash(checkout, inventory(), "bookworm") != before
+
+
+class Host:
+    """A host that answers with a text, or does not."""
+
+    def __init__(self, access, told):
+        self.access, self.told = access, told
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def run(self, _argv, *, timeout_s):
+        assert timeout_s > 0
+        status = 0 if self.told else 1
+        return Completed(status, self.told.encode(), "" if self.told else "no such file")
+
+
+@pytest.fixture
+def hosts(monkeypatch):
+    """What each host tells of its state; a test may change it."""
+    told = {"sut": "as it was", "gen": "as it was"}
+
+    def connect(access):
+        if told[access.name] is None:
+            raise lab_broken("cannot be reached", where=access.name)
+        return Host(access, told[access.name])
+
+    monkeypatch.setattr(deployment, "connect", connect)
+    return told
+
+
+def test_a_deployment_stands_while_every_host_is_as_it_was(hosts):
+    """A builder is not asked: nothing is measured on it."""
+    record = replace(RECORD, hosts=deployment.host_states(inventory()))
+    assert set(record.hosts) == {"sut", "gen"}
+    assert stands(record, inventory(), "played")
+    assert not stands(record, inventory(), "played differently")
+    for other in ("another boot", None, ""):
+        hosts["gen"] = other
+        assert not stands(record, inventory(), "played"), other
+
+
+def test_a_host_that_is_no_longer_tuned_is_another_state(tmp_path):
+    """What is read on each host, read here: role host_tuning's note comes and goes."""
+    script = deployment._STATE.replace("/run/leaselab-host-tuning", str(tmp_path))
+
+    def read():
+        done = subprocess.run(["sh", "-c", script], capture_output=True, check=False)
+        return done.stdout
+
+    before = read()
+    assert read() == before
+    (tmp_path / "before.json").write_text("{}")
+    assert read() != before

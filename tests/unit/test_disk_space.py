@@ -1,0 +1,40 @@
+"""Filter of role disk_space: which disk a folder is on."""
+
+import importlib.util
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from tests.role_modules import ROLES
+
+_PATH = ROLES / "disk_space/filter_plugins/disk_space.py"
+_SPEC = importlib.util.spec_from_file_location("disk_space", _PATH)
+_MODULE = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_MODULE)
+free_mib = _MODULE.FilterModule().filters()["disk_space_free_mib"]
+
+MOUNTS = {
+    "/": {"size_available": 100 << 20, "fstype": "overlay"},
+    "/var": {"size_available": (9 << 20) + 5},
+    "/var/lib": {"size_available": 7 << 20},
+    "/srv": {"size_available": None},
+}
+
+
+@pytest.mark.parametrize(
+    ("folder", "mib"),
+    [
+        ("/opt", 100),
+        ("/var", 9),
+        ("/var/libexec", 9),
+        ("/var/lib/kea/not/there/yet", 7),
+        ("/", 100),
+    ],
+)
+def test_a_folder_is_on_the_nearest_disk_above_it(folder, mib):
+    assert free_mib(MOUNTS, folder) == mib
+
+
+@pytest.mark.parametrize(("mounts", "folder"), [(MOUNTS, "/srv/data"), ({"/proc": {}}, "/opt")])
+def test_a_disk_that_does_not_tell_is_no_full_one(mounts, folder):
+    with pytest.raises(AnsibleFilterError, match=f"below {folder} is not known"):
+        free_mib(mounts, folder)

@@ -1,0 +1,275 @@
+"""The program that finds foreign DHCP, on a network of its own with two ends."""
+
+import importlib.machinery
+import importlib.util
+import ipaddress
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROLE = Path(__file__).parents[2] / "roles" / "isolation"
+PROGRAM = ROLE / "files" / "foreign-dhcp"
+
+
+def loaded(name, path):
+    loader = importlib.machinery.SourceFileLoader(name, str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+foreign_dhcp = loaded("foreign_dhcp", PROGRAM)
+filters = loaded("isolation_filters", ROLE / "filter_plugins" / "isolation.py")
+
+NOBODY = str(ipaddress.IPv4Address(0))
+MAC, OTHER = bytes.fromhex("020000000007"), bytes.fromhex("020000000008")
+# Sends each frame of standard input (a line, hexadecimal) from the far end, the first one once
+# it has heard a DHCPDISCOVER where it is told to wait for that; prints how long each question
+# was in the end.
+FAR_END = """
+import select, socket, sys
+far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+far.bind(("far", 0x0003))
+def is_question(frame):
+    return frame[12:14] == b"\\x08\\x00" and frame[36:38] == b"\\0\\x43" and frame[42] == 1
+if sys.argv[1] == "wait":
+    print("ready", flush=True)
+    while not is_question(far.recv(2048)):
+        pass
+for line in sys.stdin:
+    far.send(bytes.fromhex(line))
+"""
+
+
+class Wire:
+    """A link in a network namespace: `near`, where the program is, and `far`."""
+
+    def __init__(self, pid):
+        self._enter = [
+            "nsenter",
+            f"--target={pid}",
+            "--user",
+            "--net",
+            "--preserve-credentials",
+        ]
+
+    def start(self, *argv):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*self._enter, sys.executable, *argv], **pipes, text=True)
+
+    def send(self, *frames):
+        """Send frames from the far end."""
+        with self.start("-c", FAR_END, "now") as sender:
+            _, complaint = sender.communicate("\n".join(frame.hex() for frame in frames))
+        assert complaint == ""
+
+    @contextmanager
+    def answering(self, *frames):
+        """Send frames from the far end once a DHCPDISCOVER has come there."""
+        with self.start("-c", FAR_END, "wait") as sender:
+            assert sender.stdout.readline() == "ready\n"
+            sender.stdin.write("\n".join(frame.hex() for frame in frames))
+            sender.stdin.close()
+            yield
+            sender.kill()
+
+    def ask(self, seconds="0.4"):
+        with self.start(str(PROGRAM), "ask", "near", "198.18.0.30", seconds) as asking:
+            told, complaint = asking.communicate(timeout=20)
+        assert (asking.returncode, complaint) == (0, "")
+        return json.loads(told)["foreign"]
+
+
+class Watch:
+    """The program as it watches."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def told(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())["foreign"]
+
+
+@pytest.fixture(scope="module")
+def wire():
+    made = (
+        "ip link add near type veth peer name far && ip link set near up"
+        " && ip link set far up && echo ready && exec cat"
+    )
+    holder = subprocess.Popen(
+        ["unshare", "--map-root-user", "--net", "sh", "-c", made],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with holder:
+        if holder.stdout.readline() != "ready\n":
+            pytest.skip(f"no network namespace may be made here: {holder.stderr.read()}")
+        yield Wire(holder.pid)
+        holder.stdin.close()
+
+
+@pytest.fixture
+def watch(wire):
+    """It knows a server with MAC and 198.18.0.10 as the bench's own."""
+    own = f"{MAC.hex(':')}/198.18.0.10"
+    with wire.start(str(PROGRAM), "watch", "near", "198.18.0.30", own) as process:
+        watch = Watch(process)
+        assert watch.told() == []
+        yield watch
+        process.stdin.close()
+        assert process.wait(10) == 0
+
+
+def reply4(mac=MAC, address="198.18.0.10", server="198.18.0.10", kind=2):
+    """A frame with a server's reply to all."""
+    options = bytes((53, 1, kind, 54, 4)) + ipaddress.IPv4Address(server).packed + b"\xff"
+    message = b"\x02\x01\x06\0" + bytes(232) + bytes.fromhex("63825363") + options
+    return foreign_dhcp.frame4(mac, address, (67, 68), message)
+
+
+def reply6(mac=MAC, source="fe80::7", ports=(547, 546)):
+    message = b"\x02abc" + bytes.fromhex("0002 000a 00030001 0200000000ff")
+    inner = foreign_dhcp.datagram(
+        ipaddress.IPv6Address(source), ipaddress.IPv6Address("ff02::1"), ports, message
+    )
+    header = bytes.fromhex("60000000") + len(inner).to_bytes(2, "big") + b"\x11\x01"
+    ends = ipaddress.IPv6Address(source).packed + ipaddress.IPv6Address("ff02::1").packed
+    return bytes.fromhex("333300000001") + mac + b"\x86\xdd" + header + ends + inner
+
+
+def request4(client, mac=OTHER):
+    return foreign_dhcp.frame4(mac, NOBODY, (68, 67), foreign_dhcp.discover(client, NOBODY))
+
+
+def entry(kind, message, mac, address, server_id):
+    return {
+        "kind": kind,
+        "message": message,
+        "mac": mac.hex(":"),
+        "address": address,
+        "server_id": server_id,
+        "count": 1,
+    }
+
+
+OFFER = entry("reply", "DHCPOFFER", OTHER, "192.0.2.1", "192.0.2.1")
+
+
+def foreign4(**given):
+    return reply4(mac=OTHER, address="192.0.2.1", server="192.0.2.1", **given)
+
+
+def told(entries):
+    return sorted(entries, key=str)
+
+
+def test_who_answers_is_named(wire):
+    with wire.answering(foreign4(), reply6()):
+        assert told(wire.ask("1.5")) == told(
+            [OFFER, entry("reply", "DHCPv6 ADVERTISE", MAC, "fe80::7", "000300010200000000ff")]
+        )
+
+
+def test_silence_and_the_questions_of_other_hosts_of_the_bench_are_nothing(wire):
+    ours = foreign_dhcp.MARK + b"\x01\x02"
+    source = ipaddress.IPv6Address("fe80::8")
+    with wire.answering(
+        request4(ours),
+        foreign_dhcp.frame4(
+            OTHER, "198.18.0.10", (67, 67), foreign_dhcp.discover(ours, "198.18.0.10")
+        ),
+        foreign_dhcp.solicit_frame(OTHER, source, ours),
+    ):
+        assert wire.ask() == []
+
+
+def test_somebody_elses_client_is_named(wire):
+    solicit = foreign_dhcp.solicit_frame(OTHER, ipaddress.IPv6Address("fe80::8"), OTHER)
+    with wire.answering(request4(OTHER), solicit):
+        assert told(wire.ask()) == told(
+            [
+                entry("request", "DHCPDISCOVER", OTHER, NOBODY, ""),
+                entry("request", "DHCPv6 SOLICIT", OTHER, "fe80::8", ""),
+            ]
+        )
+
+
+def test_an_interface_that_is_not_there_is_one_line(wire):
+    with wire.start(str(PROGRAM), "ask", "nowhere", "198.18.0.30", "1") as asking:
+        _, complaint = asking.communicate(timeout=20)
+    assert asking.returncode == 1
+    assert complaint.startswith("foreign-dhcp: ")
+    assert complaint.count("\n") == 1
+
+
+def test_what_the_benchs_servers_say_is_not_told(wire, watch):
+    wire.send(*[reply4()] * 50, *[reply6()] * 50)
+    assert watch.told() == []
+
+
+@pytest.mark.parametrize(
+    ("frame", "heard"),
+    [
+        (foreign4(), OFFER),
+        (reply4(mac=OTHER), entry("reply", "DHCPOFFER", OTHER, "198.18.0.10", "198.18.0.10")),
+        (
+            reply4(address="192.0.2.1", kind=5),
+            entry("reply", "DHCPACK", MAC, "192.0.2.1", "198.18.0.10"),
+        ),
+        (
+            reply6(mac=OTHER),
+            entry("reply", "DHCPv6 ADVERTISE", OTHER, "fe80::7", "000300010200000000ff"),
+        ),
+        (request4(MAC), entry("request", "DHCPDISCOVER", OTHER, NOBODY, "")),
+    ],
+    ids=["a stranger", "its address", "its hardware address", "DHCPv6", "a client"],
+)
+def test_what_others_say_is_told_once(wire, watch, frame, heard):
+    wire.send(frame, frame)
+    assert watch.told() == [{**heard, "count": 2}]
+    assert watch.told() == []
+
+
+def test_other_packets_and_other_networks_are_nothing(wire, watch):
+    offer = foreign4()
+    tagged = offer[:12] + bytes.fromhex("81000007") + offer[12:]
+    fragment = offer[:20] + b"\0\x10" + offer[22:]
+    text = foreign_dhcp.frame4(OTHER, "192.0.2.1", (53, 5353), b"no DHCP")
+    other6 = reply6(mac=OTHER, ports=(53, 5353))
+    wire.send(tagged, fragment, text, other6)
+    assert watch.told() == []
+
+
+def test_a_message_that_is_cut_short_or_garbage_is_told_by_its_port(wire, watch):
+    wire.send(
+        foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), b""),
+        foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), b"\x02" * 250),
+        foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), reply4()[42:282] + b"\x35\x05"),
+    )
+    (heard,) = watch.told()
+    assert heard == {**entry("reply", "BOOTP", OTHER, "192.0.2.1", ""), "count": 3}
+
+
+def test_a_flood_of_senders_is_counted_and_not_kept(wire, watch):
+    kept = foreign_dhcp.KINDS_KEPT
+    wire.send(*(reply4(mac=OTHER, address=f"192.0.2.{one}") for one in range(100)))
+    heard = watch.told()
+    assert (len(heard), sum(one["count"] for one in heard)) == (kept, 100)
+
+
+def test_a_host_is_named_with_what_it_heard():
+    results = [
+        {"item": {"item": "gen"}, "stdout": json.dumps({"foreign": [OFFER]})},
+        {"item": {"item": "sut"}, "stdout": '{"foreign": []}'},
+    ]
+    assert filters.isolation_found(results) == [
+        "gen heard DHCPOFFER from 192.0.2.1 (02:00:00:00:00:08), server identifier 192.0.2.1"
+    ]

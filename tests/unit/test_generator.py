@@ -1,0 +1,101 @@
+"""The script that runs a generator on its host: one at a time, and nobody else in its way."""
+
+import gzip
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab.generator import TURN, RemoteGenerator
+from leaselab.lab.transport import Completed
+
+
+class Here:
+    """A connection to this machine."""
+
+    def run(self, argv, *, timeout_s, stdin=b""):
+        done = subprocess.run(
+            argv, input=stdin, capture_output=True, check=False, timeout=timeout_s
+        )
+        return Completed(done.returncode, done.stdout, done.stderr.decode())
+
+
+@pytest.fixture
+def turn(tmp_path):
+    return tmp_path / "turn"
+
+
+def generate(turn, *argv, timeout_s=5):
+    return RemoteGenerator(Here(), str(turn)).generate(argv, {"WORD": "seven"}, timeout_s)
+
+
+def test_what_it_prints_comes_back_compressed_with_its_status(turn):
+    done = generate(turn, "sh", "-c", 'echo "$WORD"; echo why >&2; exit 3')
+    assert (done.status, gzip.decompress(done.output_gz), done.error) == (3, b"seven\n", "why")
+    assert turn.stat().st_mode & 0o7777 == 0o700
+
+
+def test_a_second_one_waits_for_the_first(turn, tmp_path):
+    begun = tmp_path / "begun"
+    first = threading.Thread(
+        target=generate, args=(turn, "sh", "-c", f"touch {begun}; sleep 0.6")
+    )
+    first.start()
+    while not begun.exists():
+        time.sleep(0.01)
+    before = time.monotonic()
+    assert generate(turn, "true").status == 0
+    assert time.monotonic() - before > 0.3
+    first.join()
+
+
+def test_one_that_does_not_end_is_named(turn, tmp_path):
+    turn.mkdir(mode=0o700)
+    holder = subprocess.Popen(
+        ["flock", turn, "sh", "-c", f"touch {tmp_path}/held; exec sleep 30"]
+    )
+    try:
+        while not (tmp_path / "held").exists():
+            time.sleep(0.01)
+        done = generate(turn, "true", timeout_s=0.4)
+        assert (done.status, done.error) == (125, "another generator does not end")
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+def test_a_link_in_its_place_is_refused_and_not_followed(turn, tmp_path):
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o700)
+    turn.symlink_to(victim)
+    done = generate(turn, "touch", str(tmp_path / "generated"))
+    assert done.status == 125
+    assert "symbolic link" in done.error
+    assert not (tmp_path / "generated").exists()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o755, 0o1777])
+def test_a_folder_that_others_may_use_is_refused(turn, mode):
+    turn.mkdir()
+    turn.chmod(mode)
+    done = generate(turn, "true")
+    assert done.status == 125
+    assert "wanted a folder of" in done.error
+
+
+def test_no_name_that_others_can_foretell_is_opened_where_they_may_write(turn):
+    """Whoever made such a file first could hold every trial up, or have another one emptied."""
+    planted = Path("/dev/shm/leaselab.lock")  # noqa: S108  # what used to be locked
+    victim = turn.with_name("victim")
+    victim.write_text("precious", encoding="utf-8")
+    planted.unlink(missing_ok=True)
+    planted.symlink_to(victim)
+    try:
+        assert generate(turn, "true").status == 0
+        assert victim.read_text(encoding="utf-8") == "precious"
+    finally:
+        planted.unlink()
+    place = Path(TURN).parent.stat()
+    assert (place.st_uid, place.st_mode & 0o022) == (0, 0)

@@ -1,0 +1,55 @@
+"""What is read of a host, by the program that runs there."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from leaselab.lab.host_reading import RemoteHost
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.observation import HostReading, HostUse
+
+
+class Here:
+    """A connection to this machine."""
+
+    access = SimpleNamespace(name="here")
+
+    def run(self, argv, *, timeout_s):
+        done = subprocess.run(
+            [sys.executable, *argv[1:]], capture_output=True, check=False, timeout=timeout_s
+        )
+        return SimpleNamespace(
+            status=done.returncode, stdout=done.stdout, stderr=done.stderr.decode()
+        )
+
+
+def test_a_host_is_read_in_some_milliseconds_of_work():
+    host = RemoteHost(Here())
+    before, after = host.read(), host.read()
+    assert 0.0005 < before.work_s < 0.5
+    assert after.steal_s >= before.steal_s >= 0
+    assert after.receive_errors >= before.receive_errors >= 0
+    assert before.throttled_s is None or before.throttled_s >= 0
+
+
+def test_what_happened_in_between_is_the_difference():
+    before = HostReading(0.010, 4.0, None, 7)
+    use = HostUse.between(before, HostReading(0.012, 4.5, None, 10))
+    assert use == HostUse((0.010, 0.012), 0.5, 0.0, 3)
+    assert json.dumps(use.work_s) == "[0.01, 0.012]"
+
+
+def test_a_host_without_python_is_a_broken_lab():
+    class Bare(Here):
+        def run(self, argv, *, timeout_s):
+            assert argv
+            assert timeout_s
+            return SimpleNamespace(status=127, stdout=b"", stderr="sh: python3: not found\n")
+
+    with pytest.raises(LeaselabError, match="python3: not found") as caught:
+        RemoteHost(Bare()).read()
+    assert caught.value.outcome is Outcome.LAB
+    assert caught.value.where == "here"

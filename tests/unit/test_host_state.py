@@ -1,0 +1,192 @@
+"""Module host_state of role lab_host: what of a host can move a result."""
+
+import json
+
+import pytest
+from tests.role_modules import load
+
+host_state = load("lab_host", "host_state")
+lab_host_nic = load("lab_host", "lab_host_nic")
+
+
+@pytest.fixture
+def sys(tmp_path):
+    return tmp_path / "sys"
+
+
+@pytest.fixture
+def proc(tmp_path):
+    return tmp_path / "proc"
+
+
+def put(root, files):
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{content}\n")
+
+
+def lscpu(*rows):
+    return json.dumps({"lscpu": list(rows)})
+
+
+def test_a_processor_of_arm_has_the_name_that_lscpu_knows():
+    """/proc/cpuinfo has none there; the facts of Ansible give a processor's number."""
+    clusters = {
+        "field": "Vendor ID:",
+        "data": "ARM",
+        "children": [
+            {"field": "Model name:", "data": "Cortex-A55"},
+            {"field": "Model name:", "data": "Cortex-A76"},
+            {"field": "Model name:", "data": "Cortex-A76"},
+        ],
+    }
+    assert host_state.processor_model(lscpu(clusters)) == "Cortex-A55, Cortex-A76"
+    one = {"field": "Model name:", "data": "Neoverse-N1"}
+    assert host_state.processor_model(lscpu({"field": "CPU(s):", "data": "4"}, one)) == (
+        "Neoverse-N1"
+    )
+
+
+@pytest.mark.parametrize(
+    "listing", ["", "{", "{}", lscpu({"field": "Model name:", "data": "-"})]
+)
+def test_a_processor_without_a_name_has_none(listing):
+    assert host_state.processor_model(listing) is None
+
+
+def test_the_governor_is_that_of_every_processor(sys):
+    names = ["performance"] * 3 + ["powersave"] + ["performance"] * 8
+    cpus = sys / "devices/system/cpu"
+    put(cpus, {f"cpu{n}/cpufreq/scaling_governor": name for n, name in enumerate(names)})
+    found = host_state.governors(cpus)
+    assert found == {"performance": "0-2,4-11", "powersave": "3"}
+    assert host_state.governors(sys) == {}
+
+
+@pytest.mark.parametrize(
+    ("files", "turbo"),
+    [
+        ({"intel_pstate/no_turbo": "0"}, True),
+        ({"intel_pstate/no_turbo": "1", "cpufreq/boost": "1"}, False),
+        ({"cpufreq/boost": "1"}, True),
+        ({"cpufreq/boost": "0"}, False),
+        ({}, None),
+    ],
+)
+def test_turbo_is_told_by_either_driver(sys, files, turbo):
+    put(sys, files)
+    assert host_state.turbo(sys) is turbo
+
+
+def test_microcode_is_read_where_the_kernel_shows_it(sys):
+    cpuinfo = "processor\t: 0\nmicrocode\t: 0xfa\n\nprocessor\t: 1\nmicrocode\t: 0xfa\n"
+    assert host_state.microcode(sys, cpuinfo) == "0xfa"
+    assert host_state.microcode(sys, "CPU implementer\t: 0x41\n") is None
+    put(sys, {"cpu0/microcode/version": "0xb1", "cpu1/microcode/version": "0xb0"})
+    assert host_state.microcode(sys, cpuinfo) == "0xb0, 0xb1"
+
+
+def test_the_command_line_names_no_place_and_no_secret():
+    told = (
+        "BOOT_IMAGE=/boot/vmlinuz-6.12 root=UUID=3f9a ro quiet isolcpus=nohz,domain,1-3 "
+        "ip=192.0.2.11::192.0.2.1:255.255.255.0 mitigations=off rd.luks.uuid=ab12 "
+        "ds=nocloud-net;s=https://me@host/ apitoken=abc -- --addr 192.0.2.11 secret"
+    )
+    assert host_state.command_line(told) == (
+        "BOOT_IMAGE=... root=UUID=3f9a ro quiet isolcpus=nohz,domain,1-3 "
+        "ip=... mitigations=off rd.luks.uuid=... ds=... apitoken=..."
+    )
+    assert host_state.command_line(None) is None
+
+
+def test_the_test_interface_is_the_one_with_all_addresses():
+    listing = [
+        {"ifname": "lo", "addr_info": [{"local": "198.18.0.10"}, {"local": "2001:2:0:1::10"}]},
+        {"ifname": "eth0", "addr_info": [{"local": "198.18.0.10"}]},
+        {
+            "ifname": "eth1",
+            "addr_info": [{"local": "198.18.0.10"}, {"local": "2001:2:0:1::10"}],
+        },
+        {"ifname": "eth2"},
+    ]
+    both = ["198.18.0.10", "2001:2:0:1::10"]
+    assert host_state.interface_with(listing, both) == "eth1"
+    assert host_state.interface_with(listing, ["198.18.0.10"]) == "eth0"
+    assert host_state.interface_with(listing, ["192.0.2.1"]) == ""
+    assert host_state.interface_with(listing, []) == ""
+
+
+def test_what_a_host_shows_is_kept(sys, proc):
+    cpus = sys / "devices/system/cpu"
+    put(
+        cpus,
+        {
+            "smt/control": "on",
+            "vulnerabilities/meltdown": "Mitigation: PTI",
+            "vulnerabilities/l1tf": "Not affected",
+        },
+    )
+    put(
+        proc,
+        {
+            "sys/net/core/rmem_max": "212992",
+            "sys/net/ipv4/udp_mem": "1\t2\t3",
+            "self/status": "Name:\tx\nCpus_allowed_list:\t0-2,8",
+            "cmdline": "ro quiet",
+        },
+    )
+    names = ["net.core.rmem_max", "net.ipv4.udp_mem", "net.core.busy_poll"]
+    found = host_state.state(names, "", sys, proc)
+    assert found["smt"] == "on"
+    assert found["mitigations"] == {"l1tf": "Not affected", "meltdown": "Mitigation: PTI"}
+    assert found["sysctls"] == dict(zip(names, ["212992", "1 2 3", None], strict=True))
+    assert (found["cpus_allowed"], found["processors"]) == ("0-2,8", 4)
+    assert found["command_line"] == "ro quiet"
+
+
+def test_what_a_host_does_not_show_is_null(sys, proc):
+    found = host_state.state(["net.core.rmem_max"], "", sys, proc)
+    kept = {"cpu_model", "cpu_count", "governors", "mitigations", "sysctls"}
+    assert {name for name, value in found.items() if value is not None} == kept
+    assert found["sysctls"] == {"net.core.rmem_max": None}
+
+
+def test_offloads_are_those_that_are_on_or_can_be():
+    names = ["on", "off", "never", "fixed on", ""] + [f"f{number}" for number in range(28)]
+    first = (0b00011, 0, 0b01001, 0b01100)
+    assert lab_host_nic.features(names, [first, (0b1, 0, 0b1, 0)]) == {
+        "on": True,
+        "off": False,
+        "fixed on": True,
+        "f27": True,
+    }
+
+
+def test_the_kernel_is_asked_what_the_loopback_interface_is():
+    """The real requests, to the one interface that every machine has."""
+    found = lab_host_nic.nic("lo")
+    assert found["mtu"] == 65536
+    assert found["offloads"]["tx-checksum-ip-generic"] is True
+    assert (found["rings"], found["speed_mbps"], found["firmware"]) == (None, None, None)
+
+
+def test_an_interface_that_is_not_there_has_nothing():
+    assert set(lab_host_nic.nic("no-such-if").values()) == {None}
+
+
+def test_link_and_firmware_are_read_as_the_kernel_has_them(sys):
+    put(
+        sys / "class/net/eth1",
+        {"speed": "10000", "duplex": "full", "mtu": "9000", "device/numa_node": "1"},
+    )
+    found = lab_host_nic.nic("eth1", sys)
+    assert [found[name] for name in ("speed_mbps", "duplex", "mtu", "numa_node")] == [
+        10000,
+        "full",
+        9000,
+        1,
+    ]
+    put(sys / "class/net/eth1", {"speed": "-1", "duplex": "unknown", "device/numa_node": "-1"})
+    found = lab_host_nic.nic("eth1", sys)
+    assert {found[name] for name in ("speed_mbps", "duplex", "numa_node")} == {None}

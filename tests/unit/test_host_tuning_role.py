@@ -1,0 +1,173 @@
+"""Role host_tuning as it is played, in namespaces where the kernel's files are the test's."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOLS = Path(sys.executable).parent
+# Addresses of the test network, the kernel's files from folders, and a /run of its own.
+ENTER = """
+set -eu
+mount -t sysfs none /sys
+mount -t tmpfs none /run
+mkdir -p /run/sysctl.d
+ip link set lo up
+ip link add name leaselab9 type veth peer name leaselab8
+ip address add 198.18.0.10/24 dev leaselab9
+ip address add 2001:2:0:1::10/64 dev leaselab9 nodad
+mount --bind "$1/cpu" /sys/devices/system/cpu
+mount --bind "$1/core" /proc/sys/net/core
+shift
+exec "$@"
+"""
+BEFORE = {
+    "cpu/online": "0-1",
+    "cpu/smt/control": "notsupported",
+    "cpu/intel_pstate/no_turbo": "0",
+    "cpu/cpu0/cpufreq/scaling_governor": "powersave",
+    "cpu/cpu1/cpufreq/scaling_governor": "schedutil",
+    "core/rmem_default": "212992",
+    "core/rmem_max": "212992",
+}
+TUNED = {
+    **BEFORE,
+    "cpu/intel_pstate/no_turbo": "1",
+    "cpu/cpu0/cpufreq/scaling_governor": "performance",
+    "cpu/cpu1/cpufreq/scaling_governor": "performance",
+    "core/rmem_default": "4194304",
+    "core/rmem_max": "4194304",
+}
+
+
+def read(folder, names):
+    return {name: (folder / name).read_text().strip() for name in names}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """The results of each play's tasks, by its name; and the folder of what was there."""
+    place = tmp_path_factory.mktemp("host-tuning")
+    for name, content in BEFORE.items():
+        path = place / "kernel" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{content}\n")
+    (place / "generator.json").write_text("{}")
+    (place / "seen").mkdir()
+    variables = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "bench_file_folder": str(place),
+        "leaselab_test_address": "198.18.0.10",
+        "leaselab_test_address6": "2001:2:0:1::10",
+        "seen": str(place / "seen"),
+    }
+    groups = {
+        "dhcp_server": {"hosts": {"one": variables}},
+        "dhcp_generator": {"hosts": {"one": {}}},
+    }
+    (place / "inventory.json").write_text(json.dumps({"bench": {"children": groups}}))
+    namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount"]
+    playbook = [
+        str(TOOLS / "ansible-playbook"),
+        *("-i", str(place / "inventory.json")),
+        str(ROOT / "tests/data/host_tuning/playbook.yml"),
+    ]
+    done = subprocess.run(
+        [*namespaces, "sh", "-c", ENTER, "sh", str(place / "kernel"), *playbook],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+            "ANSIBLE_LOCAL_TEMP": str(place / "ansible"),
+            "ANSIBLE_REMOTE_TEMP": str(place / "ansible-remote"),
+            "LC_ALL": "C.UTF-8",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout[done.stdout.index("{") :])
+    plays = {
+        play["play"]["name"]: [
+            (task["task"]["name"], task["hosts"]["one"]) for task in play["tasks"]
+        ]
+        for play in told["plays"]
+    }
+    return plays, place
+
+
+def changed(tasks):
+    return [name for name, result in tasks if result["changed"]]
+
+
+def environment(tasks):
+    (found,) = [
+        result["ansible_facts"]["bench_file_environment"]
+        for _, result in tasks
+        if "bench_file_environment" in result.get("ansible_facts", {})
+    ]
+    return found
+
+
+def document(tasks):
+    return [
+        result["ansible_facts"]["lab_host_document"]
+        for _, result in tasks
+        if "lab_host_document" in result.get("ansible_facts", {})
+    ][-1]
+
+
+def test_a_host_is_left_alone_where_its_inventory_does_not_say_so(played):
+    tasks = played[0]["Read"]
+    assert changed(tasks) == []
+    assert document(tasks)["tuning"] is None
+    assert document(tasks)["governors"] == {"powersave": "0", "schedutil": "1"}
+    assert document(tasks)["nic"]["driver"] == "veth"
+
+
+def test_check_mode_says_what_would_change(played):
+    tasks = played[0]["Check"]
+    assert changed(tasks) == [
+        "host_tuning : Set processors and interrupts",
+        "host_tuning : Set the kernel's settings",
+    ]
+    assert document(tasks)["turbo"] is True
+
+
+def test_what_is_tuned_is_so_and_in_the_hosts_facts(played):
+    plays, place = played
+    assert read(place / "seen", TUNED) == TUNED
+    assert "net.core.rmem_max=4194304" in (place / "seen/sysctl.d/99-leaselab.conf").read_text()
+    found = document(plays["Tune"])
+    assert (found["turbo"], found["governor"]) == (False, "performance")
+    assert found["tuning"]["receive_buffer_bytes"]["found"] == 4194304
+    assert found["tuning"]["timers"]["found"] is None
+    assert found["tuning"]["backlog_packets"]["why"]
+
+
+def test_a_second_time_changes_nothing(played):
+    assert changed(played[0]["Tune again"]) == []
+
+
+def test_a_tuned_host_is_another_environment_and_stays_the_same_one(played):
+    plays, _ = played
+    names = [environment(plays[play]) for play in ("Read", "Tune", "Tune again")]
+    assert names[0] != names[1] == names[2]
+
+
+def test_everything_is_given_back_once(played):
+    plays, place = played
+    assert changed(plays["Restore"]) == [
+        "host_tuning : Give back what was there before",
+        "host_tuning : Remove what this boot would set again",
+    ]
+    assert read(place / "kernel", BEFORE) == BEFORE
+    assert changed(plays["Restore again"]) == []

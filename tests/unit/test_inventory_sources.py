@@ -1,0 +1,191 @@
+"""Inventories that are not hosts in YAML: a plugin's and a program's, read through Ansible."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from leaselab.lab.benches import read_benches
+from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, SERVER_GROUP
+from leaselab.model.errors import LeaselabError, Outcome
+
+ROOT = Path(__file__).parents[2]
+TOOLS = Path(sys.executable).parent
+PARTS = ("server", "generator")
+
+
+def address(rack, part):
+    return f"192.0.2.{10 * int(rack[-1]) + PARTS.index(part)}"
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """The configuration of a plugin that makes two racks up, and variables beside it."""
+    config = {
+        "plugin": "ansible.builtin.generator",
+        "hosts": {
+            "name": "{{ rack }}-{{ part }}",
+            "parents": [
+                {"name": "dhcp_{{ part }}"},
+                {"name": "bench"},
+                {"name": "{{ rack }}", "vars": {"leaselab_bench": "{{ rack }}"}},
+            ],
+        },
+        "layers": {"rack": ["rack1", "rack2"], "part": list(PARTS)},
+    }
+    folder = tmp_path / "netbox"
+    (folder / "host_vars").mkdir(parents=True)
+    for rack in ("rack1", "rack2"):
+        for part in PARTS:
+            values = {"ansible_host": address(rack, part)}
+            text = yaml.safe_dump(values)
+            (folder / "host_vars" / f"{rack}-{part}.yml").write_text(text, encoding="utf-8")
+    (folder / "group_vars").mkdir()
+    shared = {
+        "leaselab_known_hosts": "{{ inventory_dir }}/known_hosts.txt",
+        "ansible_ssh_common_args": "-o UserKnownHostsFile={{ leaselab_known_hosts }}",
+    }
+    (folder / "group_vars" / "bench.yml").write_text(yaml.safe_dump(shared), encoding="utf-8")
+    (folder / "lab.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return folder
+
+
+def listed(path, **environment):
+    done = subprocess.run(
+        [TOOLS / "ansible-inventory", "-i", path, "--list"],
+        env={**os.environ, "LC_ALL": "C.UTF-8", **environment},
+        capture_output=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def test_a_plugin_has_several_benches_and_each_is_one_to_the_playbooks(plugin, tmp_path):
+    one, two = read_benches(plugin / "lab.yml", tmp_path / "kept")
+    assert (one.bench, two.bench) == ("rack1", "rack2")
+    for bench in (one, two):
+        server, generator = bench.only(SERVER_GROUP), bench.only(GENERATOR_GROUP)
+        assert server.access.address == address(bench.bench, "server")
+        assert generator.access.known_hosts_file == str(plugin / "known_hosts.txt")
+        playbooks = listed(bench.path)
+        assert playbooks[SERVER_GROUP]["hosts"] == [f"{bench.bench}-server"]
+        assert playbooks[GENERATOR_GROUP]["hosts"] == [f"{bench.bench}-generator"]
+        variables = playbooks["_meta"]["hostvars"][f"{bench.bench}-server"]
+        assert variables["leaselab_bench"] == bench.bench
+        assert str(plugin / "known_hosts.txt") in variables["ansible_ssh_common_args"]
+        assert bench.path.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_may_have_plugins_beside_hosts_in_yaml(plugin, tmp_path):
+    rack3 = {
+        "dhcp_server": {"hosts": {"sut": {"ansible_host": "192.0.2.91"}}},
+        "dhcp_generator": {"hosts": {"gen": {"ansible_host": "192.0.2.92"}}},
+    }
+    (plugin / "rack3.yml").write_text(yaml.safe_dump(rack3), encoding="utf-8")
+    found = read_benches(plugin, tmp_path / "kept")
+    assert [bench.bench for bench in found] == ["rack1", "rack2", "rack3"]
+    assert found[2].path == plugin / "rack3.yml"
+
+
+def program(folder, listing):
+    path = folder / "racks.py"
+    path.write_text(f"#!{sys.executable}\nprint({json.dumps(json.dumps(listing))})\n", "utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def racks(*names, **extra):
+    """A listing as a program prints it."""
+    variables = {
+        f"{name}-{part}": {"ansible_host": address(name, part), "leaselab_bench": name}
+        for name in names
+        for part in PARTS
+    }
+    groups = {f"dhcp_{part}": {"hosts": [f"{name}-{part}" for name in names]} for part in PARTS}
+    return {"_meta": {"hostvars": variables}, **groups, **extra}
+
+
+def test_a_program_is_asked_and_a_bench_that_is_gone_is_forgotten(tmp_path):
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    (folder / "README.txt").write_text("no program", encoding="utf-8")
+    (folder / "README.txt").chmod(0o755)  # as on file systems that have no such thing
+    program(folder, racks("rack1", "rack2", "rack3"))
+    assert len(read_benches(folder, tmp_path / "kept")) == 3
+    program(folder, racks("rack1", "rack2"))
+    benches = read_benches(folder, tmp_path / "kept")
+    assert sorted((tmp_path / "kept").glob("*/*")) == [bench.path for bench in benches]
+
+
+def test_a_builder_without_a_bench_is_that_of_all(tmp_path):
+    path = program(tmp_path, racks("rack1", "rack2", builder={"hosts": ["bld"]}))
+    for bench in read_benches(path, tmp_path / "kept"):
+        assert bench.only(BUILDER_GROUP).access.name == "bld"
+        assert listed(bench.path)[BUILDER_GROUP]["hosts"] == ["bld"]
+
+
+def refused(listing, tmp_path):
+    with pytest.raises(LeaselabError) as caught:
+        read_benches(program(tmp_path, listing), tmp_path / "kept")
+    assert caught.value.outcome is Outcome.USAGE
+    return str(caught.value)
+
+
+def test_a_host_without_a_bench_among_several_is_refused(tmp_path):
+    listing = racks("rack1", "rack2")
+    del listing["_meta"]["hostvars"]["rack2-generator"]["leaselab_bench"]
+    assert "found none for rack2-generator, wanted one of rack1, rack2" in refused(
+        listing, tmp_path
+    )
+
+
+def test_a_bench_that_lacks_a_part_is_refused(tmp_path):
+    listing = racks("rack1", "rack2")
+    listing["dhcp_generator"]["hosts"].remove("rack2-generator")
+    assert "no host of bench rack2 in group dhcp_generator" in refused(listing, tmp_path)
+
+
+def test_a_secret_stays_encrypted_until_a_playbook_uses_it(tmp_path):
+    password = tmp_path / "password"
+    password.write_text("of the vault", encoding="utf-8")
+    done = subprocess.run(
+        [
+            TOOLS / "ansible-vault",
+            "encrypt_string",
+            "--vault-password-file",
+            password,
+            "hunter2",
+        ],
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    hosts = {
+        f"dhcp_{part}": {
+            "hosts": {
+                f"{name}-{part}": {"ansible_host": address(name, part), "leaselab_bench": name}
+                for name in ("rack1", "rack2")
+            }
+        }
+        for part in PARTS
+    }
+    secret = " ".join(line + "\n" for line in done.stdout.splitlines())
+    source = tmp_path / "racks.yml"
+    text = yaml.safe_dump({"bench": {"children": hosts}})
+    source.write_text(f"{text}  vars:\n    pin: {secret}", encoding="utf-8")
+    one, _ = read_benches(source, tmp_path / "kept")
+    assert "hunter2" not in one.path.read_text(encoding="utf-8")
+    debug = ("-c", "local", "-m", "debug", "-a", "var=pin", "--vault-password-file", password)
+    shown = subprocess.run(
+        [TOOLS / "ansible", "-i", one.path, "rack1-server", *debug],
+        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert "hunter2" in shown.stdout, shown.stderr

@@ -1,0 +1,49 @@
+"""A host in words: what of it stands on a terminal and on a sweep's page."""
+
+from tests.examples import example_result
+
+from leaselab.report.facts import facts
+from leaselab.report.machine import host_lines
+
+
+def lines(**changes):
+    host = example_result()["bench"]["hosts"]["server"]
+    return dict(host_lines("server", {**host, **changes}))
+
+
+def test_processor_kernel_card_and_tuning_have_a_line_each():
+    told = lines()
+    assert told["server CPU"] == (
+        "SMT off, turbo off, microcode 0xfa, clock source tsc, "
+        "weaknesses: 1 mitigation + 1 not affected"
+    )
+    assert told["server boot"] == "root=... ro quiet"
+    assert told["server NIC"] == (
+        "ixgbe, firmware 0x80000528, 10000 Mbit/s, full duplex, MTU 1500, rings rx 512 tx 512, "
+        "channels combined 6, rx-gro on, tx-udp-segmentation off, rmem_default 4194304"
+    )
+    assert told["server tuning"] == (
+        "governor performance, timers 1 on stopped, interrupts on 0 1, turbo not available"
+    )
+
+
+def test_processors_with_several_governors_are_named():
+    told = lines(governors={"performance": "0-3", "powersave": "4"})
+    assert told["server CPU"].startswith("performance on 0-3, powersave on 4, SMT off")
+
+
+def test_a_result_without_these_fields_has_the_first_line_alone():
+    host = example_result()["bench"]["hosts"]["server"]
+    old = {name: host[name] for name in list(host)[:9]}
+    assert [label for label, _ in host_lines("server", old)] == ["server host"]
+
+
+def test_a_host_that_shows_nothing_has_no_empty_lines():
+    host = dict.fromkeys(example_result()["bench"]["hosts"]["server"])
+    nic = {"nic": {"driver": "veth", "firmware": None, "rings": None, "channels": None}}
+    assert list(host_lines("server", {**host, **nic})) == [("server NIC", "veth")]
+
+
+def test_a_result_shows_them_for_each_host(tmp_path):
+    labels = [label for label, _ in facts(example_result(), tmp_path)]
+    assert {"server NIC", "generator NIC", "server tuning", "generator tuning"} <= set(labels)

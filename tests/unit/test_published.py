@@ -1,0 +1,204 @@
+"""What of a result others may read: hosts by their roles, and no secret."""
+
+import copy
+import json
+import stat
+
+import pytest
+from tests.bench_document import DOCUMENT
+from tests.examples import example_result
+
+from leaselab.archive.access import access_path
+from leaselab.archive.published import by_role, inventory_name, published
+from leaselab.archive.store import Store
+from leaselab.cli import measuring
+from leaselab.lab.inventory import parse_inventory
+from leaselab.model.bench import HostAccess, public_names
+from leaselab.model.errors import invalid_measurement, lab_broken
+from leaselab.model.source import public_address
+
+SECRETS = ("192.0.2.", "labuser", "/users/ana", "sut1", "gen1", "t0ken")
+"""What a result must not hold: addresses, a user, paths of a home, names of machines."""
+
+
+def rack():
+    """The bench document of a rack, as role bench_file writes it."""
+    document = copy.deepcopy(DOCUMENT)
+    document["inventory"] = "/users/ana/leaselab/inventory/rack1"
+    for number, (role, name) in enumerate({"server": "sut1", "generator": "gen1"}.items(), 10):
+        host = document["hosts"][role]
+        host["facts"] = {**example_result()["bench"]["hosts"][role], "hostname": name}
+        host["access"] = {
+            "name": f"{name}.lab.example",
+            "address": f"192.0.2.{number}",
+            "user": "labuser",
+            "key_file": "/users/ana/.ssh/leaselab_rack1",
+            "known_hosts_file": "/users/ana/known_hosts",
+        }
+    return document
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv(
+        "LEASELAB_COMMAND", "leaselab run --repo=https://t0ken@git.example/x.git"
+    )
+    return Store(tmp_path)
+
+
+def everything(folder):
+    """The text of every file of a folder, by name."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def assert_public(folder):
+    for name, text in everything(folder).items():
+        assert [secret for secret in SECRETS if secret in text] == [], name
+
+
+def test_a_sweep_keeps_how_hosts_are_reached_beside_itself_and_for_its_owner(store):
+    running = measuring.begin(store, rack(), "bench.json")
+    running.close()
+    assert_public(running.path)
+    assert set(everything(running.path)) == {"bench.json", "journal.jsonl"}
+    place = access_path(running.path)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert json.loads(place.read_text())["server"]["address"] == "192.0.2.10"
+
+
+def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkeypatch):
+    """Its first attempt breaks, the second is resumed and ends; both say where."""
+    running = measuring.begin(store, rack(), "bench.json")
+    faults = [
+        lab_broken(
+            "cannot be reached at labuser@192.0.2.10:22",
+            where="sut1.lab.example",
+            wanted="a line in /users/ana/known_hosts",
+            todo="install the public key of /users/ana/.ssh/leaselab_rack1",
+        ),
+    ]
+    seen = []
+
+    def measure(_running, bench, *_):
+        seen.append(bench.hosts["server"].access.address)
+        if faults:
+            raise faults.pop()
+        wrong = invalid_measurement("too slow", where="gen1.lab.example", found="gen1: late")
+        return measuring._Measured([], None, wrong, "a.tester", {"server": ""}, 1.0)
+
+    monkeypatch.setattr(measuring, "_measure", measure)
+    with pytest.raises(type(lab_broken("")), match=r"labuser@192\.0\.2\.10"):
+        measuring.finish(store, running)  # who measures is told all of it
+    _, place = measuring.finish(store, store.open_running())
+    assert seen == ["192.0.2.10", "192.0.2.10"]
+    assert_public(place)
+    assert not access_path(running.path).exists()
+    document = store.load(place.name)
+    assert document["reasons"][0]["text"] == "generator: too slow (found generator: late)"
+    assert document["bench"]["inventory"] == "inventory/rack1"
+    assert document["provenance"]["command"][-1] == "--repo=https://git.example/x.git"
+    journal = (place / "journal.jsonl").read_text()
+    assert "server: cannot be reached at server (" in journal
+    store.verify(place.name)
+
+
+def test_a_sweep_whose_way_to_the_hosts_is_gone_says_so(store):
+    running = measuring.begin(store, rack(), "bench.json")
+    access_path(running.path).unlink()
+    with pytest.raises(type(lab_broken("")), match="not known how the hosts"):
+        measuring.finish(store, running)
+
+
+def test_an_older_result_is_shown_as_a_new_one_is(tmp_path):
+    """As they lie in archives: nothing of them can be changed."""
+    old = example_result(commit="b" * 40, outcome="invalid")
+    old["reasons"] = [{"word": "x", "text": "sut1: late; gen1.lab: https://t0ken@git/x fails"}]
+    old["bench"]["inventory"] = "/users/ana/leaselab/inventory/rack1"
+    old["bench"]["hosts"]["server"]["hostname"] = "sut1"
+    old["generator"]["host"] = "gen1.lab"
+    source = {"repository": "https://git.example/kea.git?private_token=t0ken", "tree": "c" * 40}
+    old["server"]["build"] = {"source": source}
+    old["provenance"]["command"] += ["--repo", "https://ana:t0ken@git.example/kea.git"]
+    store = Store(tmp_path)
+    with store.create(old["id"]) as running:
+        running.write_text(old["server"]["config_file"], "{}")
+        place = store.seal(running, old)
+    found = store.load(old["id"])
+    assert [secret for secret in SECRETS if secret in json.dumps(found)] == []
+    assert found["reasons"][0]["text"] == "server: late; generator: https://git/x fails"
+    assert found["server"]["build"]["source"]["repository"] == "https://git.example/kea.git"
+    assert found["runs"] == old["runs"]
+    assert "sut1" in (place / "result.json").read_text()
+    assert published(found) == found
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://t0ken@git.example/x.git", "https://git.example/x.git"),
+        ("https://ana:t0ken@git.example:8443/x", "https://git.example:8443/x"),
+        ("HTTPS://t0k@en@git.example/x", "HTTPS://git.example/x"),
+        ("https://git.example/x.git?private_token=t0ken", "https://git.example/x.git"),
+        ("https://git.example/x#t0ken", "https://git.example/x"),
+        ("ssh://git:t0ken@git.example/x", "ssh://git@git.example/x"),
+        ("--repo=http://t0ken@git.example/x", "--repo=http://git.example/x"),
+        ("a https://t0ken@a/x and https://t0ken@b/y?z", "a https://a/x and https://b/y"),
+        ("https://git.example/a@b/x.git", "https://git.example/a@b/x.git"),
+        ("ssh://git@git.example/x", "ssh://git@git.example/x"),
+        ("git@git.example:kea.git", "git@git.example:kea.git"),
+        ("file:///srv/a?b/x", "file:///srv/a?b/x"),
+        ("/srv/kea", "/srv/kea"),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_a_secret(address, shown):
+    assert public_address(address) == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/users/ana/leaselab/inventory/rack1", "inventory/rack1"),
+        ("/users/ana/inventory/inventory/racks/rack2.yml", "inventory/racks/rack2.yml"),
+        ("inventory/docker", "inventory/docker"),
+        ("/users/ana/rack1", "rack1"),
+        ("/users/ana/inventory", "inventory"),
+        (None, None),
+    ],
+)
+def test_an_inventory_is_named_without_the_way_to_it(path, name):
+    assert inventory_name(path) == name
+
+
+def test_hosts_are_replaced_where_they_stand_as_words():
+    names = {"gen": "generator", "gen.lab": "generator", "192.0.2.1": "server"}
+    text = "gen, gen.lab. gent a-gen generator 192.0.2.1 192.0.2.11 (192.0.2.1)"
+    assert by_role(text, names) == (
+        "generator, generator. gent a-gen generator server 192.0.2.11 (server)"
+    )
+
+
+def test_an_address_of_several_hosts_stands_for_none_of_them():
+    """The containers of the local lab are one machine's ports."""
+    hosts = {
+        role: HostAccess(role[:3], "127.0.0.1", "root", "/key", "/known", port)
+        for port, role in enumerate(("server", "generator"), 22041)
+    }
+    told = by_role("ser at root@127.0.0.1:22041, 127.0.0.1", public_names(hosts))
+    assert told == "server at server, a host"
+
+
+def test_a_commit_that_came_to_no_sweep_names_its_hosts_by_role_too():
+    """Its message is a playbook's."""
+    variables = {name: {"ansible_host": f"192.0.2.{n}"} for n, name in enumerate("ab", 1)}
+    listing = {
+        "_meta": {"hostvars": variables},
+        "dhcp_server": {"hosts": ["a"]},
+        "dhcp_generator": {"hosts": ["b"]},
+    }
+    inventory = parse_inventory(measuring.Path("/racks/one.yml"), listing)
+    names = public_names(inventory.access())
+    assert by_role("a: no answer from 192.0.2.2", names) == "server: no answer from generator"

@@ -1,0 +1,131 @@
+"""What role vm_lab computes, and what its program writes for a machine."""
+
+import importlib.machinery
+import importlib.util
+import io
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+ROLE = Path(__file__).parents[2] / "roles" / "vm_lab"
+
+
+def module(path):
+    loader = importlib.machinery.SourceFileLoader(f"vm_lab_{path.stem}", str(path))
+    made = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(made)
+    return made
+
+
+filters = module(ROLE / "filter_plugins" / "vm_lab.py")
+program = module(ROLE / "files" / "vm_lab")
+
+
+def host(name, part, **variables):
+    return {
+        "inventory_hostname": name,
+        "group_names": ["bench", part],
+        "ansible_host": "127.0.0.1",
+        "ansible_port": 22051,
+        "leaselab_test_subnet": "198.18.0.0/24",
+        "leaselab_test_subnet6": "2001:2:0:1::/64",
+        **variables,
+    }
+
+
+HOSTS = [
+    host("a-builder", "builder"),
+    host("b-generator", "dhcp_generator"),
+    host(
+        "c-server",
+        "dhcp_server",
+        leaselab_test_address="198.18.0.10",
+        leaselab_test_address6="2001:2:0:1::10",
+    ),
+]
+
+
+def machines(cpus="0-3", chosen=None):
+    hosts = [
+        {**one, "leaselab_test_address": "198.18.0.30", "leaselab_test_address6": "2001:2::30"}
+        if "dhcp_generator" in one["group_names"]
+        else one
+        for one in HOSTS
+    ]
+    made = filters.vm_lab_machines(hosts, "172.31.88.0/24", "/keys", cpus, chosen or {})
+    return {one["name"]: one for one in made}
+
+
+def test_only_what_is_measured_is_on_the_test_network():
+    made = machines()
+    assert made["a-builder"]["networks"] == {"management": ["172.31.88.11/24"]}
+    assert made["c-server"]["networks"] == {
+        "management": ["172.31.88.13/24"],
+        "test": ["198.18.0.10/24", "2001:2:0:1::10/64"],
+    }
+
+
+@pytest.mark.parametrize("cpus", ["0-1", "0-3", "2,5"])
+def test_the_generator_shares_its_processor_with_nobody(cpus):
+    made = machines(cpus)
+    generator = made["b-generator"]["cpus"]
+    assert generator not in {made["a-builder"]["cpus"], made["c-server"]["cpus"]}
+
+
+def test_one_processor_is_everybodys_and_a_chosen_one_is_taken():
+    assert {one["cpus"] for one in machines("0").values()} == {"0"}
+    assert machines(chosen={"dhcp_server": "0-1"})["c-server"]["cpus"] == "0-1"
+    with pytest.raises(AnsibleFilterError, match="no part server"):
+        machines(chosen={"server": "0"})
+
+
+def test_a_machine_finds_its_name_keys_and_addresses_in_a_tar(tmp_path):
+    server = {**machines()["c-server"], "host_key": str(tmp_path / "host")}
+    (tmp_path / "host").write_text("private", encoding="utf-8")
+    spec = {"client_key": "public\n", "name_server": "172.31.88.3", "gateway": "172.31.88.2"}
+    with tarfile.open(fileobj=io.BytesIO(program.identity(spec, server))) as tar:
+        found = {one.name: (one.mode, tar.extractfile(one).read().decode()) for one in tar}
+    assert found["etc/hostname"] == (0o644, "c-server\n")
+    assert found["etc/ssh/ssh_host_ed25519_key"] == (0o600, "private")
+    assert found["etc/ssh/leaselab_authorized_keys"] == (0o644, "public\n")
+    test = found["etc/systemd/network/test.network"][1]
+    assert "Address=198.18.0.10/24\n" in test
+    assert "Address=2001:2:0:1::10/64\n" in test
+    assert "Gateway" not in test
+    assert "Gateway=172.31.88.2\n" in found["etc/systemd/network/management.network"][1]
+
+
+def test_no_two_interfaces_have_one_address_or_one_tap():
+    pairs = [
+        (program.mac_of(one, network), program.tap_of(one, network))
+        for one in machines().values()
+        for network in one["networks"]
+    ]
+    assert len({mac for mac, _ in pairs}) == len({tap for _, tap in pairs}) == len(pairs)
+    assert all(len(tap) < 16 for _, tap in pairs)
+
+
+def test_a_management_network_that_hides_one_of_this_machine_is_refused(monkeypatch):
+    routes = [{"dst": "default", "dev": "eth0"}, {"dst": "172.31.0.0/16", "dev": "tun0"}]
+    monkeypatch.setattr(program, "run", lambda *_: json.dumps(routes))
+    program.refuse_taken("192.168.187.0/24")
+    with pytest.raises(program.BrokenError, match=r"172\.31\.0\.0/16 over tun0"):
+        program.refuse_taken("172.31.88.0/24")
+
+
+def test_only_a_process_that_is_still_the_same_is_ended(tmp_path):
+    asleep = subprocess.Popen(["sleep", "60"])
+    try:
+        (tmp_path / "pid").write_text(str(asleep.pid), encoding="ascii")
+        program.until(lambda: program.read_pid(tmp_path / "pid", "sleep"), "it does not start")
+        assert program.read_pid(tmp_path / "pid", "sleep") == asleep.pid
+        assert program.read_pid(tmp_path / "pid", "umid=server") is None
+        program.kill(asleep.pid)
+    finally:
+        asleep.kill()
+        asleep.wait()
+    assert program.read_pid(tmp_path / "none", "sleep") is None

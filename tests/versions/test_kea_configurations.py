@@ -1,0 +1,203 @@
+"""What role kea writes for each kind of scenario, judged by the Kea of several releases.
+
+Each release's packages are unpacked into a folder of its own; its own server says which
+words it knows, and whether the configuration that is written for it is one.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.tools import TOOLS
+
+ROOT = Path(__file__).parents[2]
+ROLE = ROOT / "roles/kea"
+VERSIONS = {"bookworm": "2.2.", "trixie": "2.6.", "sid": "3."}
+WORDS = {
+    "bookworm": [],
+    "trixie": ["output-options"],
+    "sid": ["control-sockets", "output-options"],
+}
+PACKAGES = ("kea-dhcp4-server", "kea-dhcp6-server", "kea-ctrl-agent", "kea-admin")
+PEERS = [
+    {"name": "server1", "address": "198.18.0.10", "role": "primary"},
+    {"name": "server2", "address": "198.18.0.20", "role": "standby"},
+]
+HOT_STANDBY = {
+    "kea_pair_mode": "hot-standby",
+    "kea_pair_name": "server1",
+    "kea_pair_peers": PEERS,
+    "kea_socket_type": "raw",
+}
+SHAPES = {
+    "alone": {},
+    "threads": {"kea_multi_threading": True, "kea_threads": 4, "kea_queue_size": 64},
+    "pair": HOT_STANDBY,
+    "pair-threads": {
+        **HOT_STANDBY,
+        "kea_multi_threading": True,
+        "kea_threads": 4,
+        "kea_queue_size": 64,
+        "kea_pair_listener_threads": 4,
+        "kea_pair_client_threads": 4,
+    },
+}
+POOLS = {4: "10.0.0.0/8", 6: "2001:2:0:100::/64"}
+AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
+
+
+def run(*argv, **options):
+    done = subprocess.run(
+        [*map(str, argv)], capture_output=True, text=True, check=False, **options
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@cache
+def unpacked(suite):
+    """The root of a release's Kea; made once for a checkout."""
+    place = TOOLS / f"kea-{suite}"
+    if not (place / "etc/kea").exists():
+        TOOLS.mkdir(parents=True, exist_ok=True)
+        mirror = run("apt-get", "indextargets", "--format", "$(REPO_URI)")[1].split()[0]
+        status, told = run(
+            *AS_ROOT,
+            "mmdebstrap",
+            "--quiet",
+            "--variant=extract",
+            "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
+            # a mirror that is a snapshot is older than its lists say they may be
+            '--aptopt=Acquire::Check-Valid-Until "false"',
+            f"--include={','.join(PACKAGES)}",
+            suite,
+            place,
+            mirror,
+        )
+        assert status == 0, told
+        run(
+            *AS_ROOT, "mkdir", "-p", place / "etc/kea", place / "run/kea", place / "var/log/kea"
+        )
+        run(*AS_ROOT, "mkdir", "-p", place / "dev", place / "var/lib/kea")
+        run(*AS_ROOT, "chmod", "750", place / "run/kea")
+    return place
+
+
+@cache
+def known_words(suite, family):
+    """The words that a release's server knows, asked as the role asks."""
+    place = unpacked(suite)
+    wrapper = TOOLS / f"kea-{suite}-dhcp{family}"
+    inside = f'exec chroot {place} /usr/sbin/kea-dhcp{family} "$1" "${{2#{place}}}"'
+    wrapper.write_text(f"#!/bin/sh\n{inside}\n", encoding="utf-8")
+    wrapper.chmod(0o755)
+    script = (ROOT / "roles/kea/files/known_words").read_text(encoding="utf-8")
+    script = script.replace('"/etc/kea"', f'"{place}/etc/kea"')
+    status, told = run(*AS_ROOT, sys.executable, "-", wrapper, family, input=script)
+    assert status == 0, told
+    return json.loads(told)
+
+
+def task(suite, family, shape, folder):
+    """The tasks that write one configuration, as the role does for a release."""
+    variables = {
+        "kea_family": family,
+        "kea_subnet": POOLS[family],
+        "kea_pool": POOLS[family],
+        "kea_relay_address": "198.18.0.30",
+        "kea_test_interface": "lo",
+        "kea_test_address": "127.0.0.1",
+        "kea_scenario": "a scenario",
+        "kea_known_words": known_words(suite, family),
+        "ansible_facts": {"architecture": os.uname().machine},
+        **SHAPES[shape],
+    }
+    for name, when in (("kea-dhcp.json", "true"), ("kea-ctrl-agent.json", "kea_needs_agent")):
+        yield {
+            "name": f"Write {name}",
+            "ansible.builtin.template": {
+                "src": str(ROLE / "templates" / f"{name}.j2"),
+                "dest": str(folder / f"{family}-{shape}-{name}"),
+                "mode": "0644",
+            },
+            "vars": variables,
+            "when": when,
+        }
+
+
+@cache
+def written(suite):
+    """A folder with all configurations for a release, written by one playbook."""
+    folder = Path(tempfile.mkdtemp(prefix=f"leaselab-{suite}-"))
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
+        "tasks": [
+            one
+            for family in POOLS
+            for shape in SHAPES
+            for one in task(suite, family, shape, folder)
+        ],
+    }
+    book = folder / "play.yml"
+    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    status, told = run(
+        Path(sys.executable).with_name("ansible-playbook"),
+        *("-i", "localhost,", book),
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        cwd=ROOT,
+    )
+    assert status == 0, told
+    return folder
+
+
+def secrets(place):
+    """What the role writes beside a configuration of a pair."""
+    names = yaml.safe_load((ROOT / "roles/kea/vars/main.yml").read_text(encoding="utf-8"))
+    for name in ("kea_pair_user_file", "kea_pair_secret_file"):
+        run(*AS_ROOT, "tee", f"{place}{names[name]}", input="leaselab")
+
+
+def given(suite, path, program):
+    """What a program of a release says of a file."""
+    place = unpacked(suite)
+    target = place / "etc/kea" / path.name
+    run(*AS_ROOT, "cp", path, target)
+    return run(*AS_ROOT, "chroot", place, f"/usr/sbin/{program}", "-t", f"/etc/kea/{path.name}")
+
+
+@pytest.mark.parametrize("suite", VERSIONS)
+@pytest.mark.parametrize("family", POOLS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_release_takes_what_is_written_for_it(suite, family, shape):
+    secrets(unpacked(suite))
+    server = written(suite) / f"{family}-{shape}-kea-dhcp.json"
+    status, told = given(suite, server, f"kea-dhcp{family}")
+    assert status == 0, told
+    agent = written(suite) / f"{family}-{shape}-kea-ctrl-agent.json"
+    needed = shape == "pair" and "control-sockets" not in known_words(suite, family)
+    assert agent.exists() == needed
+    if needed:
+        status, told = given(suite, agent, "kea-ctrl-agent")
+        assert status == 0, told
+
+
+@pytest.mark.parametrize("suite", VERSIONS)
+def test_the_releases_are_those_that_are_meant_and_differ_in_their_words(suite):
+    told = run(*AS_ROOT, "chroot", unpacked(suite), "/usr/sbin/kea-dhcp4", "-v")[1]
+    assert told.startswith(VERSIONS[suite])
+    assert known_words(suite, 4) == known_words(suite, 6) == WORDS[suite]
+
+
+def test_a_word_that_a_release_does_not_know_is_refused():
+    """The judge can refuse: what is written for one release, given to another."""
+    status, told = given("trixie", written("sid") / "4-alone-kea-dhcp.json", "kea-dhcp4")
+    assert status != 0
+    assert "control-sockets" in told

@@ -1,0 +1,162 @@
+"""What roles kea and perfdhcp ask of each supported release, and of ISC's own packages."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+RELEASES = {
+    "debian-12": ("Debian", "12", "12.12", "bookworm"),
+    "debian-13": ("Debian", "13", "13.4", "trixie"),
+    "debian-14": ("Debian", "14", "14.0", "forky"),
+    "ubuntu-24.04": ("Ubuntu", "24", "24.04", "noble"),
+}
+ISC = {"kea_packages": "isc", "perfdhcp_packages": "isc"}
+CASES = {
+    **{name: (name, {}) for name in RELEASES},
+    "database": ("debian-13", {"kea_backend": "mysql", "kea_version": ""}),
+    "isc": ("ubuntu-24.04", {**ISC, "kea_family": 6}),
+    "isc-mysql": ("debian-12", {**ISC, "kea_backend": "mysql"}),
+    "isc-postgresql": ("debian-12", {**ISC, "kea_backend": "postgresql", "kea_version": ""}),
+    "isc-2.6": ("debian-12", {**ISC, "kea_backend": "mysql", "kea_version": "2.6.4"}),
+}
+NAMES = (
+    "kea_version",
+    "kea_package_names",
+    "kea_package_pin",
+    "kea_service",
+    "kea_agent_service",
+    "kea_isc_suite",
+    "perfdhcp_version",
+    "perfdhcp_package_names",
+    "perfdhcp_package_pin",
+)
+CHECKED = ("kea_versions", "perfdhcp_versions")
+"""What role lab_check judges by, read from the other two roles."""
+
+
+def _facts(release):
+    distribution, major, version, code_name = RELEASES[release]
+    return {
+        "architecture": "x86_64",
+        "distribution": distribution,
+        "distribution_major_version": major,
+        "distribution_release": code_name,
+        "distribution_version": version,
+    }
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """The roles' variables by case, as Ansible works them out; all in one playbook."""
+    folder = tmp_path_factory.mktemp("releases")
+    roles = ("kea", "perfdhcp")
+    values = {name: f"{{{{ {name} }}}}" for name in NAMES}
+    values |= {f"checked_{name}": f"{{{{ lab_check_{name} }}}}" for name in CHECKED}
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": {"playbook_dir": str(ROOT / "ansible")},
+        "vars_files": [
+            *(
+                str(ROOT / f"roles/{role}/{part}/main.yml")
+                for role in roles
+                for part in ("defaults", "vars")
+            ),
+            str(ROOT / "roles/lab_check/defaults/main.yml"),
+        ],
+        "tasks": [
+            {
+                "name": f"Write what is asked in case {case}",
+                "ansible.builtin.copy": {
+                    "content": "{{ asked | to_json }}",
+                    "dest": str(folder / f"{case}.json"),
+                    "mode": "0644",
+                },
+                "vars": {"asked": values, "ansible_facts": _facts(release), **variables},
+            }
+            for case, (release, variables) in CASES.items()
+        ],
+    }
+    book = folder / "play.yml"
+    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", book],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout
+    return cache(lambda case: json.loads((folder / f"{case}.json").read_text("utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("release", "version"),
+    [("debian-12", "2.2"), ("debian-13", "2.6"), ("ubuntu-24.04", "2.4")],
+)
+def test_the_version_wanted_is_the_releases_own(asked, release, version):
+    told = asked(release)
+    assert (told["kea_version"], told["perfdhcp_version"]) == (version, version)
+    assert told["kea_package_names"] == ["kea-dhcp4-server", "kea-common"]
+    assert (told["kea_service"], told["kea_agent_service"]) == (
+        "kea-dhcp4-server",
+        "kea-ctrl-agent",
+    )
+    assert (told["perfdhcp_package_names"], told["kea_package_pin"]) == (["kea-admin"], "")
+
+
+def test_of_another_release_none_is_known(asked):
+    told = asked("debian-14")
+    assert (told["kea_version"], told["perfdhcp_version"]) == ("unknown", "unknown")
+
+
+def test_a_version_may_be_left_open_and_a_database_has_its_tool(asked):
+    assert asked("database")["kea_package_names"] == [
+        "kea-dhcp4-server",
+        "kea-common",
+        "kea-admin",
+    ]
+
+
+def test_iscs_packages_have_other_names_and_are_pinned(asked):
+    told = asked("isc")
+    assert told["kea_package_names"] == ["isc-kea-dhcp6", "isc-kea-common", "isc-kea-hooks"]
+    assert (told["kea_version"], told["kea_package_pin"]) == ("3.0", "=3.0*")
+    assert (told["kea_service"], told["kea_agent_service"]) == (
+        "isc-kea-dhcp6-server",
+        "isc-kea-ctrl-agent",
+    )
+    assert told["perfdhcp_package_names"] == ["isc-kea-perfdhcp", "isc-kea-common"]
+    assert told["perfdhcp_package_pin"] == "=3.0*"
+    assert told["kea_isc_suite"] == "noble"
+
+
+@pytest.mark.parametrize(
+    ("case", "packages", "pin"),
+    [
+        ("isc-mysql", ["isc-kea-admin", "isc-kea-mysql"], "=3.0*"),
+        ("isc-postgresql", ["isc-kea-admin", "isc-kea-pgsql"], ""),
+        ("isc-2.6", ["isc-kea-admin"], "=2.6.4*"),
+    ],
+)
+def test_iscs_databases_are_packages_of_their_own_since_2_7(asked, case, packages, pin):
+    told = asked(case)
+    assert told["kea_package_names"][3:] == packages
+    assert told["kea_package_pin"] == pin
+
+
+def test_the_check_judges_by_the_tables_of_the_roles(asked):
+    for role in ("kea", "perfdhcp"):
+        path = ROOT / f"roles/{role}/defaults/main.yml"
+        table = yaml.safe_load(path.read_text(encoding="utf-8"))[f"{role}_versions"]
+        assert asked("debian-13")[f"checked_{role}_versions"] == table

@@ -1,0 +1,107 @@
+"""Hosts that boot: the same commands on machines with systemd, AppArmor and reboots."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from tests.lab.commands import ENVIRONMENT, ROOT, leaselab
+
+from leaselab.lab.inventory import SERVER_GROUP, read_inventory
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError
+
+INVENTORY = ROOT / "inventory" / "vm"
+POWER = ROOT / "roles" / "vm_lab" / "files" / "vm_lab"
+SMALL = (
+    *("--runs", "1", "--trim", "0", "--width", "0.5", "--trial-s", "2", "--wait-s", "1"),
+    *("--late-s", "0.5", "--start-rate", "50", "--confirm-s", "0"),
+)
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def machines():
+    """The lab, up; down again at the end."""
+    done = leaselab("lab", "up", "-i", INVENTORY, timeout_s=600)
+    assert done.returncode == 0, done.stderr
+    yield read_inventory(INVENTORY)
+    done = leaselab("lab", "down", "-i", INVENTORY, "--force")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def server(machines):
+    """How the server's host is reached."""
+    return machines.only(SERVER_GROUP).access
+
+
+def told(access, *argv):
+    """What a command says on a host, once that answers."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            with connect(access) as host:
+                return host.run(list(argv), timeout_s=60).stdout.decode().strip()
+        except LeaselabError:
+            assert time.monotonic() < deadline, access.name
+            time.sleep(0.5)
+
+
+def boot_of(access):
+    return told(access, "cat", "/proc/sys/kernel/random/boot_id")
+
+
+def test_a_lab_that_is_up_is_left_as_it_is(machines):
+    done = leaselab("lab", "up", "-i", INVENTORY, "--json")
+    assert json.loads(done.stdout)["changed"] == 0, done.stderr
+    status = json.loads(leaselab("lab", "status", "-i", INVENTORY, "--json").stdout)
+    assert status["up"]
+    assert len(status["hosts"]) == len(machines.hosts)
+
+
+def test_a_machine_that_loses_power_boots_with_what_was_on_its_disk(server):
+    told(server, "sh", "-c", "echo kept > /var/lib/kept; sync")
+    before = boot_of(server)
+    cut = subprocess.run(
+        [POWER, "power", "cycle", server.name], capture_output=True, text=True, check=True
+    )
+    assert json.loads(cut.stdout) == {"power": "on"}
+    assert told(server, "cat", "/var/lib/kept") == "kept"
+    assert boot_of(server) != before
+
+
+def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp_path):
+    results = tmp_path / "results"
+    sweep = ("run", "v4-dnsmasq", "-i", INVENTORY, "--results", results, *SMALL)
+    done = leaselab(*sweep, "--json", timeout_s=600)
+    assert done.returncode == 0, done.stderr
+    engine = subprocess.Popen(
+        [sys.executable, "-m", "leaselab", *map(str, sweep), "--runs", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    for line in engine.stdout:
+        if "run 2/2: starting" in line:
+            break
+    told(server, "systemctl", "--no-block", "reboot")
+    rest = engine.communicate(timeout=300)[0]
+    assert engine.returncode == 4, rest
+    resumed = leaselab("resume", "--results", results, timeout_s=600)
+    assert resumed.returncode == 0, resumed.stderr
+
+
+def test_a_confined_kea_is_deployed_and_measured(server, tmp_path):
+    """Debian's profile allows the names of its own units alone."""
+    done = leaselab(
+        *("run", "v4-memfile", "-i", INVENTORY, "--results", tmp_path, "--json"),
+        *SMALL,
+        timeout_s=600,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["server"]["package"].startswith("kea-dhcp4-server 2.")
+    profiles = told(server, "sudo", "cat", "/sys/kernel/security/apparmor/profiles")
+    assert "kea-dhcp4 (enforce)" in profiles
