@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.role_modules import load
-from tests.tools import unpacked
+from tests.tools import unpacked, unpacked_kea
 from tests.versions.test_kea_configurations import VERSIONS
-from tests.versions.test_kea_configurations import unpacked as kea_of
 
 MODULE = load("apparmor", "apparmor_additions")
 ROLE = Path(__file__).parents[2] / "roles/kea"
@@ -33,7 +32,7 @@ def profiles(request, tmp_path, monkeypatch):
     (folder / "local").mkdir(exist_ok=True)
     for program in PROGRAMS:
         name = f"usr.sbin.{program}"
-        shutil.copy(kea_of(request.param) / "etc/apparmor.d" / name, folder / name)
+        shutil.copy(unpacked_kea(request.param) / "etc/apparmor.d" / name, folder / name)
         (folder / "local" / name).touch()  # as the packages do
     monkeypatch.setattr(MODULE, "PROFILES", folder)
     return folder

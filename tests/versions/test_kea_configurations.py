@@ -6,7 +6,6 @@ words it knows, and whether the configuration that is written for it is one.
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from functools import cache
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.tools import TOOLS
+from tests.tools import AS_ROOT, TOOLS, run, unpacked_kea
 
 ROOT = Path(__file__).parents[2]
 ROLE = ROOT / "roles/kea"
@@ -24,7 +23,6 @@ WORDS = {
     "trixie": ["output-options"],
     "sid": ["control-sockets", "output-options"],
 }
-PACKAGES = ("kea-dhcp4-server", "kea-dhcp6-server", "kea-ctrl-agent", "kea-admin")
 PEERS = [
     {"name": "server1", "address": "198.18.0.10", "role": "primary"},
     {"name": "server2", "address": "198.18.0.20", "role": "standby"},
@@ -49,49 +47,12 @@ SHAPES = {
     },
 }
 POOLS = {4: "10.0.0.0/8", 6: "2001:2:0:100::/64"}
-AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
-
-
-def run(*argv, **options):
-    done = subprocess.run(
-        [*map(str, argv)], capture_output=True, text=True, check=False, **options
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-@cache
-def unpacked(suite):
-    """The root of a release's Kea; made once for a checkout."""
-    place = TOOLS / f"kea-{suite}"
-    if not (place / "etc/kea").exists():
-        TOOLS.mkdir(parents=True, exist_ok=True)
-        mirror = run("apt-get", "indextargets", "--format", "$(REPO_URI)")[1].split()[0]
-        status, told = run(
-            *AS_ROOT,
-            "mmdebstrap",
-            "--quiet",
-            "--variant=extract",
-            "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
-            # a mirror that is a snapshot is older than its lists say they may be
-            '--aptopt=Acquire::Check-Valid-Until "false"',
-            f"--include={','.join(PACKAGES)}",
-            suite,
-            place,
-            mirror,
-        )
-        assert status == 0, told
-        run(
-            *AS_ROOT, "mkdir", "-p", place / "etc/kea", place / "run/kea", place / "var/log/kea"
-        )
-        run(*AS_ROOT, "mkdir", "-p", place / "dev", place / "var/lib/kea")
-        run(*AS_ROOT, "chmod", "750", place / "run/kea")
-    return place
 
 
 @cache
 def known_words(suite, family):
     """The words that a release's server knows, asked as the role asks."""
-    place = unpacked(suite)
+    place = unpacked_kea(suite)
     wrapper = TOOLS / f"kea-{suite}-dhcp{family}"
     inside = f'exec chroot {place} /usr/sbin/kea-dhcp{family} "$1" "${{2#{place}}}"'
     wrapper.write_text(f"#!/bin/sh\n{inside}\n", encoding="utf-8")
@@ -167,7 +128,7 @@ def secrets(place):
 
 def given(suite, path, program):
     """What a program of a release says of a file."""
-    place = unpacked(suite)
+    place = unpacked_kea(suite)
     target = place / "etc/kea" / path.name
     run(*AS_ROOT, "cp", path, target)
     return run(*AS_ROOT, "chroot", place, f"/usr/sbin/{program}", "-t", f"/etc/kea/{path.name}")
@@ -177,7 +138,7 @@ def given(suite, path, program):
 @pytest.mark.parametrize("family", POOLS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_release_takes_what_is_written_for_it(suite, family, shape):
-    secrets(unpacked(suite))
+    secrets(unpacked_kea(suite))
     server = written(suite) / f"{family}-{shape}-kea-dhcp.json"
     status, told = given(suite, server, f"kea-dhcp{family}")
     assert status == 0, told
@@ -191,7 +152,7 @@ def test_a_release_takes_what_is_written_for_it(suite, family, shape):
 
 @pytest.mark.parametrize("suite", VERSIONS)
 def test_the_releases_are_those_that_are_meant_and_differ_in_their_words(suite):
-    told = run(*AS_ROOT, "chroot", unpacked(suite), "/usr/sbin/kea-dhcp4", "-v")[1]
+    told = run(*AS_ROOT, "chroot", unpacked_kea(suite), "/usr/sbin/kea-dhcp4", "-v")[1]
     assert told.startswith(VERSIONS[suite])
     assert known_words(suite, 4) == known_words(suite, 6) == WORDS[suite]
 
