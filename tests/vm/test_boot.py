@@ -7,6 +7,7 @@ import time
 
 import pytest
 from tests.lab.commands import ENVIRONMENT, ROOT, leaselab
+from tests.sources import SourceLists, repository_of
 
 from leaselab.lab.inventory import SERVER_GROUP, read_inventory
 from leaselab.lab.transport import connect
@@ -37,6 +38,27 @@ def server(machines):
     return machines.only(SERVER_GROUP).access
 
 
+@pytest.fixture
+def measured(machines, tmp_path):
+    """Measure a scenario; return its result."""
+
+    def measure(scenario, *options):
+        words = ("run", scenario, "-i", machines.path, "--results", tmp_path / "results")
+        done = leaselab(*words, *SMALL, *options, "--json", timeout_s=900)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return measure
+
+
+def switch(access, action):
+    """Use a machine's power switch."""
+    cut = subprocess.run(
+        [POWER, "power", action, access.name], capture_output=True, text=True, check=True
+    )
+    assert json.loads(cut.stdout) == {"power": "on"}
+
+
 def told(access, *argv):
     """What a command says on a host, once that answers."""
     deadline = time.monotonic() + 120
@@ -64,10 +86,7 @@ def test_a_lab_that_is_up_is_left_as_it_is(machines):
 def test_a_machine_that_loses_power_boots_with_what_was_on_its_disk(server):
     told(server, "sh", "-c", "echo kept > /var/lib/kept; sync")
     before = boot_of(server)
-    cut = subprocess.run(
-        [POWER, "power", "cycle", server.name], capture_output=True, text=True, check=True
-    )
-    assert json.loads(cut.stdout) == {"power": "on"}
+    switch(server, "cycle")
     assert told(server, "cat", "/var/lib/kept") == "kept"
     assert boot_of(server) != before
 
@@ -94,14 +113,30 @@ def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp
     assert resumed.returncode == 0, resumed.stderr
 
 
-def test_a_confined_kea_is_deployed_and_measured(server, tmp_path):
+def test_a_confined_kea_is_deployed_and_measured(server, measured):
     """Debian's profile allows the names of its own units alone."""
-    done = leaselab(
-        *("run", "v4-memfile", "-i", INVENTORY, "--results", tmp_path, "--json"),
-        *SMALL,
-        timeout_s=600,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["server"]["package"].startswith("kea-dhcp4-server 2.")
+    told_of = measured("v4-memfile")["server"]
+    assert told_of["package"].startswith("kea-dhcp4-server 2.")
+    assert told_of["confinement"] == "kea-dhcp4 (enforce)"
     profiles = told(server, "sudo", "cat", "/sys/kernel/security/apparmor/profiles")
     assert "kea-dhcp4 (enforce)" in profiles
+
+
+@pytest.mark.parametrize("scenario", ["v4-mysql", "v4-postgresql"])
+def test_a_database_serves_before_and_after_a_power_cut(server, measured, scenario):
+    assert measured(scenario)["server"]["package"].startswith("kea-dhcp4-server 2.")
+    switch(server, "cycle")
+    assert told(server, "true") == ""
+    assert measured(scenario)["server"]["package"].startswith("kea-dhcp4-server 2.")
+
+
+def test_a_pair_is_measured(measured):
+    assert measured("v4-memfile-hs")["outcome"] == "ok"
+
+
+def test_a_commit_is_built_and_measured(measured, tmp_path):
+    suites = ["trixie"]
+    lists = SourceLists(tmp_path / "lists", suites)
+    source = tmp_path / "dnsmasq"
+    (version,) = repository_of("dnsmasq", suites, source, lists)
+    assert measured("v4-dnsmasq", "--repo", source)["server"]["version"] == version
