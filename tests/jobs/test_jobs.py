@@ -46,7 +46,7 @@ def test_there_are_all_the_families():
     }
     assert families == {
         *("leaselab", "leaselab-commit", "leaselab-branches", "leaselab-nightly"),
-        *("leaselab-release", "leaselab-range", "leaselab-lab-check"),
+        *("leaselab-release", "leaselab-range", "leaselab-lab-check", "leaselab-selftest"),
     }
 
 
@@ -111,7 +111,8 @@ def test_jobs_of_one_pipeline_have_the_same_parameters():
     of = {}
     for tree in pipelines().values():
         of.setdefault(script(tree), set()).add(tuple(parameters(tree)))
-    assert of.keys() == {"Jenkinsfile", "jobs/range.Jenkinsfile", "jobs/check.Jenkinsfile"}
+    ours = {"jobs/range.Jenkinsfile", "jobs/check.Jenkinsfile", "jobs/selftest.Jenkinsfile"}
+    assert of.keys() == {"Jenkinsfile", *ours}
     assert {path: len(sets) for path, sets in of.items()} == dict.fromkeys(of, 1)
 
 

@@ -16,11 +16,13 @@ PROVIDES = allowed(ROOT / "jobs/controller")
 STAGES = ["Check", "Provision", "Build", "Deploy", "Tune"]
 STAGES += ["Measure", "Archive", "Report", "Verdict"]
 JOB, RANGE, CHECK = "leaselab/commit", "leaselab/range", "leaselab/check"
+SELFTEST = "leaselab/selftest"
 LABEL, BROKEN = "leaselab-bench", "leaselab-broken"
 FILES = {
     JOB: ROOT / "Jenkinsfile",
     RANGE: ROOT / "jobs/range.Jenkinsfile",
     CHECK: ROOT / "jobs/check.Jenkinsfile",
+    SELFTEST: ROOT / "jobs/selftest.Jenkinsfile",
 }
 # Which command ends badly, and how; otherwise it leaves what the true one leaves.
 LEASELAB = r"""#!/usr/bin/env bash
@@ -81,13 +83,23 @@ class Site:
         program = self.fork / "leaselab"
         program.write_text(LEASELAB, encoding="utf-8")
         program.chmod(0o755)
+        (self.fork / ".ci").mkdir()
+        suite = self.fork / ".ci/run"
+        suite.write_text('#!/bin/sh\nexec ./leaselab suite "$@"\n', encoding="utf-8")
+        suite.chmod(0o755)
         self.server = folder / "server"
         self.server.mkdir()
         for place in (self.fork, self.server):
             git(place, "init", "--quiet", "--initial-branch=main")
             git(place, "add", "--all")
             git(place, "commit", "--quiet", "--allow-empty", "-m", "Begin")
-        self.controller = Controller(folder / "jenkins", PROVIDES, FILES, parameters=PARAMETERS)
+        self.controller = Controller(
+            folder / "jenkins",
+            PROVIDES,
+            FILES,
+            parameters=PARAMETERS,
+            labels=("leaselab", "leaselab-selftest"),
+        )
         self.controller.have_resources({"rack1": [LABEL], "rack2": [LABEL]})
         self.runs = 0
 
@@ -100,6 +112,7 @@ class Site:
             JOB: {**common, "COMMIT": "main"},
             RANGE: {**common, "BRANCH": "main", "COMMITS": "v1,v2"},
             CHECK: {"BENCH": "rack1"},
+            SELFTEST: {},
         }[job]
         record = self.controller.run(
             job,
@@ -266,3 +279,14 @@ def test_two_releases_are_compared_and_a_range_is_shown(site, commits, compared)
     (measured,) = [call for call in calls if call.startswith("run ")]
     assert f"--repo server --commits={commits} --id-file ci/ids --runs 3" in measured
     assert [call[-25:] for call in calls if call.startswith("compare")] == compared
+
+
+def test_hosts_that_boot_are_tested_after_a_suite_that_failed_as_well(site):
+    record, calls = site.run(SELFTEST, fails="suite", with_=1)
+    assert record.result == "UNSTABLE", record.log
+    assert record.stages["Suite"] == "UNSTABLE"
+    assert record.stages["Hosts that boot"] == "SUCCESS"
+    assert [" ".join(call.split()[:2]) for call in calls] == [
+        "suite --junit-xml=ci/suite.xml",
+        "test tests/vm",
+    ]

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Tests Leaselab itself: selftest.sh suite|vm. Takes no bench and has no outcome of its own.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+case ${1:-} in
+  suite) exec .ci/run --junit-xml=ci/suite.xml ;;
+  vm) exec ./leaselab test tests/vm --junit-xml=ci/vm.xml ;;
+  *)
+    echo "leaselab: selftest.sh has no part of that name (found ${1@Q}, wanted suite or vm)" >&2
+    exit 2
+    ;;
+esac
