@@ -16,7 +16,13 @@ def identity(pid):
     Everything that it has mapped as code counts: most of a server is in its libraries and
     hooks.  Takes some 0.1 s for Kea.
     """
-    program = str(Path(f"/proc/{pid}/exe").readlink())
+    try:
+        program = str(Path(f"/proc/{pid}/exe").readlink())
+    except PermissionError as error:
+        raise BeneathError(
+            f"the server's own program cannot be read: {error}; in a container, root wants the "
+            "capability SYS_PTRACE for a server that has changed its user"
+        ) from None
     files = {path: sha256(path) for path in sorted({program, *mapped(pid)})}
     return {
         "program": program,
