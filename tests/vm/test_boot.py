@@ -139,4 +139,7 @@ def test_a_commit_is_built_and_measured(measured, tmp_path):
     lists = SourceLists(tmp_path / "lists", suites)
     source = tmp_path / "dnsmasq"
     (version,) = repository_of("dnsmasq", suites, source, lists)
-    assert measured("v4-dnsmasq", "--repo", source)["server"]["version"] == version
+    assert (
+        measured("v4-dnsmasq", "--repo", source, "--commit", "main")["server"]["version"]
+        == version
+    )
