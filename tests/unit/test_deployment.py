@@ -1,5 +1,6 @@
 """The record of a deployment: what is played again, and what is not."""
 
+import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -142,3 +143,41 @@ def test_a_host_that_is_no_longer_tuned_is_another_state(tmp_path):
     assert read() == before
     (tmp_path / "before.json").write_text("{}")
     assert read() != before
+
+
+NAMESPACE = ("unshare", "--map-root-user", "--net", "sh", "-euc")
+# Without link-local addresses, which come a second after the link.
+TEST_LINK = """
+ip link add near type veth peer name far
+for link in near far; do ip link set $link addrgenmode none up; done
+ip address add 198.18.0.10/24 dev near
+"""
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "ip route add 0.0.0.0/1 via 198.18.0.1",
+        "ip -6 route add 2001:db8::/32 dev near",
+        "ip route add 172.20.0.0/16 dev near table 7",
+        "ip address add 172.20.1.7/32 dev near scope link",
+    ],
+)
+def test_a_way_out_of_the_test_network_is_another_state(added):
+    """So what still stood is played again, and refuses it."""
+    script = f"""{TEST_LINK}
+state() {{ sh -c "$STATE" | sha256sum; }}
+state; state
+{added}
+state
+"""
+    done = subprocess.run(
+        [*NAMESPACE, script],
+        env={**os.environ, "STATE": deployment._STATE},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    before, again, after = done.stdout.splitlines()
+    assert before == again
+    assert after != before

@@ -31,6 +31,9 @@ awk '{print $22}' /proc/1/stat
 awk '/^Cpus_allowed_list|^Mems_allowed_list/' /proc/self/status
 awk '/^MemTotal/' /proc/meminfo
 ip -oneline address show scope global | awk '{print $2, $4}' | sort
+for family in 4 6; do
+  ip -$family route show table all 2>/dev/null | sed 's/ expires [0-9]*sec//'
+done | sort
 cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor 2>/dev/null | sort | uniq -c
 cat /run/leaselab-host-tuning/before.json 2>/dev/null || echo not tuned
 cd /sys/devices/system/cpu &&
@@ -44,10 +47,11 @@ grep -lr '^# BEGIN leaselab' /etc/apparmor.d/local 2>/dev/null | sort | xargs -r
 cd /sys/kernel/security/apparmor 2>/dev/null &&
 grep -E 'kea|dnsmasq|mysqld|mariadbd' profiles 2>/dev/null | sort || :
 """
-"""What a boot, a container made anew, another processor, address or package, a host that is
-tuned or given back, a profile of AppArmor, or a file of ours that was changed would alter;
+"""What a boot, a container made anew, another processor, address, route or package, a host that
+is tuned or given back, a profile of AppArmor, or a file of ours that was changed would alter;
 nothing that a sweep changes.  Field 22 is the start of the first process, which tells one
-container from the next under the same kernel."""
+container from the next under the same kernel.  A new route may lead from a test interface to
+somebody else: what is played again refuses it."""
 
 
 @dataclass(frozen=True, slots=True)
