@@ -152,6 +152,7 @@ def test_a_bench_that_was_never_prepared_gets_the_program_first(bench, monkeypat
         ["on", "rack1"],
         ["on", "rack1", "--reason", "  "],
         ["off", "rack1", "--reason", "done"],
+        ["off", "rack1", "--owner", "ana@laptop"],
         ["on", "rack9", "--reason", "x"],
     ],
 )

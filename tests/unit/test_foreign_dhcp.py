@@ -111,7 +111,7 @@ def wire():
     )
     with holder:
         if holder.stdout.readline() != "ready\n":
-            pytest.skip(f"no network namespace may be made here: {holder.stderr.read()}")
+            pytest.fail(f"no network namespace may be made here: {holder.stderr.read()}")
         yield Wire(holder.pid)
         holder.stdin.close()
 

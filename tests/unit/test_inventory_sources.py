@@ -121,6 +121,16 @@ def test_a_program_is_asked_and_a_bench_that_is_gone_is_forgotten(tmp_path):
     assert sorted((tmp_path / "kept").glob("*/*")) == [bench.path for bench in benches]
 
 
+def test_a_path_beside_the_source_is_the_same_one_from_a_benchs_own_file(tmp_path):
+    """Also within a list, and however the template is spaced."""
+    listing = racks("rack1", "rack2")
+    variables = listing["_meta"]["hostvars"]["rack1-server"]
+    variables["keys"] = ["{{inventory_dir}}/key", {"of": "{{ inventory_dir }}/other"}]
+    one, _ = read_benches(program(tmp_path, listing), tmp_path / "kept")
+    found = listed(one.path)["_meta"]["hostvars"]["rack1-server"]["keys"]
+    assert found == [f"{tmp_path}/key", {"of": f"{tmp_path}/other"}]
+
+
 def test_a_builder_without_a_bench_is_that_of_all(tmp_path):
     path = program(tmp_path, racks("rack1", "rack2", builder={"hosts": ["bld"]}))
     for bench in read_benches(path, tmp_path / "kept"):

@@ -33,8 +33,7 @@ def add_maintenance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--owner",
         metavar="NAME",
-        default=owner_name(),
-        help="whose it is (default: the user and this machine)",
+        help="whose it is; goes with `on` (default: the user and this machine)",
     )
     add_json(parser)
 
@@ -49,8 +48,14 @@ def maintenance(args: argparse.Namespace) -> Outcome:
             found=f"{args.state} with {f'--reason {reason!r}' if reason else 'no reason'}",
             wanted="such as: leaselab lab maintenance on rack1 --reason 'new network card'",
         )
+    if args.state == "off" and args.owner is not None:
+        raise usage_error(
+            "--owner goes with `on`: whoever may log in may end it",
+            found=f"off with --owner {args.owner!r}",
+            wanted="such as: leaselab lab maintenance off rack1",
+        )
     with connect(inventory.only(GENERATOR_GROUP).access) as generator:
-        request = {"name": args.owner, "reason": reason}
+        request = {"name": args.owner or owner_name(), "reason": reason}
         before = _maintained(generator)
         now = _asked(inventory, generator, VERBS[args.state], request)
     if args.json:

@@ -7,6 +7,7 @@ Ansible reads, with what the listing says of its hosts; it is written again at e
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from leaselab.model.errors import usage_error
 
 BENCH = "leaselab_bench"
 _VAULT = "__ansible_vault"
+_HERE = re.compile(r"\{\{\s*inventory_dir\s*\}\}")
 _OWN_FACTS = frozenset({"ansible_local"})
 """What Ansible adds to a listing by itself."""
 
@@ -115,7 +117,7 @@ def _written(value: object, source: Path) -> object:
         return [_written(one, source) for one in value]
     if isinstance(value, str):
         folder = source if source.is_dir() else source.parent
-        return value.replace("{{ inventory_dir }}", str(folder))
+        return _HERE.sub(lambda _: str(folder), value)
     return value
 
 
