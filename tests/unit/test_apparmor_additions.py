@@ -122,6 +122,18 @@ def test_additions_go_where_the_profile_includes_them_from(host):
     assert not host.local.exists()
 
 
+def test_two_profiles_may_include_the_same_additions(host):
+    host.profile.write_text(STOCK + "  include if exists <local/kea>\n}\n")
+    other = host.profile.with_name("usr.sbin.kea-lfc")
+    other.write_text(host.profile.read_text().replace("kea-dhcp4", "kea-lfc"))
+    programs = {PROGRAM: RULES, "/usr/sbin/kea-lfc": RULES}
+    host.play(programs)
+    assert (host.local.parent / "kea").read_text() == BLOCK + BLOCK.replace(
+        "kea-dhcp4", "kea-lfc"
+    )
+    assert host.play(programs)["written"] == []
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -151,8 +151,9 @@ def wanted(programs: dict[str, list[str]]) -> tuple[list[dict], dict[Path, str]]
         additions = PROFILES / "local" / (included[1] if included else file.name)
         if not included:
             texts[file] = f"{text[:at]}  include if exists <local/{file.name}>\n{text[at:]}"
-        had = additions.read_text(encoding="utf-8") if additions.exists() else ""
-        texts[additions] = with_block(had, name, rules)
+        on_disk = additions.read_text(encoding="utf-8") if additions.exists() else ""
+        # Two profiles may include the same file.
+        texts[additions] = with_block(texts.get(additions, on_disk), name, rules)
         found.append({"program": program, "name": name, "file": str(file)})
     return found, texts
 

@@ -21,9 +21,10 @@ _SERVER_PACKAGES = {
     "distribution": ("kea-dhcp4-server", "kea-dhcp6-server"),
     "isc": ("isc-kea-dhcp4", "isc-kea-dhcp6"),
 }
+_CONFINED_DATABASES = ("mysqld", "/usr/sbin/mysqld", "mariadbd", "/usr/sbin/mariadbd")
 _CONFINED = (
     *("kea-dhcp4", "kea-dhcp6", "kea-ctrl-agent", "kea-lfc", "dnsmasq"),
-    *("mysqld", "/usr/sbin/mysqld", "mariadbd", "/usr/sbin/mariadbd"),
+    *_CONFINED_DATABASES,
 )
 """Names of profiles of servers that the roles deploy."""
 _GENERATOR_PACKAGES = {"distribution": ("kea-admin",), "isc": ("isc-kea-perfdhcp",)}
@@ -290,8 +291,11 @@ def _confinement(name: str, probe: Probe) -> Iterator[Finding]:
         )
         return
     # What is not deployed yet gets them then; a commit is installed where no profile applies.
-    program = (probe["deployed"] or {}).get("program") or ""
-    own = (program, program.removeprefix("/usr/sbin/"))
+    deployed = probe["deployed"] or {}
+    program = deployed.get("program") or ""
+    own = {program, program.removeprefix("/usr/sbin/")}
+    if deployed.get("tuning", {}).get("backend") == "mysql":
+        own.update(_CONFINED_DATABASES)
     lacking = [one for one in confined if one in own and one not in apparmor["added"]]
     yield judged(
         name,

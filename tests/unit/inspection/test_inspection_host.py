@@ -321,6 +321,12 @@ class TestAppArmor:
         assert finding.found.endswith("without the lab's files: kea-dhcp4")
         assert "deploy again" in finding.todo
 
+    def test_so_is_a_confined_database_of_what_is_deployed(self, inspect, confined):
+        confined["apparmor"]["enforced"] = ["/usr/sbin/mysqld"]
+        assert self.told(inspect()).level is Level.OK
+        confined["deployed"]["tuning"] = {"backend": "mysql"}
+        assert self.told(inspect()).found.endswith("lab's files: /usr/sbin/mysqld")
+
     @pytest.mark.parametrize("deployed", [None, {"program": "/opt/leaselab/sbin/kea-dhcp4"}])
     def test_a_commit_and_what_is_not_deployed_need_none(self, inspect, confined, deployed):
         confined["apparmor"]["added"] = []
