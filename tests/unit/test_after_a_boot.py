@@ -1,0 +1,125 @@
+"""What a boot empties is had again by whoever starts first: every folder below /run."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ROLES = ("database", "mysql", "postgresql", "kea", "dnsmasq")
+FACTS = {
+    "architecture": "x86_64",
+    "distribution": "Debian",
+    "distribution_major_version": "13",
+    "distribution_release": "trixie",
+    "distribution_version": "13.4",
+}
+GIVEN = {
+    "ansible_facts": FACTS,
+    "playbook_dir": str(ROOT / "ansible"),
+    "kea_known_words": [],
+    "mysql_program": {"stdout": "/usr/sbin/mariadbd"},
+    "postgresql_programs": {"files": [{"path": "/usr/lib/postgresql/17/bin/postgres"}]},
+}
+
+
+def contract_variables(role):
+    """What a database's role tells role database of its contract."""
+    tasks = yaml.safe_load((ROOT / f"roles/{role}/tasks/main.yml").read_text("utf-8"))
+    (imported,) = [
+        task
+        for task in tasks
+        if task.get("ansible.builtin.import_role", {}).get("name") == "database"
+    ]
+    return imported["vars"]
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    """The settings of the contracts, as Ansible works them out."""
+    kept = tmp_path_factory.mktemp("settings")
+    cases = {
+        "mysql": ("{{ database_settings }}", contract_variables("mysql")),
+        "postgresql": ("{{ database_settings }}", contract_variables("postgresql")),
+        **{
+            f"kea-{backend}": (
+                "{{ kea_contract_settings }}",
+                {"kea_backend": backend, "kea_database_hook": {"stat": {"exists": True}}},
+            )
+            for backend in ("memfile", "mysql", "postgresql")
+        },
+        "dnsmasq": ("{{ dnsmasq_contract_settings }}", {}),
+    }
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": GIVEN,
+        "vars_files": [
+            str(ROOT / f"roles/{role}/{part}/main.yml")
+            for role in ROLES
+            for part in ("defaults", "vars")
+        ],
+        "tasks": [
+            {
+                "ansible.builtin.copy": {
+                    "content": "{{ asked | to_json }}",
+                    "dest": str(kept / f"{case}.json"),
+                    "mode": "0644",
+                },
+                "vars": {"asked": asked, **variables},
+            }
+            for case, (asked, variables) in cases.items()
+        ],
+    }
+    book = kept / "play.yml"
+    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", book],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout
+    return {case: json.loads((kept / f"{case}.json").read_text("utf-8")) for case in cases}
+
+
+def below_run(setting):
+    return set(re.findall(r"/run/[\w-]+", json.dumps(setting)))
+
+
+def had(*processes):
+    """What processes have made before they start."""
+    return {
+        path: one["user"] for process in processes for path, one in process["folders"].items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("database", "sockets", "user"),
+    [("mysql", "/run/mysqld", "mysql"), ("postgresql", "/run/leaselab-postgresql", "postgres")],
+)
+def test_a_database_has_its_own_and_what_kea_keeps_beside_it(settings, database, sockets, user):
+    """Kea's SQL for emptying tables is written at each start, once the database runs."""
+    folders = had(settings[database]["process"])
+    assert folders == {"/run/leaselab": None, sockets: user}
+    assert below_run(settings[database]) <= set(folders)
+    kea = settings[f"kea-{database}"]
+    assert str(Path(kea["database"]["wipe_file"]).parent) in folders
+    assert below_run(kea["database"]) <= set(folders)
+
+
+def test_a_server_has_its_own(settings):
+    for case in ("kea-memfile", "dnsmasq"):
+        one = settings[case]
+        processes = [one["process"], *([one["bus"]["process"]] if "bus" in one else [])]
+        assert below_run(one), case
+        assert below_run(one) <= set(had(*processes)), case
