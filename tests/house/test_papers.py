@@ -179,7 +179,9 @@ def test_the_table_of_faults_and_the_tests_of_the_lab_name_each_other():
     """Each row's tests are there, and each test of a fault is in a row."""
     named = set(re.findall(r"`(test_\w+)`", text("docs/faults.md")))
     there, of_faults = set(), set()
-    for path in sorted([*ROOT.glob("tests/lab/test_*.py"), *ROOT.glob("tests/ssh/test_*.py")]):
+    for path in sorted(
+        path for part in ("lab", "ssh", "vm") for path in ROOT.glob(f"tests/{part}/test_*.py")
+    ):
         found = set(re.findall(r"^ *def (test_\w+)", path.read_text(encoding="utf-8"), re.M))
         there |= found
         if path.name.startswith("test_faults_"):
