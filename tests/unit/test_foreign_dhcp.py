@@ -1,7 +1,5 @@
 """The program that finds foreign DHCP, on a network of its own with two ends."""
 
-import importlib.machinery
-import importlib.util
 import ipaddress
 import json
 import subprocess
@@ -10,20 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.foreign import PROGRAM, foreign_dhcp, load_file, reply4
 
 ROLE = Path(__file__).parents[2] / "roles" / "isolation"
-PROGRAM = ROLE / "files" / "foreign-dhcp"
 
 
-def loaded(name, path):
-    loader = importlib.machinery.SourceFileLoader(name, str(path))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
-
-
-foreign_dhcp = loaded("foreign_dhcp", PROGRAM)
-filters = loaded("isolation_filters", ROLE / "filter_plugins" / "isolation.py")
+filters = load_file("isolation_filters", ROLE / "filter_plugins" / "isolation.py")
 
 NOBODY = str(ipaddress.IPv4Address(0))
 MAC, OTHER = bytes.fromhex("020000000007"), bytes.fromhex("020000000008")
@@ -128,13 +118,6 @@ def watch(wire):
         assert process.wait(10) == 0
 
 
-def reply4(mac=MAC, address="198.18.0.10", server="198.18.0.10", kind=2):
-    """A frame with a server's reply to all."""
-    options = bytes((53, 1, kind, 54, 4)) + ipaddress.IPv4Address(server).packed + b"\xff"
-    message = b"\x02\x01\x06\0" + bytes(232) + bytes.fromhex("63825363") + options
-    return foreign_dhcp.frame4(mac, address, (67, 68), message)
-
-
 def reply6(mac=MAC, source="fe80::7", ports=(547, 546)):
     message = b"\x02abc" + bytes.fromhex("0002 000a 00030001 0200000000ff")
     inner = foreign_dhcp.datagram(
@@ -211,7 +194,7 @@ def test_an_interface_that_is_not_there_is_one_line(wire):
 
 
 def test_what_the_benchs_servers_say_is_not_told(wire, watch):
-    wire.send(*[reply4()] * 50, *[reply6()] * 50)
+    wire.send(*[reply4(MAC)] * 50, *[reply6()] * 50)
     assert watch.told() == []
 
 
@@ -221,7 +204,7 @@ def test_what_the_benchs_servers_say_is_not_told(wire, watch):
         (foreign4(), OFFER),
         (reply4(mac=OTHER), entry("reply", "DHCPOFFER", OTHER, "198.18.0.10", "198.18.0.10")),
         (
-            reply4(address="192.0.2.1", kind=5),
+            reply4(MAC, address="192.0.2.1", kind=5),
             entry("reply", "DHCPACK", MAC, "192.0.2.1", "198.18.0.10"),
         ),
         (
@@ -252,7 +235,7 @@ def test_a_message_that_is_cut_short_or_garbage_is_told_by_its_port(wire, watch)
     wire.send(
         foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), b""),
         foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), b"\x02" * 250),
-        foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), reply4()[42:282] + b"\x35\x05"),
+        foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), reply4(MAC)[42:282] + b"\x35\x05"),
     )
     (heard,) = watch.told()
     assert heard == {**entry("reply", "BOOTP", OTHER, "192.0.2.1", ""), "count": 3}

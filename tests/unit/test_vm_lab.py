@@ -95,7 +95,8 @@ def test_a_machine_finds_its_name_keys_and_addresses_in_a_tar(tmp_path):
     test = found["etc/systemd/network/test.network"][1]
     assert "Address=198.18.0.10/24\n" in test
     assert "Address=2001:2:0:1::10/64\n" in test
-    assert "Gateway" not in test
+    assert "\n[Network]\nIPv6AcceptRA=no\n" in test
+    assert not [word for word in ("Gateway", "DHCP", "Route") if word in test]
     assert "Gateway=172.31.88.2\n" in found["etc/systemd/network/management.network"][1]
 
 
