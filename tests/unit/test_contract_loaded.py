@@ -41,6 +41,28 @@ def test_program_and_libraries_are_told_by_their_hashes(loaded, started):
     assert str(program) not in found["libraries_sha256"]
 
 
+COMPILES = """
+import mmap, os
+memory = os.memfd_create("closures")
+os.ftruncate(memory, 4096)
+mapped = mmap.mmap(memory, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+print("up", flush=True)
+input()
+"""
+
+
+def test_code_that_is_in_no_file_has_no_hash(loaded):
+    """A library that compiles as it runs is no program that was replaced."""
+    argv = [os.path.realpath("/usr/bin/python3"), "-c", COMPILES]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"up\n"
+        assert "/memfd:closures" in Path(f"/proc/{child.pid}/maps").read_text()
+        paths = loaded.identity(child.pid)["libraries_sha256"]
+        child.stdin.close()
+    assert paths
+    assert not [path for path in paths if path.startswith("/memfd:")]
+
+
 def test_a_program_that_is_replaced_as_it_starts_is_refused(loaded, started):
     program, pid = started
     program.unlink()

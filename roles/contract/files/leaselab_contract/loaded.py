@@ -8,6 +8,8 @@ from leaselab_contract.errors import BeneathError
 
 _CHUNK = 1 << 20
 _GONE = " (deleted)"
+_NO_FILES = ("/memfd:", "/dev/zero", "/SYSV")
+"""How memory is named that is no file, such as what a library compiles as it runs."""
 
 
 def identity(pid):
@@ -39,7 +41,10 @@ def mapped(pid):
     return {
         field[5]
         for field in fields
-        if len(field) == 6 and "x" in field[1] and field[5].startswith("/")
+        if len(field) == 6
+        and "x" in field[1]
+        and field[5].startswith("/")
+        and not field[5].startswith(_NO_FILES)
     }
 
 
