@@ -188,8 +188,23 @@ def test_a_database_that_was_changed_since_it_was_tuned_is_not_measured(running,
 
 
 def test_the_database_that_was_tuned_is_measured():
-    host = Host(start={**STARTED, "database": DATABASE})
-    assert server(host, tuning={"database": DATABASE}).start().pid == 7
+    confined = {**DATABASE, "confinement": "mysqld (enforce)"}
+    for running, tuned in (
+        (DATABASE, DATABASE),
+        (confined, confined),
+        (confined, DATABASE),  # by an older release
+    ):
+        host = Host(start={**STARTED, "database": running})
+        assert server(host, tuning={"database": tuned}).start().pid == 7
+
+
+@pytest.mark.parametrize("label", ["unconfined", None])
+def test_a_database_that_is_confined_otherwise_is_not_measured(label):
+    confined = {**DATABASE, "confinement": "mysqld (enforce)"}
+    host = Host(start={**STARTED, "database": {**DATABASE, "confinement": label}})
+    error = refused(server(host, tuning={"database": confined}).start)
+    assert (error.outcome, error.found) == (Outcome.LAB, str(label))
+    assert "another AppArmor profile than was tuned" in str(error)
 
 
 @pytest.mark.parametrize(

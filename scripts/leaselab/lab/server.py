@@ -30,6 +30,8 @@ LEASES_TIMEOUT_S = 120.0
 _NOT_THERE = frozenset({126, 127})
 _BENEATH = 4
 """Exit status of the contract when what the server stands on fails, such as its database."""
+_PROFILE = "AppArmor profile"
+"""How a difference in confinement is named."""
 
 
 class ContractServer:
@@ -106,9 +108,7 @@ class ContractServer:
             if (found := started.libraries_sha256.get(path, expected)) != expected:
                 raise self._another(path, found, expected)
         if started.confinement != wanted.confinement:
-            raise self._another(
-                "AppArmor profile", str(started.confinement), str(wanted.confinement)
-            )
+            raise self._another(_PROFILE, str(started.confinement), str(wanted.confinement))
 
     def _check_files(self) -> None:
         """Hold program and libraries against their hashes, where the server does not run."""
@@ -135,6 +135,8 @@ class ContractServer:
     def _check_database(self, running: Mapping[str, Any] | None) -> None:
         """Refuse a database that is not the one that was tuned: it would not be seen."""
         found, wanted = _flat(running), _flat(self._deployed.tuning.get("database"))
+        if wanted and _PROFILE not in wanted:
+            found.pop(_PROFILE, None)  # tuned by an older release
         other = sorted(name for name in found | wanted if found.get(name) != wanted.get(name))
         if other:
             raise lab_broken(
@@ -298,10 +300,12 @@ def _sample(answer: dict[str, Any]) -> Sample:
 
 
 def _flat(database: Mapping[str, Any] | None) -> dict[str, str]:
-    """A database's name, version and settings in one mapping; empty without one."""
+    """A database's name, version, confinement and settings by name; empty without one."""
     if not database:
         return {}
     settings = {name: str(value) for name, value in database["variables"].items()}
+    if "confinement" in database:
+        settings[_PROFILE] = str(database["confinement"])
     return {"name": database["name"], "version": database["version"], **settings}
 
 
