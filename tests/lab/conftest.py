@@ -27,6 +27,7 @@ ORDER = (
     "test_faults_server",
     "test_packaged",
     "test_faults_hosts",
+    "test_faults_network",
     "test_hold",
     "test_faults_engine",
     "test_faults_generator",
