@@ -148,6 +148,55 @@ def example_run(
     }
 
 
+def confirmed(
+    document: dict[str, Any], *, loss: float = 0.013, overload_completes: float = 0.9
+) -> dict[str, Any]:
+    """The document with a confirmation that lost `loss`.
+
+    `overload_completes` is the share of the lowest max rate that the server completes
+    of four times the load.
+    """
+    goal = document["goal"]
+    began = datetime.fromisoformat(document["finished_at"])
+    rates = [run["max_rate"] for run in document["runs"]]
+    rate = int(0.95 * min(run["lower_bound"] for run in document["runs"]))
+    offers = [(rate, loss)] * -(-goal["confirm_s"] // goal["trial_s"])
+    offers.append((4 * rate, 1 - overload_completes * min(rates) / (4 * rate)))
+    trials = []
+    for number, (offered, lost) in enumerate(offers, start=1):
+        run = len(document["runs"]) + 1
+        seconds = goal["trial_s"]
+        trials.append(
+            example_trial(offered, seconds, lost, number=number, run=run, run_started=began)
+        )
+        trials[-1]["raw_file"] = f"raw/confirmation-{number:02}.txt.gz"
+    wall_s = sum(trial["wall_s"] for trial in trials) + 1.5
+    is_limit = max(rates) >= 0.5 * trials[-1]["completed"] / trials[-1]["traffic_s"]
+    confirmation = {
+        "rate": rate,
+        "loss_ratio": trials[0]["loss_ratio"],
+        "holds": trials[0]["loss_ratio"] <= goal["loss_ratio"] and is_limit,
+        "traffic_s": sum(trial["traffic_s"] for trial in trials),
+        "wall_s": wall_s,
+        "trials": trials,
+    }
+    summary = summarise(
+        document["runs"],
+        planned=goal["runs"],
+        trim=goal["trim"],
+        loss_ratio=goal["loss_ratio"],
+        trial_s=goal["trial_s"],
+        wall_s=document["summary"]["wall_s"] + wall_s,
+        confirmation=confirmation,
+    )
+    return {
+        **document,
+        "finished_at": _time(began + timedelta(seconds=wall_s)),
+        "confirmation": confirmation,
+        "summary": summary.document(),
+    }
+
+
 def example_trial(
     rate: int, seconds: int, loss: float, *, number: int, run: int, run_started: datetime
 ) -> dict[str, Any]:
@@ -236,8 +285,8 @@ def archive_result(root: Path, document: dict[str, Any] | None = None) -> dict[s
     with Store(root).create(document["id"]) as running:
         running.record("created", {"scenario": document["scenario"]["name"]})
         running.write_text(document["server"]["config_file"], CONFIG)
-        for run in document["runs"]:
-            for trial in run["trials"]:
+        for part in (*document["runs"], document.get("confirmation") or {"trials": []}):
+            for trial in part["trials"]:
                 running.write_bytes(trial["raw_file"], gzip.compress(b"Running: perfdhcp\n"))
         Store(root).seal(running, document)
     return document

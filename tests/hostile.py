@@ -6,6 +6,7 @@ from tests.examples import (
     MAX_RATES,
     START,
     archive_result,
+    confirmed,
     example_result,
     invalid_result,
 )
@@ -43,7 +44,7 @@ def hostile_archive(root):
             }
         }
         document["bench"]["environment"] = f"1-{place}{ATTACK}"
-        documents.append(document)
+        documents.append(confirmed(document))
     documents.append(invalid_result(scenario="v6-memfile", started=START + timedelta(days=2)))
     documents[-1]["reasons"][0]["text"] = ATTACK
     pair = example_result(scenario="v4-memfile-mt-hs", started=START + timedelta(days=3))

@@ -185,6 +185,25 @@ def test_a_page_fits_paper_and_a_small_screen(report, look):
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
 
 
+def test_no_chart_is_cut_off_or_wider_than_its_page(report, look):
+    """Live ones with the menu beside them; the drawings beneath have no size of their own."""
+    page = look()
+    seen = 0
+    for name in pages(report):
+        page.goto(f"file://{report}/{name}")
+        seen += walk(page)
+        for width in (1000, 1400, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            cut = page.evaluate("""[...document.querySelectorAll('.chart')].filter(chart =>
+                chart.scrollWidth > chart.clientWidth ||
+                [...chart.querySelectorAll('svg.marks')].some(drawn =>
+                    drawn.getBoundingClientRect().right > chart.getBoundingClientRect().right)
+            ).map(chart => chart.dataset.chart)""")
+            assert cut == [], (name, width)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+    assert seen > 20
+
+
 def luminance(colour):
     """Relative luminance of a CSS colour ``rgb(r, g, b)``, by WCAG 2."""
     parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.examples import START, archive_result, example_result
+from tests.examples import START, archive_result, confirmed, example_result, invalid_result
 from tests.hostile import ATTACK, COMMIT, hostile_archive
 
 from leaselab.archive.bench_notes import STATUS, write_note
@@ -22,13 +22,16 @@ from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.plan import Plan
 from leaselab.model.source import Commit
+from leaselab.report.confirmation import confirmation_words
 from leaselab.report.site import site
 from leaselab.report.site.history import history
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_benches, write_site
+from leaselab.report.site.vega import PURPLE
 
 ROOT = Path(__file__).parents[2]
 WHEN = "2026-11-23T10:00:00.000Z"
+SECONDS = [f"seconds-{run}" for run in range(1, 10)]
 OURS = {"assets/leaselab.js", "assets/charts.js"}
 
 
@@ -124,13 +127,52 @@ def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
     page = root / "report" / "sweep" / f"{documents[0]['id']}.html"
     text = page.read_text(encoding="utf-8")
     names = re.findall(r'data-chart="([\w-]+)"', text)
-    assert names == ["runs", "loss", "latency", *(f"seconds-{run}" for run in range(1, 10))]
+    assert names == ["runs", "loss", "latency", *SECONDS, "seconds-confirmation"]
     drawn = re.findall(r'<svg role="(?:img|group)" aria-label="[^"]+"', text)
     assert len(drawn) == len(names)
     assert "NaN" not in text
     data = page.with_suffix(".js").read_text(encoding="utf-8")
     for name in names:
         assert f'"{name}":' in data
+
+
+def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_table(archive):
+    root, documents = archive
+    document = documents[0]
+    text = (root / "report" / "sweep" / f"{document['id']}.html").read_text(encoding="utf-8")
+    rate = document["confirmation"]["rate"]
+    line = f"Confirmed at {rate} exchanges/s over 30 s: loss 1.30 %."
+    assert text.index("95 % interval") < text.index(line) < text.index('id="runs"')
+    loss = text.split('data-chart="loss"')[1].split("</figure>")[0]
+    assert loss.count(f'fill="{PURPLE}"') == 6 + 1, "each trial, and the legend's"
+    table = text.split("Trials of the confirmation")[1].split("</table>")[0]
+    assert table.count(f'<td class="figure">{rate}</td>') == 6
+    assert table.count(f'<td class="figure">{4 * rate}</td>') == 1
+    assert table.count("<td>overload</td>") == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (
+            confirmed(example_result(), loss=0.04),
+            "not confirmed at 5428 exchanges/s over 30 s: loss 4.00 %, and the goal is at most "
+            "2.5 %",
+        ),
+        (
+            confirmed(example_result(), overload_completes=3.0),
+            "not confirmed at 5428 exchanges/s over 30 s: loss 1.30 %, but of 21712 "
+            "exchanges/s the server completed 17193, far more than the runs found",
+        ),
+        (invalid_result(), "not confirmed: the sweep ended before that"),
+        (
+            example_result(goal={"confirm_s": 0}),
+            "not confirmed: switched off (--confirm-s 0)",
+        ),
+    ],
+)
+def test_a_result_that_is_not_confirmed_says_why(document, words):
+    assert confirmation_words(document) == words
 
 
 def test_a_history_has_nine_dots_a_mean_an_interval_and_a_mark_where_the_lab_changed(archive):

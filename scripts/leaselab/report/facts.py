@@ -14,6 +14,7 @@ from leaselab.model.durability import durability_of
 from leaselab.model.server import server_name
 from leaselab.model.source import source_of
 from leaselab.report.commits import printable
+from leaselab.report.confirmation import confirming
 from leaselab.report.machine import host_lines
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
         )
     yield "goal", goal_words(document["goal"])
     if document.get("confirmation"):
-        yield "confirmation", _confirmed(document["confirmation"])
+        yield "confirmation", _confirmed(document)
     yield (
         "generator",
         f"{document['generator']['name']} {document['generator']['version'] or ''}",
@@ -59,11 +60,10 @@ def facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
     yield "result", str(path)
 
 
-def _confirmed(confirmation: Mapping[str, Any]) -> str:
+def _confirmed(document: Mapping[str, Any]) -> str:
+    confirmation = document["confirmation"]
     rate = confirmation["rate"]
-    # the last trial of one server is an overload
-    trials = (trial for trial in confirmation["trials"] if trial["rate"] == rate)
-    seconds = sum(trial["traffic_s"] for trial in trials)
+    seconds = sum(trial["traffic_s"] for trial in confirming(document))
     word = "holds" if confirmation["holds"] else "does not hold"
     loss = f"loss {100 * confirmation['loss_ratio']:.2f} %"
     return f"{word}: {loss} in {seconds:.0f} s at {rate}/s"

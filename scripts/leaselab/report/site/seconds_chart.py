@@ -29,10 +29,13 @@ _PANEL = 76
 """Height of one panel (px)."""
 
 
-def seconds_chart(run: Mapping[str, Any], goal: Mapping[str, Any]) -> Spec | None:
+def seconds_chart(
+    run: Mapping[str, Any], goal: Mapping[str, Any], other: str = ""
+) -> Spec | None:
     """One run second by second: load, loss, latency, CPU, memory, leases, lost packets.
 
-    None where nothing was seen by the second.
+    `other` says what it is of, where that is no run.  None where nothing was seen by the
+    second.
     """
     traffic = list(traffic_points(run))
     server = list(server_points(run))
@@ -55,10 +58,10 @@ def seconds_chart(run: Mapping[str, Any], goal: Mapping[str, Any]) -> Spec | Non
     if not panels:
         return None
     panels[-1]["layer"][0]["encoding"]["x"] |= {
-        "title": "time since the run's start (s)",
+        "title": f"time since the start of the {other.lower() or 'run'} (s)",
         "axis": {"tickCount": 12},
     }
-    return stacked(panels, name=f"Run {run['index']} second by second")
+    return stacked(panels, name=f"{other or 'Run ' + str(run['index'])} second by second")
 
 
 def _values(

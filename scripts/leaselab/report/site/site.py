@@ -288,7 +288,8 @@ class _Site:
             except (LeaselabError, OSError) as error:
                 self._refuse(ref, error)
                 return None
-            for trial in (trial for run in document["runs"] for trial in run["trials"]):
+            parts = [*document["runs"], document.get("confirmation") or {"trials": []}]
+            for trial in (trial for part in parts for trial in part["trials"]):
                 trial["per_second"] = []
                 trial["samples"] = trial["samples"][:1] + trial["samples"][-1:]
                 trial["partner_samples"] = []

@@ -13,6 +13,7 @@ from leaselab.analysis.summary import run_cpu_us
 from leaselab.model.durability import durability_of
 from leaselab.model.server import server_name
 from leaselab.report.config import config_text
+from leaselab.report.confirmation import confirmation_words, confirming, overload
 from leaselab.report.facts import facts
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart
@@ -42,7 +43,7 @@ def sweep(
             "loss",
             "Loss by offered load",
             loss_chart(document),
-            note="Every trial of every run; the dashed line is the goal.",
+            note=_loss_note(document),
         ),
         "latency": figure(
             "latency",
@@ -59,6 +60,7 @@ def sweep(
         )
         for run in document["runs"]
     ]
+    confirmation = _confirmation(document)
     context = {
         "document": document,
         "server_words": server_name(document["server"]),
@@ -66,6 +68,8 @@ def sweep(
         "flags": flags(document),
         "charts": charts,
         "seconds": seconds,
+        "confirmed": confirmation_words(document),
+        "confirmation": confirmation,
         "runs": [_run(run, document["goal"]) for run in document["runs"]],
         "percentiles": PERCENTILES,
         "latencies": latencies(document),
@@ -74,7 +78,33 @@ def sweep(
         "commands": _commands(document),
         "raw": raw,
     }
-    return context, [*charts.values(), *seconds]
+    last = [confirmation["seconds"]] if confirmation else []
+    return context, [*charts.values(), *seconds, *last]
+
+
+def _loss_note(document: Mapping[str, Any]) -> str:
+    told = "Every trial of every run; the dashed line is the goal."
+    if not document.get("confirmation"):
+        return told
+    told += " Diamonds: the trials that confirm the result."
+    beyond = ", ".join(f"{trial['rate']}/s" for trial in overload(document))
+    return told + (f" Their last one, at {beyond}, is in its table alone." if beyond else "")
+
+
+def _confirmation(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The trials after the last run; None where there are none."""
+    found = document.get("confirmation")
+    if not found:
+        return None
+    trials = [_trial(trial, "", document["goal"]) for trial in confirming(document)]
+    trials += [_trial(trial, "overload", document["goal"]) for trial in overload(document)]
+    run = {"started_at": trials[0]["started_at"], "trials": found["trials"]}
+    chart = seconds_chart(run, document["goal"], "Confirmation")
+    return {
+        "trials": trials,
+        "overload": bool(overload(document)),
+        "seconds": figure("seconds-confirmation", "Confirmation, second by second", chart),
+    }
 
 
 def _run(run: Mapping[str, Any], goal: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,16 +113,21 @@ def _run(run: Mapping[str, Any], goal: Mapping[str, Any]) -> dict[str, Any]:
         **run,
         "cpu_us": run_cpu_us(run, goal["loss_ratio"]),
         "trials": [
-            {
-                **trial,
-                "proof": proofs.get(position, ""),
-                "passes": trial["valid"] and trial["loss_ratio"] <= goal["loss_ratio"],
-                "command": shlex.join(trial["argv"]),
-                "detail": trial.get("detail", ""),
-                "held": (trial.get("leases_held") or [None])[0],
-            }
+            _trial(trial, proofs.get(position, ""), goal)
             for position, trial in enumerate(run["trials"])
         ],
+    }
+
+
+def _trial(trial: Mapping[str, Any], role: str, goal: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a table; `role` is what the trial is beside its outcome, such as a bound."""
+    return {
+        **trial,
+        "role": role,
+        "passes": trial["valid"] and trial["loss_ratio"] <= goal["loss_ratio"],
+        "command": shlex.join(trial["argv"]),
+        "detail": trial.get("detail", ""),
+        "held": (trial.get("leases_held") or [None])[0],
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leaselab.report.confirmation import confirming
 from leaselab.report.site.vega import (
     BLUE,
     GREEN,
@@ -25,8 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _PERCENTILES = {"p50": BLUE, "p90": GREEN, "p99": ORANGE, "p99.9": PURPLE, "max": GREY}
+_AXIS = 75
+"""Width of a panel's vertical axis with the gap before it (px)."""
 _LOSSES = [0, 1, 2.5, 5, 10, 25, 50, 100]
-_VERDICTS = {"passed": GREEN, "failed": ORANGE, "not valid": GREY}
+_VERDICTS = {
+    "passed": (GREEN, "circle"),
+    "failed": (ORANGE, "triangle-up"),
+    "not valid": (GREY, "cross"),
+    "confirmation": (PURPLE, "diamond"),
+}
+"""What came of a trial, or what it was for: colour and shape of its mark."""
 
 
 def runs_chart(document: Mapping[str, Any]) -> Spec | None:
@@ -102,21 +111,26 @@ def runs_chart(document: Mapping[str, Any]) -> Spec | None:
 
 
 def loss_chart(document: Mapping[str, Any]) -> Spec | None:
-    """Loss against offered load, every trial; None without trials."""
+    """Loss against offered load, every trial; None without trials.
+
+    But for the one that offers far more than the server can do: it would leave a corner
+    to all others.
+    """
     goal = document["goal"]
     values = [
-        {
-            "rate": trial["rate"],
-            "loss": 100 * trial["loss_ratio"],
-            "run": f"run {run['index']}, trial {number_}",
-            "seconds": trial["duration_s"],
-            "verdict": _verdict(trial, goal["loss_ratio"]),
-        }
+        _loss(trial, f"run {run['index']}, trial {number_}", goal["loss_ratio"])
         for run in document["runs"]
         for number_, trial in enumerate(run["trials"], start=1)
     ]
+    values += [
+        _loss(trial, f"confirmation, trial {number_}", goal["loss_ratio"])
+        | ({"verdict": "confirmation"} if trial["valid"] else {})
+        for number_, trial in enumerate(confirming(document), start=1)
+    ]
     if not values:
         return None
+    verdicts = [one for one in _VERDICTS if any(one == value["verdict"] for value in values)]
+    colours, shapes = zip(*(_VERDICTS[one] for one in verdicts), strict=True)
     percent = 100 * goal["loss_ratio"]
     # a root, so that 2.5 % and 90 % both have room
     scale = {"type": "pow", "exponent": 0.5, "domain": [0, 100]}
@@ -137,15 +151,12 @@ def loss_chart(document: Mapping[str, Any]) -> Spec | None:
                 "color": {
                     "field": "verdict",
                     "type": "nominal",
-                    "scale": {"domain": list(_VERDICTS), "range": list(_VERDICTS.values())},
+                    "scale": {"domain": verdicts, "range": list(colours)},
                 },
                 "shape": {
                     "field": "verdict",
                     "type": "nominal",
-                    "scale": {
-                        "domain": list(_VERDICTS),
-                        "range": ["circle", "triangle-up", "cross"],
-                    },
+                    "scale": {"domain": verdicts, "range": list(shapes)},
                 },
                 "tooltip": told(
                     ("run", "", ""),
@@ -167,12 +178,12 @@ def latency_chart(document: Mapping[str, Any], stages: Mapping[str, str]) -> Spe
     `stages` are the stages' names by their field.  Trials that were not valid
     say nothing and are left out.
     """
+    found = {label: list(_latencies(document, stage)) for stage, label in stages.items()}
+    seen = {label: values for label, values in found.items() if values}
     panels = []
-    for stage, label in stages.items():
-        values = list(_latencies(document, stage))
-        if not values:
-            continue
-        width = (WIDTH - 90) // 2
+    for label, values in seen.items():
+        # side by side, each after the first with an axis of its own
+        width = (WIDTH - _AXIS * (len(seen) - 1)) // len(seen)
         scale = {"type": "log", "nice": False}
         y = number("ms", "latency (ms)", scale=scale, axis={"format": ".3~g", "tickCount": 6})
         panels.append(
@@ -219,6 +230,16 @@ def _latencies(document: Mapping[str, Any], stage: str) -> Iterator[dict[str, An
                         "percentile": percentile,
                         "run": f"run {run['index']}, trial {number_}",
                     }
+
+
+def _loss(trial: Mapping[str, Any], name: str, loss_ratio: float) -> dict[str, Any]:
+    return {
+        "rate": trial["rate"],
+        "loss": 100 * trial["loss_ratio"],
+        "run": name,
+        "seconds": trial["duration_s"],
+        "verdict": _verdict(trial, loss_ratio),
+    }
 
 
 def _verdict(trial: Mapping[str, Any], loss_ratio: float) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 Spec = dict[str, Any]
-WIDTH = 860
+WIDTH = 820
+"""Of one panel; with axis, legend and menu a chart fits a window of 1000 px."""
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
     "#3a87c8",
     "#e08a1e",
