@@ -40,6 +40,8 @@ class Faults:
     """Time that every reply takes beside its work (s)."""
     generator_stalls: tuple[float, float] = (0.0, 0.0)
     """Every so many seconds the generator does nothing for so many (s, s)."""
+    stalls_from_to: tuple[float, float] = (0.0, math.inf)
+    """When that begins and when it ends (s)."""
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class PacketWorld:
     seconds: float = 0.0
     """Time of all trials, traffic and wait (s)."""
     chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311
+    paused_s: float = 0.0
+    """How long the engine waited for the generator (s)."""
     words: list[str] = field(default_factory=list)
     """Why trials did not count."""
 
@@ -153,7 +157,9 @@ class PacketWorld:
     def _running(self, moment: float) -> float:
         """When the generator does what it has to do at a moment of a trial (s)."""
         every, length = self.faults.generator_stalls
-        into = (self.now + moment) % every if every else math.inf
+        begins, ends = self.faults.stalls_from_to
+        disturbed = bool(every) and begins <= self.now + moment < ends
+        into = (self.now + moment) % every if disturbed else math.inf
         return moment + max(0.0, length - into)
 
     def _awake(self, moment: float) -> float:
@@ -167,7 +173,11 @@ class PacketWorld:
             share = self.faults.loses_at_times
         return share > 0 and self.chance.random() < share
 
-    # The lock, the disk, and whoever watches.
+    # The lock, the disk, the clock, and whoever watches.
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.paused_s += seconds
 
     def renew(self) -> None:
         """It is nobody else's."""

@@ -64,6 +64,13 @@ CASES = [
     ),
     Case("loses 8% in half of the seconds", Faults(loses_at_times=0.08), "loses-at-any-load"),
     Case("generator stands still 200 ms in 17.3 s", Faults(generator_stalls=(17.3, 0.2))),
+    *(
+        Case(
+            f"generator stands still 300 ms a second for {length} s",
+            Faults(generator_stalls=(1.0, 0.3), stalls_from_to=(95.0, 95.0 + length)),
+        )
+        for length in (10, 60)
+    ),
     Case(
         "generator stands still 200 ms in 3.7 s",
         Faults(generator_stalls=(3.7, 0.2)),
@@ -86,6 +93,8 @@ class Found:
     """Of the trimmed mean against the load at which a server of this capacity loses 2.5 %."""
     not_counted: dict[str, int]
     seconds: float
+    paused_s: float
+    """How long the engine waited for the generator (s)."""
     kept: bool
 
 
@@ -122,7 +131,7 @@ def measure(case: Case) -> Found:
     started = ServerStarted(1, bench.server.version, None, bench.server.running_config_sha256)
     world = PacketWorld(case.faults, started)
     trials = BenchTrials(bench, world, world, world)
-    sweep = Sweep(bench, world, trials, world, world, world)
+    sweep = Sweep(bench, world, trials, world, world, world, sleep=world.sleep)
     word = ""
     try:
         sweep.measure(read_journal([]))
@@ -148,6 +157,7 @@ def measure(case: Case) -> Found:
         error_percent,
         {one: world.words.count(one) for one in sorted(set(world.words))},
         world.seconds,
+        world.paused_s,
         word == case.word and (bool(word) or is_close),
     )
 
@@ -192,7 +202,16 @@ def _bench(start_rate: int) -> Bench:
 
 def _print(found: Sequence[Found]) -> None:
     table = Table(title=f"{RUNS} runs a sweep; the max rate's error in %")
-    for heading in ("fault", "wanted", "outcome", "max rate", "error", "not counted", "s"):
+    for heading in (
+        "fault",
+        "wanted",
+        "outcome",
+        "max rate",
+        "error",
+        "not counted",
+        "s",
+        "waited (s)",
+    ):
         table.add_column(heading)
     for one in found:
         table.add_row(
@@ -203,6 +222,7 @@ def _print(found: Sequence[Found]) -> None:
             "" if one.error_percent is None else f"{one.error_percent:+.2f}",
             ", ".join(f"{count} {word}" for word, count in one.not_counted.items()),
             f"{one.seconds:.0f}",
+            f"{one.paused_s:.0f}",
         )
     Console(width=None if sys.stdout.isatty() else 150).print(table)
 

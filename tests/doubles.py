@@ -84,6 +84,12 @@ class World:
     started_at: int = 0
     heard: list = field(default_factory=list)
     """What is heard of others by each time the watch is asked; nothing afterwards."""
+    stalls_in: range = range(0)
+    """Trials (from 1) of which the generator's host drops the replies of half."""
+    dropped: int = 0
+    """Datagrams that the generator's host has dropped."""
+    slept_s: list = field(default_factory=list)
+    """How long the engine waited, each time."""
     broken_output: Generated | None = None
     """What the generator's second trial leaves behind instead of a measurement."""
 
@@ -128,7 +134,7 @@ class World:
         return self.heard.pop(0) if self.heard else []
 
     def read(self):
-        return HostReading(0.01, 0.0, None, 0)
+        return HostReading(0.01, 0.0, None, self.dropped)
 
     # The generator.
 
@@ -148,6 +154,9 @@ class World:
         answered = min(started, int(capacity * option(argv, "-p")))
         answered = int(answered * (1 - self.loses))
         if self.dead_every and self.trials % self.dead_every == 0:
+            answered //= 2
+        if self.trials in self.stalls_in:
+            self.dropped += answered
             answered //= 2
         self.leases = answered
         return printed(perfdhcp_output(started, answered, interval_s=1 / started))
@@ -193,8 +202,12 @@ class World:
     def sweep(self, of=None):
         """A new engine, to measure on this world."""
         of = of or bench()
-        trials = BenchTrials(of, self, self, self, {"server": self}, self, clock=lambda: 0.0)
-        return Sweep(of, self, trials, self, self, self, clock=lambda: 0.0)
+        trials = BenchTrials(
+            of, self, self, self, {"server": self, "generator": self}, self, clock=lambda: 0.0
+        )
+        return Sweep(
+            of, self, trials, self, self, self, clock=lambda: 0.0, sleep=self.slept_s.append
+        )
 
     def measure(self, of=None):
         """Measure what this world's journal does not hold yet; return the sweep."""

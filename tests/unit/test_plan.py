@@ -81,7 +81,8 @@ def test_one_run_left_of_several_is_refused_before_anything_is_measured():
 def test_a_lease_must_outlast_the_longest_sweep():
     plan = Plan()
     longest = int(plan.longest_s)
-    assert longest == 9 * (40 * (5 + 4 + 5) + (1 + 4 + 5) + 60) + 6 * (5 + 4 + 5) + 60
+    confirmation = (6 + 6 + 1) * (5 + 4 + 5) + 60
+    assert longest == 9 * (40 * (5 + 4 + 5) + (1 + 4 + 5) + 60) + confirmation + 300
     plan.check_fits(scenario(lease_lifetime_s=longest + 1))
     with refused("leases could expire while the sweep runs") as caught:
         plan.check_fits(scenario(lease_lifetime_s=longest))

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from tests.doubles import CAPACITY, PLAN, Killed, World, bench, perfdhcp_output
 
 from leaselab.archive.schema import load_schema
+from leaselab.measure.outcomes import GENERATOR_STALLED
 from leaselab.measure.search_error import SearchReason
-from leaselab.measure.sweep import CONFIRMATION, RUN_DONE, TRIAL, read_journal
+from leaselab.measure.sweep import CONFIRMATION, PAUSE, RUN_DONE, TRIAL, read_journal
 from leaselab.measure.validity import FOREIGN_REPLY, FOREIGN_REQUEST, LOST_UPDATES, PAIR_STATE
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.observation import Foreign, Generated
+from leaselab.model.plan import PAUSE_LIMIT_S
 from leaselab.model.scenario import HighAvailability
 
 
@@ -153,6 +155,80 @@ def test_a_server_that_stands_still_now_and_then_has_no_figure():
     assert "loss " in error.found
     assert sweep.runs[0]["max_rate"]
     assert not sweep.confirmation["holds"]
+
+
+@pytest.mark.parametrize(
+    ("stalled", "pauses"), [(1, []), (2, [5]), (3, [5, 10]), (5, [5, 10, 20, 30])]
+)
+def test_a_disturbed_lab_is_waited_for_and_the_result_is_that_of_a_quiet_one(stalled, pauses):
+    world = World(stalls_in=range(4, 4 + stalled))
+    sweep = world.measure()
+    assert world.slept_s == pauses
+    told = [data for name, data in world.events if name == PAUSE]
+    assert told == [{"s": seconds, "reason": GENERATOR_STALLED} for seconds in pauses]
+    assert [run["max_rate"] for run in sweep.runs] == [run["max_rate"] for run in WHOLE_RUNS]
+    bad = [trial for run in sweep.runs for trial in run["trials"] if not trial["valid"]]
+    assert [trial["reason"] for trial in bad] == [GENERATOR_STALLED] * stalled
+
+
+def test_a_lab_that_stays_disturbed_ends_the_sweep_and_says_what_to_do():
+    world = World(stalls_in=range(4, 100))
+    error, _ = ended(world)
+    assert error.reason is SearchReason.INVALID_TRIAL
+    assert "6 trials in a row" in error.found
+    assert "generator's host" in error.todo
+    assert world.slept_s == [5, 10, 20, 30]
+
+
+def test_a_sweep_does_not_wait_longer_in_all_than_it_may():
+    """Five spoiled trials of six, for ever: each sixth lets the row begin anew."""
+
+    class Restless(World):
+        def generate(self, argv, environment, timeout_s):
+            self.stalls_in = range(0) if (self.trials + 1) % 6 == 0 else range(10**6)
+            return super().generate(argv, environment, timeout_s)
+
+    world = Restless()
+    world.measure()
+    assert sum(world.slept_s) == PAUSE_LIMIT_S
+    again = read_journal(world.events)
+    assert again.paused_s == PAUSE_LIMIT_S
+
+
+def test_a_slow_generator_is_not_waited_for():
+    world = World(reach=200)
+    ended(world)
+    assert world.slept_s == []
+
+
+@pytest.mark.parametrize(("stalled", "pauses"), [(3, [5, 10]), (5, [5, 10, 20, 30])])
+def test_a_confirmation_outlives_a_disturbance_as_well(stalled, pauses):
+    quiet = World()
+    quiet.measure(bench(**CONFIRMED))
+    last = quiet.trials - 7
+    world = World(stalls_in=range(last + 2, last + 2 + stalled))
+    found = world.measure(bench(**CONFIRMED)).confirmation
+    assert found["holds"]
+    assert sum(trial["valid"] for trial in found["trials"]) == 7
+    assert len(found["trials"]) == 7 + stalled
+    assert world.slept_s == pauses
+
+
+def test_a_disturbance_that_lasts_is_no_verdict_on_the_server():
+    """Not-sustained would be one."""
+    quiet = World()
+    quiet.measure(bench(**CONFIRMED))
+    world = World(stalls_in=range(quiet.trials - 6, 10**6))
+    error, sweep = ended(world, bench(**CONFIRMED))
+    assert error.reason is SearchReason.INVALID_TRIAL
+    assert "disturbed" in error.what
+    assert not sweep.confirmation["holds"]
+    below = [
+        trial
+        for trial in sweep.confirmation["trials"]
+        if trial["rate"] == sweep.confirmation["rate"]
+    ]
+    assert len(below) == 6
 
 
 def test_a_pair_is_confirmed_and_not_overloaded():

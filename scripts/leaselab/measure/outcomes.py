@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
 GENERATOR_LIMITED = "generator-limited"
 """`Trial.reason` of a trial whose generator started fewer exchanges than asked."""
+GENERATOR_STALLED = "generator-stalled"
+"""The generator, or its host, stood still and caught up in a burst, or dropped replies:
+without that the trial might have passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,16 @@ class Outcomes:
             for upper in self.failing
             if 0 < upper.rate - lower.rate <= self.goal.relative_width * upper.rate
         ]
+
+    @property
+    def not_valid_in_a_row(self) -> list[Trial]:
+        """Trials at the end that were not valid, until one that was, or offered too little."""
+        return list(
+            takewhile(
+                lambda trial: not trial.valid and trial.reason != GENERATOR_LIMITED,
+                reversed(self.trials),
+            )
+        )
 
     @property
     def floor(self) -> int:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from leaselab.measure import search_error
 from leaselab.measure.belief import Belief, combine, expect
-from leaselab.measure.outcomes import GENERATOR_LIMITED, Outcomes
+from leaselab.measure.outcomes import GENERATOR_LIMITED, GENERATOR_STALLED, Outcomes
 from leaselab.measure.response import Response
+from leaselab.model.plan import STALLED_LIMIT
 from leaselab.model.trial import Goal, RunEstimate, SearchLimits, Trial, TrialRequest
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ short, over that rate; one that is slow completes about as much."""
 FAILURES_FAR_BELOW = 3
 """So many of them are no accident."""
 MAX_REPEATS = 3
-"""How often a trial that is not valid is made in a row before the run ends."""
+"""How often a trial that is not valid is made in a row before the run ends; one that only
+the generator's stalls spoiled `STALLED_LIMIT` times, with pauses (`patience`)."""
 
 
 def search(
@@ -286,10 +288,9 @@ def _check(outcomes: Outcomes) -> None:
         raise search_error.loses_at_any_load(outcomes.goal, outcomes.valid)
     if any(trial.rate <= outcomes.floor for trial in outcomes.failing):
         raise search_error.below_min_rate(outcomes)
-    recent = outcomes.trials[-MAX_REPEATS:]
-    if len(recent) == MAX_REPEATS and all(
-        not trial.valid and trial.reason != GENERATOR_LIMITED for trial in recent
-    ):
+    row = outcomes.not_valid_in_a_row
+    stalled = sum(trial.reason == GENERATOR_STALLED for trial in row)
+    if len(row) - stalled >= MAX_REPEATS or len(row) >= STALLED_LIMIT:
         raise search_error.invalid_trial(outcomes)
     if len(outcomes.trials) >= limits.max_trials:
         raise search_error.noisy(outcomes)

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leaselab.measure.outcomes import GENERATOR_STALLED
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
     from leaselab.measure.outcomes import Outcomes
     from leaselab.model.trial import Goal, Trial
+
+
+CALM = "end what else runs on the generator's host, or on its hardware, and measure again"
+"""What to do where the generator stands still now and then."""
 
 
 class SearchReason(enum.Enum):
@@ -150,9 +155,33 @@ def noisy(outcomes: Outcomes) -> SearchError:
     )
 
 
+def disturbed(count: int, rate: int) -> SearchError:
+    """Each of the trials that should confirm the result was spoiled by the generator."""
+    return SearchError(
+        Outcome.INVALID,
+        "the generator was disturbed for as long as the result was to be confirmed",
+        where="confirmation",
+        found=f"{count} trials at {rate}/s, each {GENERATOR_STALLED}",
+        wanted="a valid trial",
+        todo=CALM,
+        reason=SearchReason.INVALID_TRIAL,
+    )
+
+
 def invalid_trial(outcomes: Outcomes) -> SearchError:
     """The same trial was made several times and was never valid."""
-    last = outcomes.trials[-1]
+    row = outcomes.not_valid_in_a_row
+    last = row[0]
+    if all(trial.reason == GENERATOR_STALLED for trial in row):
+        return _failure(
+            SearchReason.INVALID_TRIAL,
+            outcomes,
+            what="the generator was disturbed for too long",
+            found=f"{len(row)} trials in a row at {last.rate}/s, each {GENERATOR_STALLED}, "
+            "with pauses between them",
+            wanted="a valid trial",
+            todo=CALM,
+        )
     return _failure(
         SearchReason.INVALID_TRIAL,
         outcomes,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leaselab.measure.bench_trial import BenchTrials, trial_from
+from leaselab.measure.confirmation import confirmed_rate, lost, next_load, objection
+from leaselab.measure.patience import pause_s, spoiled_in_a_row
 from leaselab.measure.ports import Lease, Listener, Recorder, Server
-from leaselab.measure.search import FAR_BELOW, search
-from leaselab.measure.search_error import loses_at_any_load, not_sustained
+from leaselab.measure.search import search
 from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
@@ -24,10 +23,8 @@ RUN, WARM_UP, TRIAL, RUN_DONE = "run", "warm-up", "trial", "run-done"
 """Names of the journal's events, in the order a run writes them."""
 CONFIRMATION = "confirmation"
 """Name of the event of each trial after the last run."""
-OVERLOAD_FACTOR = 4.0
-"""Offered load of the last trial over what was confirmed."""
-CONFIRM_BELOW = 0.05
-"""Least distance of the confirmation from the lowest bound of the runs (ratio)."""
+PAUSE = "pause"
+"""Name of the event of each time that was waited for a disturbed lab."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +41,8 @@ class Journaled:
     """Documents of the trials of the unfinished run."""
     confirmation: Sequence[Mapping[str, Any]] = ()
     """Documents of the trials that confirm the result, as far as they were made."""
+    paused_s: float = 0.0
+    """How long the sweep has waited for a disturbed lab (s)."""
 
 
 def read_journal(events: Sequence[tuple[str, Mapping[str, Any]]]) -> Journaled:
@@ -53,6 +52,7 @@ def read_journal(events: Sequence[tuple[str, Mapping[str, Any]]]) -> Journaled:
     warm_ups: list[Mapping[str, Any]] = []
     confirmation: list[Mapping[str, Any]] = []
     started_at = ""
+    paused_s = 0.0
     for name, data in events:
         if name == RUN and data["index"] == len(runs) + 1 and not trials:
             started_at = data["started_at"]
@@ -65,7 +65,9 @@ def read_journal(events: Sequence[tuple[str, Mapping[str, Any]]]) -> Journaled:
             trials, warm_ups, started_at = [], [], ""
         elif name == CONFIRMATION:
             confirmation.append(data["trial"])
-    return Journaled(runs, started_at, warm_ups, trials, confirmation)
+        elif name == PAUSE:
+            paused_s += data["s"]
+    return Journaled(runs, started_at, warm_ups, trials, confirmation, paused_s)
 
 
 @dataclass(slots=True)
@@ -79,10 +81,13 @@ class Sweep:
     recorder: Recorder
     listener: Listener
     clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
     runs: list[dict[str, Any]] = field(default_factory=list)
     """Documents of the runs made so far, an unsuccessful last one included."""
     confirmation: dict[str, Any] | None = None
     """What came of confirming the result; None before the runs are done."""
+    paused_s: float = 0.0
+    """How long it has waited for a disturbed lab (s)."""
 
     def measure(self, done: Journaled) -> None:
         """Make all runs that are not `done`, filling `runs`.
@@ -92,6 +97,7 @@ class Sweep:
         until then is in `runs`, or, when the lab broke, in the journal.
         """
         estimates: list[RunEstimate] = []
+        self.paused_s = done.paused_s
         for document in done.runs:
             self.runs.append(dict(document))
             estimates.append(_estimate_from(document))
@@ -119,51 +125,42 @@ class Sweep:
         far more when it is offered more loses at any load.  Not to a pair, which such a
         load breaks.
 
-        Raises `SearchError` when the loss of them all is above the goal, or when the
-        last trial shows that the max rate is none.
+        Raises `SearchError` when the loss of them all is above the goal, when the last
+        trial shows that the max rate is none, or when the generator spoiled them all.
         """
         plan = self.bench.plan
+        pair = self.bench.scenario.high_availability.pair
         rate = confirmed_rate(estimates)
         began = self.clock()
         spent = sum(float(trial["wall_s"]) for trial in done)
         documents = [dict(trial) for trial in done]
+        made = [trial_from(document) for document in documents]
         self.listener.phase("confirming the result")
-        loads = [rate] * plan.confirming_trials
-        if not self.bench.scenario.high_availability.pair:
-            loads.append(min(round(OVERLOAD_FACTOR * rate), plan.limits.max_rate))
-        if len(documents) < len(loads):
+        if next_load(made, rate, plan, pair=pair) is not None:
             with self._serving():
                 self._warm_up(rate, f"confirmation-{len(documents) + 1:02d}-warm-up")
-                for load in loads[len(documents) :]:
+                while (load := next_load(made, rate, plan, pair=pair)) is not None:
+                    self._wait(made)
                     trial, document = self._trial(
                         TrialRequest(load, plan.limits.trial_s),
                         f"confirmation-{len(documents) + 1:02d}",
-                        may_abort=len(documents) < plan.confirming_trials,
+                        may_abort=load == rate,
                     )
                     self.recorder.record(CONFIRMATION, {"trial": document})
                     documents.append(document)
+                    made.append(trial)
                     self.listener.trial_done(trial, replayed=False)
-        made = [trial_from(dict(document)) for document in documents]
-        trials, overload = made[: plan.confirming_trials], made[plan.confirming_trials :]
-        counted = [trial for trial in trials if trial.valid] or trials
-        started = sum(trial.started for trial in counted)
-        loss_ratio = 1.0 - sum(trial.completed for trial in counted) / started
-        highest = max(estimate.max_rate for estimate in estimates)
-        is_limit = all(highest >= FAR_BELOW * trial.completed_rate for trial in overload)
+        against = objection(made, rate, plan, estimates)
         self.confirmation = {
             "rate": rate,
-            "loss_ratio": loss_ratio,
-            "holds": loss_ratio <= plan.goal.loss_ratio and is_limit,
+            "loss_ratio": lost(made, rate),
+            "holds": against is None,
             "traffic_s": sum(trial.traffic_s for trial in made),
             "wall_s": spent + self.clock() - began,
             "trials": documents,
         }
-        if not is_limit:
-            failing = [estimate.upper for estimate in estimates]
-            raise loses_at_any_load(plan.goal, [*failing, *overload])
-        if not self.confirmation["holds"]:
-            traffic_s = sum(trial.traffic_s for trial in counted)
-            raise not_sustained(loss_ratio, plan.goal, rate, traffic_s)
+        if against is not None:
+            raise against
 
     def _run(
         self, index: int, earlier: Sequence[RunEstimate], pending: Journaled
@@ -183,6 +180,7 @@ class Sweep:
                 document = dict(replay.popleft())
                 trial = _replayed(document, request)
             else:
+                self._wait([trial_from(document) for document in documents])
                 name = f"run-{index}-trial-{len(documents) + 1:02d}"
                 trial, document = self._trial(request, name)
                 self.recorder.record(TRIAL, {"index": index, "trial": document})
@@ -236,6 +234,20 @@ class Sweep:
         self.trials.refuse_foreign(trial.detail)
         return document
 
+    def _wait(self, trials: Sequence[Trial]) -> None:
+        """Wait where the trials so far ended in ones that a disturbed generator spoiled."""
+        seconds = pause_s(trials, self.paused_s)
+        if not seconds:
+            return
+        self.lease.renew()
+        spoiled = spoiled_in_a_row(trials)
+        self.listener.phase(
+            f"waiting {seconds:.0f} s: {trials[-1].reason}, {spoiled} trials in a row"
+        )
+        self.sleep(seconds)
+        self.paused_s += seconds
+        self.recorder.record(PAUSE, {"s": seconds, "reason": trials[-1].reason})
+
     def _trial(
         self, request: TrialRequest, name: str, *, may_abort: bool = True
     ) -> tuple[Trial, dict[str, Any]]:
@@ -260,18 +272,6 @@ class Sweep:
                 self.server.stop()
             raise
         self.server.stop()
-
-
-def confirmed_rate(estimates: Sequence[RunEstimate]) -> int:
-    """Rate at which a sweep's result is confirmed (exchanges/s).
-
-    Below the lowest bound of the runs by one standard deviation of their max rates, at
-    least by `CONFIRM_BELOW`.
-    """
-    rates = [estimate.max_rate for estimate in estimates]
-    spread = statistics.stdev(rates) / statistics.fmean(rates) if len(rates) > 1 else 0.0
-    lowest = min(estimate.lower.rate for estimate in estimates)
-    return max(1, math.floor(lowest * (1.0 - max(CONFIRM_BELOW, spread))))
 
 
 def _first_load(earlier: Sequence[RunEstimate], limits: SearchLimits) -> int:

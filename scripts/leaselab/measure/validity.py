@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leaselab.measure.outcomes import GENERATOR_LIMITED
+from leaselab.measure.outcomes import GENERATOR_LIMITED, GENERATOR_STALLED
 from leaselab.measure.perfdhcp import Counts, Output
 from leaselab.model.observation import Foreign, HostUse
 from leaselab.model.plan import POOL_USE_LIMIT
@@ -20,10 +20,6 @@ REJECTED = "rejected"
 """The server refused leases, so it did less work than it was asked for."""
 MALFORMED = "malformed-replies"
 """Replies came that were no DHCP messages, and of which nobody knows what they answered."""
-GENERATOR_STALLED = "generator-stalled"
-"""The generator, or its host, stood still and caught up in a burst, or dropped replies:
-without that the trial might have passed."""
-
 FOREIGN_REPLY = "foreign-reply"
 """A DHCP server that is not the bench's answered on the test network."""
 FOREIGN_REQUEST = "foreign-request"

@@ -17,6 +17,13 @@ POOL_USE_LIMIT = 0.5
 TRIAL_OVERHEAD_S = 5
 """Time one trial may take beyond traffic and wait, for the bound on a sweep (s)."""
 
+STALLED_LIMIT = 6
+"""Trials in a row that the generator's stalls may spoil before a run ends, and of a
+confirmation in all."""
+
+PAUSE_LIMIT_S = 300.0
+"""Time that a sweep may wait in all, between such trials, for the lab to calm down (s)."""
+
 RUN_OVERHEAD_S = 60
 """Time starting and stopping the server may take, for the same bound (s)."""
 
@@ -120,7 +127,8 @@ class Plan:
         beside = self.wait_s + TRIAL_OVERHEAD_S
         trial = self.limits.trial_s + beside
         run = self.limits.max_trials * trial + self.limits.warm_up_s + beside + RUN_OVERHEAD_S
-        return self.runs * run + self.confirming_trials * trial + RUN_OVERHEAD_S
+        confirmation = (self.confirming_trials + STALLED_LIMIT + 1) * trial + RUN_OVERHEAD_S
+        return self.runs * run + confirmation + PAUSE_LIMIT_S
 
     @property
     def confirming_trials(self) -> int:
