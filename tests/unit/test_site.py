@@ -10,7 +10,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.examples import START, archive_result, confirmed, example_result, invalid_result
+from tests.examples import (
+    MAX_RATES,
+    START,
+    archive_result,
+    confirmed,
+    example_result,
+    invalid_result,
+)
 from tests.hostile import ATTACK, COMMIT, hostile_archive
 
 from leaselab.archive.bench_notes import STATUS, write_note
@@ -188,6 +195,45 @@ def test_a_history_has_nine_dots_a_mean_an_interval_and_a_mark_where_the_lab_cha
     assert over_time.count("<a ") == 2
     assert "<h2>Changes of the lab</h2>" in text
     assert 'data-chart="commits"' in text
+
+
+def test_the_axis_of_a_history_has_iso_dates_in_utc():
+    row = row_of(example_result(), "2026/11/x")
+    rows = [row | {"started_at": f"2026-11-{day:02}T23:30:00.000Z"} for day in (1, 9, 17, 25)]
+    _, (chart, _) = history("v4-memfile", rows, lambda _: "")
+    labels = chart.drawing.split("role-axis-label")[1].split("</g>")[0]
+    dates = re.findall(r">([^<]+)</text>", labels)
+    assert len(dates) >= 3
+    assert all(re.fullmatch(r"2026-11-\d\d", date) for date in dates), dates
+    assert "started (UTC)" in chart.drawing
+
+
+def test_the_overview_explains_its_columns_where_they_stand(tmp_path):
+    """A threaded server and one thread alone, and nothing that would need other words."""
+    for place, scenario in enumerate(("v4-memfile", "v4-memfile-mt")):
+        document = example_result(
+            [rate * (1 + 0.5 * place) for rate in MAX_RATES],
+            scenario=scenario,
+            started=START + timedelta(hours=place),
+        )
+        document["scenario"]["multi_threading"] = {"enabled": bool(place)}
+        archive_result(tmp_path, document)
+    page = Page(write_site(Store(tmp_path), tmp_path / "report"))
+    words = [word.strip() for word in page.words if word.strip()]
+    head = words[words.index("durability") + 1 :][:3]
+    assert head == ["single-threaded", "multi-threaded", "multi-threaded / single-threaded"]
+    assert "1.50 (+50 %)" in words
+    assert words.count("multi-threaded / single-threaded") == 2, "a heading and its line"
+    assert "hot standby, load balancing" not in words
+
+
+def test_validity_explains_the_verdicts_above_and_the_words_below_its_table(archive):
+    root, _ = archive
+    text = (root / "report" / "validity.html").read_text(encoding="utf-8")
+    above, _, below = text.partition("<table>")
+    for verdict in ("good", "doubt", "refused"):
+        assert f'<span class="verdict {verdict}">{verdict}</span></dt>' in above
+    assert "<dt>generator-limited</dt><dd>the traffic generator offered less" in below
 
 
 def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_numbers():

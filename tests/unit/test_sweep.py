@@ -416,7 +416,15 @@ def test_a_generator_that_is_slower_than_the_server_says_nothing_about_it():
     assert error.outcome is Outcome.INVALID
     assert "the traffic generator is slower than the server" in str(error)
     assert sweep.runs[-1]["max_rate"] is None
-    assert any(trial["reason"] == "generator-limited" for trial in sweep.runs[-1]["trials"])
+    limited = [
+        trial for trial in sweep.runs[-1]["trials"] if trial["reason"] == "generator-limited"
+    ]
+    assert error.found.startswith(
+        f"of {limited[0]['rate']}/s asked for it offered 201/s at most"
+    )
+    assert "the server's best trial: loss 0.0%" in error.found
+    assert "2.5%" in error.wanted
+    assert "more processors" in error.todo
 
 
 def test_the_first_error_is_told_when_the_server_cannot_be_stopped_either():

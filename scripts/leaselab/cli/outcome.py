@@ -22,9 +22,11 @@ def tell(store: Store, error: LeaselabError | None, place: Path, *, as_json: boo
     if as_json:
         print_json(document)
     else:
-        print_result(document, place)
+        # what went wrong is told once, below: the last thing that is read
+        print_result(document, place, why=error is None)
     if error is None:
         return Outcome.OK
+    sys.stdout.flush()
     print(f"leaselab: {error}", file=sys.stderr)
     return error.outcome
 

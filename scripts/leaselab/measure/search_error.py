@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.measure.outcomes import GENERATOR_STALLED
+from leaselab.measure.outcomes import GENERATOR_LIMITED, GENERATOR_STALLED
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -61,9 +61,12 @@ def generator_limited(outcomes: Outcomes) -> SearchError:
         SearchReason.GENERATOR_LIMITED,
         outcomes,
         what="the traffic generator is slower than the server",
-        found=f"at most {outcomes.ceiling}/s offered, {_highest_pass(outcomes)}",
-        wanted="an offered load at which the server fails",
-        todo="give the generator more processors or a host of its own",
+        found=f"of {_asked(outcomes)}/s asked for it offered {outcomes.ceiling}/s at most; the "
+        f"server's best trial: {_highest_pass(outcomes)}",
+        wanted="an offered load at which the server loses more than "
+        f"{outcomes.goal.loss_ratio:.1%}",
+        todo="give the generator more processors or a host of its own, or measure a scenario "
+        "with a slower server",
     )
 
 
@@ -189,6 +192,15 @@ def invalid_trial(outcomes: Outcomes) -> SearchError:
         found=f"{last.reason}: {last.detail}" if last.detail else last.reason,
         wanted="a valid trial",
         todo="see the trial's own messages",
+    )
+
+
+def _asked(outcomes: Outcomes) -> int:
+    """The lowest load that is out of the generator's reach (exchanges/s)."""
+    return min(
+        trial.rate
+        for trial in outcomes.trials
+        if trial.reason == GENERATOR_LIMITED and trial.rate > outcomes.ceiling
     )
 
 

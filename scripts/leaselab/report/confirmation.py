@@ -15,6 +15,9 @@ def confirmation_words(document: Mapping[str, Any]) -> str:
         return f"not confirmed: {_why_not_tried(document)}"
     goal = 100 * document["goal"]["loss_ratio"]
     at = f"at {found['rate']:.0f} exchanges/s over {_seconds(confirming(document)):.0f} s"
+    if not any(trial["valid"] for trial in confirming(document)):
+        words = sorted({trial["reason"] for trial in confirming(document)})
+        return f"not confirmed {at}: none of the trials counts ({', '.join(words)})"
     loss = f"loss {100 * found['loss_ratio']:.2f} %"
     if found["holds"]:
         return f"confirmed {at}: {loss}"
@@ -49,4 +52,6 @@ def _why_not_tried(document: Mapping[str, Any]) -> str:
 
 
 def _seconds(trials: Sequence[Mapping[str, Any]]) -> float:
-    return float(sum(trial["traffic_s"] for trial in trials))
+    """How long the trials that count offered traffic (s), of all where none does."""
+    counted = [trial for trial in trials if trial["valid"]] or trials
+    return float(sum(trial["traffic_s"] for trial in counted))

@@ -63,7 +63,9 @@ def facts(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, str]]:
 def _confirmed(document: Mapping[str, Any]) -> str:
     confirmation = document["confirmation"]
     rate = confirmation["rate"]
-    seconds = sum(trial["traffic_s"] for trial in confirming(document))
+    trials = confirming(document)
+    counted = [trial for trial in trials if trial["valid"]] or trials
+    seconds = sum(trial["traffic_s"] for trial in counted)
     word = "holds" if confirmation["holds"] else "does not hold"
     loss = f"loss {100 * confirmation['loss_ratio']:.2f} %"
     return f"{word}: {loss} in {seconds:.0f} s at {rate}/s"

@@ -30,27 +30,36 @@ _PIPE_WIDTH = 10_000
 """Columns of a pipe: its lines are never folded, so that grep finds whole ones."""
 
 
-def print_result(document: Mapping[str, Any], path: Path, stream: TextIO | None = None) -> None:
+def print_result(
+    document: Mapping[str, Any],
+    path: Path,
+    stream: TextIO | None = None,
+    *,
+    why: bool = True,
+) -> None:
     """Print a result; `path` is its directory, `stream` stdout unless given.
 
+    Without `why`, only the words of what went wrong: its sentences are told elsewhere.
     A terminal gets rules and colours; a pipe gets plain lines.
     """
     stream = stream or sys.stdout
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if console.is_terminal:
-        console.print(_result(document, path, ruled=True))
+        console.print(_result(document, path, ruled=True, why=why))
         return
     plain = Console(
         file=stream, highlight=False, color_system=None, force_terminal=False, width=_PIPE_WIDTH
     )
     with plain.capture() as capture:
-        plain.print(_result(document, path, ruled=False))
+        plain.print(_result(document, path, ruled=False, why=why))
     for line in capture.get().splitlines():
         stream.write(line.rstrip() + "\n")
 
 
-def _result(document: Mapping[str, Any], path: Path, *, ruled: bool) -> RenderableType:
-    parts: list[RenderableType] = [*_headline(document), Text()]
+def _result(
+    document: Mapping[str, Any], path: Path, *, ruled: bool, why: bool
+) -> RenderableType:
+    parts: list[RenderableType] = [*_headline(document, why=why), Text()]
     if document["runs"]:
         parts += [Text("Runs", style="bold"), _runs(document, ruled=ruled), Text()]
     latency = _latency(document, ruled=ruled)
@@ -64,7 +73,7 @@ def _result(document: Mapping[str, Any], path: Path, *, ruled: bool) -> Renderab
     return Group(*parts)
 
 
-def _headline(document: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _headline(document: Mapping[str, Any], *, why: bool) -> Iterator[RenderableType]:
     server = document["server"]
     name = f"{document['scenario']['name']} · {server_name(server)}"
     if durability_of(server):
@@ -72,7 +81,8 @@ def _headline(document: Mapping[str, Any]) -> Iterator[RenderableType]:
     if document["outcome"] != "ok":
         yield Text(f"{name}: {document['outcome']}", style="bold red")
         for reason in document["reasons"]:
-            yield _indented(f"{reason['word']}: {reason['text']}", style="red")
+            told = f"{reason['word']}: {reason['text']}" if why else reason["word"]
+            yield _indented(told, style="red")
     else:
         for reason in document["reasons"]:
             yield Text(f"{reason['word']}: {reason['text']}", style="yellow")

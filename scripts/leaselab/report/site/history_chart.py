@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _COLOURS = {"environment": PURPLE, "change point": RED, "goal": ORANGE}
+_ISO = (
+    "utcFormat(datum.value, utchours(datum.value) || utcminutes(datum.value)"
+    " ? '%Y-%m-%d %H:%M' : '%Y-%m-%d')"
+)
+"""Words of a moment on the axis: the date, with the time where a tick is not at midnight."""
 _NAMED = 40
 """Commits whose names stand below them."""
 _DOTTED = 100
@@ -110,7 +115,14 @@ def history_chart(
 
 
 def _time() -> Spec:
-    return {"field": "at", "type": "temporal", "title": None, "scale": {"padding": 14}}
+    """Moments in UTC, as everywhere in the report."""
+    return {
+        "field": "at",
+        "type": "temporal",
+        "title": "started (UTC)",
+        "scale": {"type": "utc", "padding": 14},
+        "axis": {"labelExpr": _ISO, "tickCount": 8, "labelOverlap": "greedy"},
+    }
 
 
 def _sequence(places: Mapping[str, int]) -> Spec:

@@ -7,11 +7,30 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from leaselab.analysis.matrix import Cell, Row, cell_of, rows_of
-from leaselab.report.matrix import COLUMNS, conditions, gain_words, shown
+from leaselab.analysis.matrix import (
+    HOT_STANDBY,
+    LOAD_BALANCING,
+    ONE,
+    Cell,
+    Row,
+    cell_of,
+    rows_of,
+)
+from leaselab.report.matrix import COLUMNS, conditions, shown
 
 NEWEST = 50
 """Results that the list of the newest shows."""
+
+
+_WAYS = {
+    (False, ONE): "single-threaded",
+    (True, ONE): "multi-threaded",
+    (False, HOT_STANDBY): "hot standby, single-threaded",
+    (True, HOT_STANDBY): "hot standby, multi-threaded",
+    (False, LOAD_BALANCING): "load balancing, single-threaded",
+    (True, LOAD_BALANCING): "load balancing, multi-threaded",
+}
+"""Ways of running, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +42,25 @@ class Matrix:
     rows: Sequence[Row]
     conditions: Sequence[str]
 
+    def heading(self, place: tuple[bool, str]) -> str:
+        """A way of running, in words."""
+        return _WAYS[place]
+
+    @property
+    def has_gain(self) -> bool:
+        """Whether a server alone was measured with one thread and with several."""
+        return any({(False, ONE), (True, ONE)} <= row.cells.keys() for row in self.rows)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether a pair was measured."""
+        return any(mode != ONE for _, (_, mode) in self.columns)
+
     def gain(self, row: Row) -> str:
-        """What threads bring, in words."""
-        return gain_words(row)
+        """What threads make of the rate: their ratio and what that is in percent."""
+        if row.gain is not None:
+            return f"{1 + row.gain:.2f} ({100 * row.gain:+.0f} %)"
+        return "no difference seen" if row.compared else "-"
 
     def shown(self, cell: Cell | None) -> str:
         """A cell's max rate with how well it is known, or why there is none."""

@@ -18,6 +18,7 @@ from leaselab.report.facts import facts
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart
 from leaselab.report.site.sweep_charts import latency_chart, loss_chart, runs_chart
+from leaselab.report.words import MEANINGS
 
 _CONFIG_LIMIT = 200_000
 """Letters of a configuration that a page shows."""
@@ -66,6 +67,7 @@ def sweep(
         "server_words": server_name(document["server"]),
         "durability": durability_of(document["server"]),
         "flags": flags(document),
+        "meanings": MEANINGS,
         "charts": charts,
         "seconds": seconds,
         "confirmed": confirmation_words(document),

@@ -8,6 +8,7 @@ from typing import Any
 from leaselab.analysis.credibility import Flag, flags
 from leaselab.analysis.matrix import cell_of, goal_words
 from leaselab.report.matrix import shown
+from leaselab.report.words import meanings
 
 NOT_OK = 100
 """Newest results without a figure that the page lists."""
@@ -27,12 +28,25 @@ def validity(
         "failed": failed[:NOT_OK],
         "all_shown": len(failed) <= NOT_OK,
         "goals": sorted({goal_words(document["goal"]) for document in judged}),
-        "words": {
-            "refused": "no figure: outcome and reason",
-            "doubt": "a figure to be careful with",
-            "known": "how it was, for what it is worth",
+        "verdicts": {
+            "good": "the figure stands",
+            "doubt": "there is a figure; be careful with it, for the reason in the last column",
+            "refused": "there is no figure; the last column says why",
         },
+        "words": meanings(
+            word
+            for document in judged
+            for flag in flags(document)
+            for word in (flag.word, *_trial_words(document, flag))
+        ),
     }
+
+
+def _trial_words(document: Mapping[str, Any], flag: Flag) -> list[str]:
+    """The reasons that a flag counts trials by."""
+    trials = [trial for run in document["runs"] for trial in run["trials"]]
+    reasons = {trial["reason"] for trial in trials if not trial["valid"]}
+    return sorted(reason for reason in reasons if f" {reason}" in flag.text)
 
 
 def _judged(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""How a sweep's end is told."""
+
+import pytest
+from tests.examples import archive_result, example_result, invalid_result
+
+from leaselab.archive.store import Store
+from leaselab.cli.outcome import tell
+from leaselab.model.errors import Outcome, invalid_measurement
+
+
+@pytest.fixture
+def archived(tmp_path):
+    """Archives a document; returns the store and the result's place."""
+
+    def archive(document):
+        archive_result(tmp_path, document)
+        store = Store(tmp_path)
+        return store, store.place(document["id"])
+
+    return archive
+
+
+def test_what_went_wrong_is_told_once_and_last(archived, capsys):
+    document = invalid_result()
+    store, place = archived(document)
+    error = invalid_measurement(document["reasons"][0]["text"])
+    assert tell(store, error, place, as_json=False) is Outcome.INVALID
+    told = capsys.readouterr()
+    assert (told.out + told.err).count(error.what) == 1
+    assert told.err == f"leaselab: {error.what}\n"
+    assert "generator-limited" in told.out
+
+
+def test_a_doubt_of_a_good_result_stands_with_it(archived, capsys):
+    """There is no message after it that could say so."""
+    doubt = {"word": "unsteady", "text": "the machine moved"}
+    store, place = archived(example_result(reasons=[doubt]))
+    assert tell(store, None, place, as_json=False) is Outcome.OK
+    told = capsys.readouterr()
+    assert "unsteady: the machine moved" in told.out
+    assert told.err == ""

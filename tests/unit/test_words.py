@@ -1,0 +1,40 @@
+"""Words that pages show: each one is explained."""
+
+import ast
+import inspect
+
+from leaselab.analysis import credibility, steadiness
+from leaselab.measure import outcomes, validity
+from leaselab.measure.search_error import SearchReason
+from leaselab.report.words import MEANINGS, meanings
+
+REASONS = {
+    value
+    for module in (outcomes, validity)
+    for name, value in vars(module).items()
+    if name.isupper() and isinstance(value, str)
+}
+
+
+def flag_words():
+    """The words of the flags, as the module that raises them has them."""
+    calls = [
+        node
+        for node in ast.walk(ast.parse(inspect.getsource(credibility)))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Flag"
+    ]
+    words = [call.args[1] for call in calls]
+    return {word.value for word in words if isinstance(word, ast.Constant)}
+
+
+def test_each_reason_and_each_flag_has_a_meaning_and_no_meaning_is_of_a_word_that_is_gone():
+    assert "generator-stalled" in REASONS
+    assert "wide spread" in flag_words()
+    ends = {"invalid", "build-failed", steadiness.UNSTEADY}
+    known = REASONS | {reason.value for reason in SearchReason} | flag_words() | ends
+    assert MEANINGS.keys() == known
+
+
+def test_a_word_is_explained_once_and_an_unknown_one_not_at_all():
+    found = meanings(["traffic", "noisy", "traffic", "what"])
+    assert list(found) == ["traffic", "noisy"]
