@@ -1,10 +1,17 @@
 """`leaselab scenarios`: the project's own scenarios, whole outputs."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from leaselab.cli.main import main
+from leaselab.cli.main import BROKEN_PIPE, main
+from leaselab.lab.catalog import match_scenarios
+
+ROOT = Path(__file__).parents[2]
 
 NAMES = ("v4-memfile", "v4-memfile-mt", "v6-memfile", "v6-memfile-mt")
 WHAT = "Leases in memory and in a file on the server; no database"
@@ -58,6 +65,38 @@ def test_a_pipe_gets_a_scenario_a_line(capsys):
         threading = "4 threads" if name.endswith("-mt") else "single-threaded"
         assert f"{name}\t{clients}\tmemfile\t{threading}\tone\t-" in lines
     assert "v4-mysql-durable\tDHCPv4\tmysql\tsingle-threaded\tone\t" + DURABLE in lines
+
+
+def leaselab(*arguments, **options):
+    """The command as a process of its own, as a pipe has it."""
+    return subprocess.run(
+        [sys.executable, "-m", "leaselab", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal():
+    narrow = {**os.environ, "COLUMNS": "20", "TERM": "xterm"}
+    done = leaselab("scenarios", stdout=subprocess.PIPE, env=narrow)
+    names = [scenario.name for scenario in match_scenarios(ROOT / "scenarios", ["*"])]
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert sorted(line[0] for line in lines) == sorted(names)
+    assert {len(line) for line in lines} == {6}
+    assert ["v4-mysql-durable", "DHCPv4", "mysql", "single-threaded", "one", DURABLE] in lines
+
+
+def test_a_reader_that_left_gets_no_traceback():
+    """As `leaselab scenarios | head -0`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = leaselab("scenarios", stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (BROKEN_PIPE, "")
 
 
 def test_a_pattern_lists_what_it_means(capsys):
@@ -119,7 +158,7 @@ def test_one_as_json_is_what_a_deployment_reads(capsys):
             "v4-memfile",
             '{"limits": {"trial_s": 600}}',
             "scenario v4-memfile: leases could expire while the sweep runs"
-            " (found lease_lifetime_s 86400, wanted more than 220539 s, the longest this sweep"
+            " (found lease_lifetime_s 86400, wanted more than 225102 s, the longest this sweep"
             " can take); raise lease_lifetime_s, or lower --runs or --trial-s",
         ),
     ],
