@@ -88,6 +88,8 @@ class World:
     """Trials (from 1) of which the generator's host drops the replies of half."""
     dropped: int = 0
     """Datagrams that the generator's host has dropped."""
+    phases: list = field(default_factory=list)
+    """What the engine said it does between trials."""
     slept_s: list = field(default_factory=list)
     """How long the engine waited, each time."""
     broken_output: Generated | None = None
@@ -184,6 +186,7 @@ class World:
 
     def phase(self, text):
         assert text
+        self.phases.append(text)
 
     def run_started(self, index):
         assert index

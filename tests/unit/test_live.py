@@ -110,6 +110,15 @@ def test_a_trial_that_ends_is_taken_from_the_journal(running):
     assert "trial" not in view.facts(datetime.now(UTC))
 
 
+def test_a_pause_is_shown_until_the_next_trial():
+    view = LiveView(SWEEP)
+    words = "waiting 10 s: generator-stalled, 3 trials in a row"
+    view.happened("2026-11-22T10:00:00+00:00", "phase", {"text": words})
+    assert view.facts(START)["phase"] == words
+    view.happened("2026-11-22T10:00:10+00:00", "trial", {"rate": 1768, "duration_s": 5})
+    assert view.facts(START)["phase"] == "measuring"
+
+
 def test_the_trials_of_the_confirmation_are_called_so():
     view = LiveView(SWEEP)
     view.happened("2026-11-22T10:00:00+00:00", "phase", {"text": CONFIRMING})

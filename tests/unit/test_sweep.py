@@ -169,6 +169,27 @@ def test_a_disturbed_lab_is_waited_for_and_the_result_is_that_of_a_quiet_one(sta
     assert [run["max_rate"] for run in sweep.runs] == [run["max_rate"] for run in WHOLE_RUNS]
     bad = [trial for run in sweep.runs for trial in run["trials"] if not trial["valid"]]
     assert [trial["reason"] for trial in bad] == [GENERATOR_STALLED] * stalled
+    waited = [text for text in world.phases if text.startswith("waiting")]
+    assert waited == [
+        f"waiting {seconds} s: generator-stalled, {row} trials in a row"
+        for row, seconds in enumerate(pauses, start=2)
+    ]
+
+
+def test_a_sweep_killed_while_it_waits_goes_on_to_the_same_result():
+    disturbed = range(4, 9)
+    for at in range(4, 20):
+        world = World(stalls_in=disturbed, kill_at=at)
+        with pytest.raises(Killed):
+            world.measure()
+        world.kill_at = 10**9
+        sweep = world.measure()
+        assert [run["max_rate"] for run in sweep.runs] == [
+            run["max_rate"] for run in WHOLE_RUNS
+        ]
+        told = [data["s"] for name, data in world.events if name == PAUSE]
+        assert sweep.paused_s == sum(told)
+        assert 65 <= sum(told) <= 65 + 30, "a pause that was cut short is made again"
 
 
 def test_a_lab_that_stays_disturbed_ends_the_sweep_and_says_what_to_do():
