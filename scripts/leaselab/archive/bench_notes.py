@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = ".benches"
-STATUS, CHECK = "status", "check"
-"""The two notes of a bench: how it was when somebody asked, and what its last check found."""
+STATUS, CHECK, RECOVERY = "status", "check", "recovery"
+"""The notes of a bench: how it was when somebody asked, what its last check found, and which
+host's power was last cycled as it did not answer."""
 
 
 def write_note(root: Path, bench: str, kind: str, note: Mapping[str, Any]) -> None:
-    """Keep a note; `kind` is `STATUS` or `CHECK`.  One that cannot be kept is not missed."""
+    """Keep a note, its `kind` one of the above.  One that cannot be kept is not missed."""
     folder = root / FOLDER
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)

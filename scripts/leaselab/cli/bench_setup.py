@@ -14,6 +14,7 @@ from leaselab.cli.build_progress import BuildFollower
 from leaselab.cli.options import checkout_root
 from leaselab.cli.plan_options import plan_overrides
 from leaselab.cli.playbook import run_playbook
+from leaselab.cli.recovery import recover
 from leaselab.lab.benches import bench_named, free_bench, read_benches
 from leaselab.lab.build import build
 from leaselab.lab.build_record import read_record
@@ -116,11 +117,15 @@ def asked(args: argparse.Namespace) -> tuple[Scenario, dict[str, Any], Inventory
 def prepare(inventory: Inventory, distribution: str = "", *, full: bool = True) -> str:
     """Bring the bench up and provision it, for any scenario; return its environment.
 
+    Hosts that do not answer get their power cycled first, where something switches them.
+
     `distribution` is the release of what serves, for the local lab; its default without.
     Unless `full`, nothing is played where hosts, inventory and roles are what they were.
     """
     root = checkout_root()
     held = refuse_bench_in_use(inventory)
+    if recover(inventory):
+        held = refuse_bench_in_use(inventory)
     played = played_hash(root, inventory, distribution)
     record = read_deployment(root, inventory.bench)
     if not full and record is not None and stands(record, inventory, played):

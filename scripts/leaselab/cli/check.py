@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.bench_notes import CHECK, write_note
 from leaselab.cli.bench_setup import add_inventory, inventory_of
-from leaselab.cli.options import add_json, checkout_root, print_json, usual_results
+from leaselab.cli.options import add_json, add_recover, checkout_root, print_json, usual_results
 from leaselab.cli.playbook import run_playbook
+from leaselab.cli.recovery import recover
 from leaselab.lab.catalog import find_scenario, load_scenarios
 from leaselab.lab.check_isolation import judge_networks
 from leaselab.lab.contact import contact_all
 from leaselab.lab.inspection import document, judge
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP
 from leaselab.lab.status import role_of
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.moment import now
 from leaselab.report.findings import print_findings
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from leaselab.model.scenario import Scenario
 
 NAME = "check"
-HELP = "Inspect a lab before anything touches it; changes nothing."
+HELP = "Inspect a lab before anything touches it; changes nothing without --recover."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="judge the pool of this scenario only (default: those of all scenarios)",
     )
+    add_recover(parser)
     parser.add_argument(
         "--judge",
         metavar="FILE",
@@ -61,6 +63,8 @@ def run(args: argparse.Namespace) -> Outcome:
 
     What is wrong with the inventory itself is refused before any host is asked.
     """
+    if args.recover and (args.networks, args.judge) != (None, None):
+        raise usage_error("--recover asks hosts, and --judge and --networks ask none")
     if args.networks is not None:
         result = _judge_networks(args.networks)
     else:
@@ -71,12 +75,22 @@ def run(args: argparse.Namespace) -> Outcome:
             reading = _reading(args.judge, {"scenario", "wanted", "hosts", "controller"})
             result = _judge(inventory, reading)
         else:
+            if args.recover:
+                _recover(inventory)
             result = inspect(inventory, args.scenario)
     if args.json:
         print_json(result)
     else:
         print_findings(result)
     return Outcome.OK if result["ok"] else Outcome.LAB
+
+
+def _recover(inventory: Inventory) -> None:
+    """Recover dead hosts; what keeps us from it does not keep us from looking."""
+    try:
+        recover(inventory)
+    except LeaselabError as error:
+        print(f"leaselab: of the recovery: {error}", file=sys.stderr, flush=True)
 
 
 def inspect(inventory: Inventory, scenario: str = "") -> dict[str, Any]:

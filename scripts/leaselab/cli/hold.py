@@ -15,6 +15,7 @@ from leaselab.cli.bench_setup import (
 )
 from leaselab.cli.check import inspect
 from leaselab.cli.options import add_json, checkout_root, print_json
+from leaselab.cli.recovery import recover
 from leaselab.lab.hold import Hold, forget_hold, new_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.leftovers import stop_leftovers
@@ -63,7 +64,7 @@ def take(args: argparse.Namespace) -> Outcome:
     """Bring a local lab up, inspect the bench, lock it; 4 when it is not well or not free.
 
     A bench that somebody else has is left at once.  What an earlier command of this checkout
-    held, and was killed, is given back first.
+    held, and was killed, is given back first; hosts that do not answer are recovered.
     """
     if args.minutes < 1:
         raise usage_error(
@@ -78,6 +79,7 @@ def take(args: argparse.Namespace) -> Outcome:
         except LeaselabError as error:  # what is wrong with the bench, the inspection tells
             print(f"leaselab: of an earlier hold: {error}", file=sys.stderr)
     refuse_bench_in_use(inventory)
+    recover(inventory)
     if inventory.made_by:
         bring_up(inventory, take_over=args.take_over)
     errors = [one["text"] for one in inspect(inventory)["findings"] if one["level"] == "error"]

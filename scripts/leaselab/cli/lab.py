@@ -1,4 +1,4 @@
-"""``leaselab lab``: bring the local lab up or down, or say how a lab is."""
+"""``leaselab lab``: what a keeper does with a lab and its benches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from leaselab.cli.hold import add_release, add_take, release, take
 from leaselab.cli.maintenance import add_maintenance, maintenance
 from leaselab.cli.options import add_json, print_json
 from leaselab.cli.playbook import changes, run_playbook
+from leaselab.cli.power import add_power, power
 from leaselab.cli.status import add_status, status
 from leaselab.model.errors import Outcome, usage_error
 
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
 
 NAME = "lab"
-HELP = "Bring a lab of this machine up or down, hold a bench, or show how a lab is."
+HELP = "Bring a lab of this machine up or down, hold a bench, switch hosts, show how a lab is."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their options."""
     verbs = parser.add_subparsers(
-        dest="verb", metavar="up|down|take|release|maintenance|status", required=True
+        dest="verb", metavar="up|down|take|release|maintenance|power|status", required=True
     )
 
     up = verbs.add_parser(
@@ -73,6 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_maintenance(closing)
 
+    switch = verbs.add_parser(
+        "power", help="switch a host on or off, or say whether it is on; refused in a sweep"
+    )
+    add_power(switch)
+
     asking = verbs.add_parser(
         "status",
         help="how a bench is, its hosts and who has it; of several benches, a table",
@@ -98,6 +104,7 @@ def run(args: argparse.Namespace) -> Outcome:
         "take": take,
         "release": release,
         "maintenance": maintenance,
+        "power": power,
         "status": status,
     }
     return verbs[args.verb](args)

@@ -35,7 +35,7 @@ from leaselab.lab.hold import owner_under
 from leaselab.lab.host_reading import RemoteHost
 from leaselab.lab.host_tuning import check_tuned
 from leaselab.lab.inventory import Inventory
-from leaselab.lab.lock import BenchLock, lease_s
+from leaselab.lab.lock import BenchLock, Owner, lease_s
 from leaselab.lab.pair import ServerPair
 from leaselab.lab.server import ContractServer
 from leaselab.lab.transport import Connection, connect
@@ -206,8 +206,7 @@ def _measure(
             listener.phase(f"connecting to the {role}")
             hosts[role] = stack.enter_context(connect(bench.hosts[role].access))
             check_tuned(bench.hosts[role], hosts[role])
-        token = _lock_token(running.id)
-        owner = owner_under(checkout_root(), bench.name, running.id, token)
+        owner = sweep_owner(running.id, bench.name)
         lock = stack.enter_context(
             BenchLock(hosts["generator"], owner, lease_s(bench.plan, bench.scenario))
         )
@@ -255,6 +254,11 @@ def _fetch_config(
         )
     name = f"config/{folder}{PurePosixPath(path).name}"
     return running.write_text(name, done.stdout.decode())
+
+
+def sweep_owner(sweep_id: str, bench: str) -> Owner:
+    """Name this process as who has a sweep's bench, also where it goes on with the sweep."""
+    return owner_under(checkout_root(), bench, sweep_id, _lock_token(sweep_id))
 
 
 def _lock_token(sweep_id: str) -> str:

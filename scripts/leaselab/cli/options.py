@@ -62,6 +62,16 @@ def results_dir(args: argparse.Namespace) -> Path:
     return Path(args.results) if args.results is not None else usual_results()
 
 
+def add_recover(parser: argparse.ArgumentParser) -> None:
+    """Add ``--recover``, read as `args.recover`."""
+    parser.add_argument(
+        "--recover",
+        action="store_true",
+        help="first cycle the power of hosts that do not answer, where the inventory says what "
+        "switches them and nobody else has the bench",
+    )
+
+
 def usual_results() -> Path:
     """The results folder of commands without an option for it."""
     named = os.environ.get("LEASELAB_RESULTS")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from leaselab.archive.bench_notes import CHECK, STATUS, read_note, write_note
+from leaselab.archive.bench_notes import CHECK, RECOVERY, STATUS, read_note, write_note
 from leaselab.cli.bench_setup import add_inventory, benches_of
 from leaselab.cli.options import add_json, add_results, open_store, print_json, writing
 from leaselab.cli.report import FOLDER
@@ -13,7 +13,7 @@ from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, role_of, state_of
 from leaselab.model.errors import Outcome
 from leaselab.model.moment import now
-from leaselab.report.benches import bench_table, check_words, result_words
+from leaselab.report.benches import bench_table, check_words, recovery_words, result_words
 
 if TYPE_CHECKING:
     import argparse
@@ -83,7 +83,9 @@ def _row(store: Store, one: BenchStatus, up_command: str) -> dict[str, Any]:
     ]
     write_note(store.root, one.bench, STATUS, {**row, "hosts": hosts})
     results = store.index.rows(bench=one.bench, limit=1)
-    return {**row, "check": check, "last_result": results[0] if results else None}
+    recovery = read_note(store.root, one.bench, RECOVERY)
+    last_result = results[0] if results else None
+    return {**row, "check": check, "recovery": recovery, "last_result": last_result}
 
 
 def _page(store: Store) -> str:
@@ -106,6 +108,8 @@ def _lines(
         lines.append(f"maintenance: as last seen, {row['told']}")
     lines += [f"last result: {result_words(row['last_result'], now())}"]
     lines += [f"last check: {check_words(row['check'], now())}"]
+    if row["recovery"]:
+        lines.append(f"last recovery: {recovery_words(row['recovery'], now())}")
     return lines
 
 

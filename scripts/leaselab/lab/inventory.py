@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.lab.access import VARIABLES, host_access
+from leaselab.lab.power import BOOT, BOOT_S, POWER, Power, boot_limit_s, parse_power
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import usage_error
 
@@ -48,6 +49,10 @@ class InventoryHost:
     """IPv6 address on the test network, empty where it has none."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     """Everything the inventory says of it."""
+    power: Power | None = None
+    """What switches it on and off, None where the inventory says nothing of it."""
+    boot_s: float = BOOT_S
+    """Longest time that it may take to boot (s)."""
 
     @property
     def machine(self) -> Machine:
@@ -196,16 +201,30 @@ def _host(
     path: Path, name: str, parts: tuple[str, ...], variables: Mapping[str, Any]
 ) -> InventoryHost:
     plain = {key: _resolved(path, name, key, variables) for key in variables}
+    where = f"{path}, host {name}"
+    if POWER in plain:
+        plain[POWER] = _within(path, name, plain[POWER], variables)
     return InventoryHost(
         access=host_access(name, plain, str(path)),
         parts=parts,
         test_address=str(plain.get("leaselab_test_address", "")),
         test_address6=str(plain.get("leaselab_test_address6", "")),
         variables=plain,
+        power=parse_power(plain[POWER], where) if POWER in plain else None,
+        boot_s=boot_limit_s(plain.get(BOOT, BOOT_S), where),
     )
 
 
-_USED = VARIABLES | {"leaselab_bench", "leaselab_test_address", "leaselab_test_address6"}
+def _within(path: Path, name: str, value: object, variables: Mapping[str, Any]) -> object:
+    """Fill in the templates of texts that are in lists and mappings of `leaselab_power`."""
+    if isinstance(value, Mapping):
+        return {str(key): _within(path, name, one, variables) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_within(path, name, one, variables) for one in value]
+    return _resolved(path, name, POWER, {**variables, POWER: value})
+
+
+_USED = VARIABLES | {"leaselab_bench", "leaselab_test_address", "leaselab_test_address6", POWER}
 _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 

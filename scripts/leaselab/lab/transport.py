@@ -20,12 +20,13 @@ import paramiko
 
 from leaselab.lab.interrupts import held_back
 from leaselab.model.bench import HostAccess
-from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 5
 _CHUNK = 1 << 16
 _LAST_BREATH_S = 1.0
+_OPEN_CONNECT_FAILED = 2  # RFC 4254, 5.1
 # env says of a program that is not there what a shell says, and sudo does not: status 127.
 _SUDO = ("sudo", "--non-interactive", "--", "env")
 _SUDO_TIMEOUT_S = 15.0
@@ -39,6 +40,11 @@ class Completed:
     """Exit status; -1 when a signal ended it."""
     stdout: bytes
     stderr: str
+
+
+@dataclass
+class NoAnswerError(LeaselabError):
+    """The host itself does not answer; one that refuses, or whose jump host is away, does."""
 
 
 class Connection(AbstractContextManager["Connection"]):
@@ -298,10 +304,16 @@ def _connect(access: HostAccess, opened: ExitStack) -> Connection:
         try:
             over = _connect(access.jump, opened)
         except LeaselabError as error:
-            # It is the bench's host that lacks a connection, whichever step of it fails.
-            error.what = f"{access.jump.name}: {error.what}"
-            error.where = access.name
-            raise
+            # It is the bench's host that lacks a connection, whichever step of it fails; what
+            # does not answer is another one, so the error is no longer a NoAnswerError.
+            raise LeaselabError(
+                error.outcome,
+                f"{access.jump.name}: {error.what}",
+                where=access.name,
+                found=error.found,
+                wanted=error.wanted,
+                todo=error.todo,
+            ) from error
     client = paramiko.SSHClient()
     client.set_missing_host_key_policy(paramiko.RejectPolicy())
     try:
@@ -358,7 +370,10 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
             todo="get the key from the host's console and add it",
         )
     if isinstance(error, paramiko.ChannelException):
-        return lab_broken(
+        # The jump host refuses (1), or got no answer itself (2).
+        kind = NoAnswerError if error.code == _OPEN_CONNECT_FAILED else LeaselabError
+        return kind(
+            Outcome.LAB,
             f"the jump host opens no way to {access.address}:{access.port}: {error.text}",
             where=access.name,
             todo="check that the host is up, its address right as the jump host sees it, and "
@@ -366,11 +381,25 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
         )
     # paramiko's own OSErrors have words and no number, which str() shows as "[Errno None]".
     words = getattr(error, "strerror", None) or str(error)
-    kind = "name not found" if isinstance(error, socket.gaierror) else words
-    return lab_broken(
-        f"cannot be reached at {at}: {kind or type(error).__name__}",
+    told = "name not found" if isinstance(error, socket.gaierror) else words
+    return (NoAnswerError if _is_silence(error) else LeaselabError)(
+        Outcome.LAB,
+        f"cannot be reached at {at}: {told or type(error).__name__}",
         where=access.name,
         todo="check that the host is up and its address right in the inventory",
+    )
+
+
+def _is_silence(error: Exception) -> bool:
+    """Whether it is the host that is away, and nothing of this machine or its network."""
+    kinds = (
+        TimeoutError,
+        ConnectionError,
+        EOFError,
+        paramiko.ssh_exception.NoValidConnectionsError,
+    )
+    return isinstance(error, kinds) or (
+        isinstance(error, paramiko.SSHException) and "protocol banner" in str(error)
     )
 
 

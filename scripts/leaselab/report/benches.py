@@ -54,6 +54,12 @@ def check_words(check: Mapping[str, Any] | None, now: str) -> str:
     return f"{'well' if check['ok'] else errors}, {age_words(check['at'], now)} ago"
 
 
+def recovery_words(recovery: Mapping[str, Any], now: str) -> str:
+    """A recovery in a few words: ``server answered 42 s after a power cycle, 2 h ago``."""
+    hosts = [f"{role} answered {took:.0f} s" for role, took in recovery["boot_s"].items()]
+    return f"{', '.join(hosts)} after a power cycle, {age_words(recovery['at'], now)} ago"
+
+
 def age_words(then: str, now: str) -> str:
     """How long ago, in the largest unit that gives two or more: ``90 s``, ``40 min``."""
     seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds()

@@ -1,0 +1,104 @@
+"""``leaselab lab power``: switch one host on or off, or say whether it is on."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from leaselab.cli.bench_setup import add_place, benches_of
+from leaselab.cli.options import add_json, print_json
+from leaselab.cli.recovery import alone, last_maintenance
+from leaselab.cli.switching import switch, wait
+from leaselab.lab.build import unknown
+from leaselab.lab.inventory import GENERATOR_GROUP
+from leaselab.lab.power import POWER, VERBS
+from leaselab.lab.transport import NoAnswerError
+from leaselab.model.errors import Outcome, lab_broken, usage_error
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.lab.inventory import Inventory, InventoryHost
+
+
+def add_power(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``power``."""
+    parser.add_argument(
+        "action", choices=VERBS, help="`off` and `cycle` cut the power, without a shutdown"
+    )
+    parser.add_argument("host", metavar="HOST", help="name of the host in the inventory")
+    add_place(parser)
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="switch it although somebody has its bench, or that cannot be asked",
+    )
+    add_json(parser)
+    parser.set_defaults(bench=None)
+
+
+def power(args: argparse.Namespace) -> Outcome:
+    """Switch the host; after `on` and `cycle`, wait until it answers by SSH.
+
+    4 where somebody has its bench, where that cannot be asked, where what switches it does
+    not do it, and where it does not come back.
+    """
+    benches = benches_of(args)
+    host, places = _find(args.host, benches)
+    with ExitStack() as stack:
+        if args.action != "status" and not args.force:
+            for place in places:
+                _enter(stack, place, host, args.action)
+        done = switch(places[0], host, args.action)
+        boots = args.action in ("on", "cycle")
+        took_s = round(wait(host, done), 1) if boots else None
+    if args.json:
+        told = {"before": done.before, "power": done.now, "answered_after_s": took_s}
+        print_json({"bench": places[0].bench, "host": args.host, **told})
+        return Outcome.OK
+    was = f", was {done.before}" if args.action != "status" else ""
+    answers = f"; it answers by SSH, {took_s:.0f} s later" if took_s is not None else ""
+    print(f"{args.host}: {done.now}{was}{answers}")
+    return Outcome.OK
+
+
+def _find(name: str, benches: tuple[Inventory, ...]) -> tuple[InventoryHost, list[Inventory]]:
+    """Return the host of that name, once it has a switch, and all benches that it is in."""
+    hosts = {host.access.name: host for bench in benches for host in bench.hosts}
+    if name not in hosts:
+        raise unknown("host", name, list(hosts), str(benches[0].path))
+    host = hosts[name]
+    places = [one for one in benches if name in (host.access.name for host in one.hosts)]
+    if host.power is None:
+        raise usage_error(
+            "nothing switches this host",
+            where=f"{places[0].path}, host {name}",
+            found=f"no variable {POWER}",
+            wanted="a command, a Redfish service or an IPMI BMC",
+            todo=f"set {POWER} there, as inventory/README.md shows",
+        )
+    return host, places
+
+
+def _enter(stack: ExitStack, bench: Inventory, host: InventoryHost, verb: str) -> None:
+    """Have the bench to oneself, as far as its lock can be asked."""
+    keeper = bench.only(GENERATOR_GROUP)
+    try:
+        stack.enter_context(alone(bench, f"power {verb} of {host.access.name}", [host]))
+    except NoAnswerError as error:
+        closed = last_maintenance(bench)
+        if keeper.access.name != host.access.name or closed:
+            raise lab_broken(
+                "it does not answer, so nobody can say who has the bench",
+                where=keeper.access.name,
+                found=f"last seen in maintenance: {closed}" if closed else error.what,
+                wanted="the generator's answer, as it keeps the bench lock",
+                todo=f"see that nobody uses bench {bench.bench}, then repeat it with --force",
+            ) from error
+        print(
+            f"leaselab: {host.access.name} keeps the bench lock and does not answer: "
+            "who has the bench is not asked",
+            file=sys.stderr,
+            flush=True,
+        )
