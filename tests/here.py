@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from leaselab.lab import lock
-from leaselab.lab.transport import Completed
-from leaselab.model.errors import lab_broken
+from leaselab.lab.transport import Completed, NoAnswerError
+from leaselab.model.errors import Outcome
 
 PROGRAM = Path(__file__).parents[1] / "roles" / "bench_lock" / "files" / "bench-lock"
 LISTING = {
@@ -38,7 +38,7 @@ class Here:
     def __call__(self, access):
         self.connections += 1
         if access.name in self.dead:
-            raise lab_broken("cannot be reached", where=access.name)
+            raise NoAnswerError(Outcome.LAB, "cannot be reached", where=access.name)
         return _Connection(access)
 
 

@@ -53,7 +53,7 @@ class RedfishPower:
     system: str = ""
     """Id of the computer system, where the service has several."""
     ca_file: str = ""
-    """Certificates (PEM) that the service's is checked with, besides this machine's own."""
+    """Certificates (PEM) that the service's is checked with, instead of this machine's."""
     check_certificate: bool = True
     """Whether it is checked at all."""
 

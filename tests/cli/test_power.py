@@ -1,0 +1,333 @@
+"""`lab power` and the recovery of dead hosts: who is asked first, and what is left alone."""
+
+import json
+from functools import partial
+
+import pytest
+from tests.here import LISTING, Here, request
+
+from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
+from leaselab.cli import bench_setup, check, hold, power, recovery, resume
+from leaselab.cli.main import main
+from leaselab.cli.switching import Switched
+from leaselab.lab import benches, boot
+from leaselab.lab.hold import new_hold, write_hold
+from leaselab.lab.inventory import parse_inventory
+from leaselab.lab.lock import ask, status
+from leaselab.model.bench import HostAccess
+from leaselab.model.errors import lab_broken
+
+GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
+SWITCH = {"leaselab_power": {"command": ["pdu", "{action}", "{host}"]}}
+HOSTS = {"sut": {"leaselab_bench": "rack1", **SWITCH}, "gen": SWITCH, "bld": {}}
+
+
+class Bench(Here):
+    """A bench whose power switches are noted, not used; a cycle brings a host back."""
+
+    switched = ()
+    stays_dead = False
+
+    def switch(self, _inventory, host, verb):
+        self.switched = (*self.switched, (host.access.name, verb))
+        with_lock = "gen" not in self.dead
+        self.holders = (*getattr(self, "holders", ()), self.holder() if with_lock else None)
+        if verb in ("on", "cycle") and not self.stays_dead:
+            self.dead.discard(host.access.name)
+        return Switched("on", "off" if verb == "off" else "on")
+
+    def wait(self, host, _switched):
+        if host.access.name in self.dead:
+            raise lab_broken("it does not answer by SSH within 600 s", where=host.access.name)
+        return 42.0
+
+    def holder(self):
+        with self(GENERATOR) as generator:
+            return (status(generator).holder or {}).get("purpose")
+
+
+@pytest.fixture
+def hostvars():
+    return {name: dict(variables) for name, variables in HOSTS.items()}
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch, hostvars):
+    monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
+    listing = {**LISTING, "_meta": {"hostvars": hostvars}, "builder": {"hosts": ["bld"]}}
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, listing))
+    bench = Bench(tmp_path / "host", monkeypatch, recovery, bench_setup, hold, benches, boot)
+    monkeypatch.setattr(
+        recovery, "silent", partial(boot.silent, connector=bench, sleep=lambda _: None)
+    )
+    for module in (power, recovery):
+        monkeypatch.setattr(module, "switch", bench.switch)
+        monkeypatch.setattr(module, "wait", bench.wait)
+    return bench
+
+
+def taken(bench, token="theirs"):  # noqa: S107  # made up
+    with bench(GENERATOR) as generator:
+        ask(generator, "acquire", {**request("ana@laptop"), "token": token})
+
+
+class TestCommand:
+    def test_it_says_what_was_done_and_how_long_the_boot_took(self, bench, capsys):
+        assert main(["lab", "power", "cycle", "sut"]) == 0
+        assert capsys.readouterr().out == "sut: on, was on; it answers by SSH, 42 s later\n"
+        assert bench.holders == ("power cycle of sut",), "nobody may begin meanwhile"
+        assert bench.holder() is None
+
+    @pytest.mark.parametrize(("verb", "state"), [("off", "off"), ("status", "on")])
+    def test_nothing_is_waited_for_after_off_and_status(self, bench, capsys, verb, state):
+        bench.stays_dead = True
+        assert main(["lab", "power", verb, "sut", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {
+            "bench": "rack1",
+            "host": "sut",
+            "before": "on",
+            "power": state,
+            "answered_after_s": None,
+        }
+
+    @pytest.mark.parametrize("host", ["sut", "gen"])
+    def test_a_bench_that_somebody_has_is_refused_unless_it_is_forced(
+        self, bench, capsys, host
+    ):
+        taken(bench)
+        assert main(["lab", "power", "cycle", host]) == 4
+        assert "the bench is in use (found ana@laptop, a test" in capsys.readouterr().err
+        assert bench.switched == ()
+        assert main(["lab", "power", "status", host]) == 0
+        assert main(["lab", "power", "cycle", host, "--force"]) == 0
+        assert bench.switched == ((host, "status"), (host, "cycle"))
+
+    def test_who_holds_the_bench_may_switch_it_and_holds_it_on(self, bench):
+        held = new_hold("a build", 600)
+        write_hold(bench_setup.checkout_root(), "rack1", held)
+        with bench(GENERATOR) as generator:
+            ask(generator, "acquire", held.request())
+        assert main(["lab", "power", "cycle", "sut"]) == 0
+        assert main(["lab", "power", "cycle", "gen"]) == 0
+        assert bench.holder() == "a build"
+
+    def test_a_dead_generator_may_be_switched_itself_and_no_other_host(self, bench, capsys):
+        bench.dead = {"gen"}
+        assert main(["lab", "power", "cycle", "sut"]) == 4
+        said = capsys.readouterr().err
+        assert "gen: it does not answer, so nobody can say who has the bench" in said
+        assert "repeat it with --force" in said
+        assert bench.switched == ()
+        assert main(["lab", "power", "cycle", "gen"]) == 0
+        assert "who has the bench is not asked" in capsys.readouterr().err
+        assert bench.switched == (("gen", "cycle"),)
+
+    def test_a_generator_that_was_last_seen_in_maintenance_is_left_alone(
+        self, bench, capsys, tmp_path
+    ):
+        bench.dead = {"gen"}
+        note = {"state": "maintenance", "told": "ana@laptop: new card"}
+        write_note(tmp_path / "results", "rack1", STATUS, note)
+        assert main(["lab", "power", "on", "gen"]) == 4
+        assert "last seen in maintenance: ana@laptop: new card" in capsys.readouterr().err
+        assert bench.switched == ()
+
+    @pytest.mark.usefixtures("bench")
+    def test_a_host_that_nothing_switches_and_one_that_is_none_are_told(self, capsys):
+        assert main(["lab", "power", "on", "bld"]) == 2
+        said = capsys.readouterr().err
+        assert "host bld: nothing switches this host (found no variable leaselab_power" in said
+        assert "set leaselab_power there, as inventory/README.md shows" in said
+        assert main(["lab", "power", "on", "sot"]) == 2
+        assert "did you mean 'sut'?" in capsys.readouterr().err
+
+    def test_a_host_that_does_not_come_back_is_a_broken_lab(self, bench, capsys):
+        bench.dead, bench.stays_dead = {"sut"}, True
+        assert main(["lab", "power", "on", "sut"]) == 4
+        assert "sut: it does not answer by SSH within 600 s" in capsys.readouterr().err
+        assert bench.holder() is None
+
+
+class TestRecovery:
+    @pytest.fixture(autouse=True)
+    def _playbooks(self, bench, monkeypatch):
+        """What is played finds every host alive, or says which is not.
+
+        `provision` stands for `run` and `rerun`, which prepare a bench by the same function.
+        """
+
+        def play(*_):
+            if bench.dead:
+                raise lab_broken("cannot be reached", where=min(bench.dead))
+            raise KeyboardInterrupt
+
+        def look(_):
+            errors = [{"level": "error", "text": f"{one}: ssh"} for one in bench.dead]
+            return {"findings": errors}
+
+        monkeypatch.setattr(bench_setup, "_playbook", play)
+        monkeypatch.setattr(bench_setup, "played_hash", lambda *_: "0")
+        monkeypatch.setattr(hold, "inspect", look)
+        monkeypatch.setattr(hold, "install_lock", lambda _: None)
+
+    @pytest.mark.parametrize("dead", [{"sut"}, {"gen"}, {"sut", "gen"}])
+    def test_dead_hosts_are_cycled_once_before_anything_is_played(
+        self, bench, capsys, dead, tmp_path
+    ):
+        bench.dead = set(dead)
+        assert main(["provision"]) == 130
+        assert sorted(bench.switched) == [(name, "cycle") for name in sorted(dead)]
+        said = capsys.readouterr().err
+        for name in dead:
+            assert f"leaselab: {name} does not answer: its power is cycled\n" in said
+            assert f"leaselab: {name} answers again, 42 s later\n" in said
+        note = read_note(tmp_path / "results", "rack1", RECOVERY)
+        assert set(note["boot_s"]) <= {"server", "generator"}
+
+    def test_the_bench_is_nobody_elses_meanwhile(self, bench):
+        bench.dead = {"sut"}
+        assert main(["provision"]) == 130
+        assert bench.holders == ("power cycle of sut",)
+        assert bench.holder() is None
+
+    def test_the_generator_comes_first_as_it_tells_who_has_the_bench(self, bench):
+        bench.dead = {"sut", "gen"}
+        main(["provision"])
+        assert bench.switched[0] == ("gen", "cycle")
+        assert bench.holders == (None, "power cycle of sut")
+
+    def test_a_bench_that_is_taken_is_recovered_too(self, bench):
+        bench.dead = {"sut"}
+        assert main(["lab", "take"]) == 0
+        assert bench.switched == (("sut", "cycle"),)
+        assert bench.holder() == "lab take"
+
+    def test_nothing_is_done_to_a_bench_that_somebody_has(self, bench, capsys):
+        taken(bench)
+        bench.dead = {"sut"}
+        for command in (["provision"], ["lab", "take"]):
+            assert main(command) == 4
+            assert "the bench is in use (found ana@laptop" in capsys.readouterr().err
+        assert bench.switched == ()
+
+    def test_where_no_host_answers_it_may_be_the_way_there(self, bench, capsys):
+        """Somebody's sweep may go on behind a broken network."""
+        bench.dead = {"sut", "gen", "bld"}
+        assert main(["provision"]) == 4
+        assert "nothing is switched: no host answers" in capsys.readouterr().err
+        assert bench.switched == ()
+
+    def test_a_host_without_a_switch_is_for_the_playbooks_to_name(self, bench, capsys):
+        bench.dead = {"bld"}
+        assert main(["provision"]) == 4
+        assert "bld: cannot be reached" in capsys.readouterr().err
+        assert bench.switched == ()
+
+    def test_a_dead_generator_without_a_switch_keeps_all_from_being_switched(
+        self, bench, hostvars, capsys
+    ):
+        hostvars["gen"].clear()
+        bench.dead = {"sut", "gen"}
+        assert main(["provision"]) == 4
+        assert "gen keeps the bench lock, does not answer" in capsys.readouterr().err
+        assert bench.switched == ()
+
+    def test_a_keeper_at_work_on_the_generator_is_not_given_power(
+        self, bench, capsys, tmp_path
+    ):
+        bench.dead = {"gen"}
+        note = {"state": "maintenance", "told": "ana@laptop: new card"}
+        write_note(tmp_path / "results", "rack1", STATUS, note)
+        assert main(["provision"]) == 4
+        assert "last seen in maintenance: ana@laptop: new card" in capsys.readouterr().err
+        assert bench.switched == ()
+
+    def test_one_that_does_not_come_back_is_cycled_once(self, bench, capsys):
+        bench.dead, bench.stays_dead = {"sut"}, True
+        assert main(["provision"]) == 4
+        assert "sut: it does not answer by SSH" in capsys.readouterr().err
+        assert bench.switched == (("sut", "cycle"),)
+        assert bench.holder() is None
+
+    def test_a_bench_that_is_well_is_asked_and_nothing_is_said(self, bench, capsys):
+        assert main(["provision"]) == 130
+        assert bench.switched == ()
+        assert "answer" not in capsys.readouterr().err
+
+    @pytest.mark.parametrize("recovers", [True, False])
+    def test_a_check_only_looks_unless_it_is_to_recover(
+        self, bench, monkeypatch, capsys, recovers
+    ):
+        seen = []
+
+        def look(*_):
+            seen.append(set(bench.dead))
+            return {"bench": "rack1", "ok": True, "errors": 0, "warnings": 0, "findings": []}
+
+        monkeypatch.setattr(check, "inspect", look)
+        bench.dead = {"sut"}
+        assert main(["check", *["--recover"][: int(recovers)]]) == 0
+        assert seen == [set() if recovers else {"sut"}]
+        bench.dead = {"sut"}
+        taken(bench)
+        capsys.readouterr()
+        assert main(["check", "--recover"]) == 0
+        assert "of the recovery: gen: the bench is in use" in capsys.readouterr().err
+        assert seen[-1] == {"sut"}
+
+    @pytest.mark.usefixtures("bench")
+    def test_what_asks_no_host_recovers_none(self):
+        assert main(["check", "--recover", "--judge", "-"]) == 2
+
+
+class TestResume:
+    @pytest.fixture
+    def sweep(self, bench, monkeypatch, tmp_path):
+        """An unfinished sweep of the bench; what goes on with it notes who is dead."""
+        from tests.bench_document import DOCUMENT  # noqa: PLC0415
+
+        from leaselab.archive.store import Store  # noqa: PLC0415
+        from leaselab.cli.measuring import begin  # noqa: PLC0415
+
+        (tmp_path / "inventory").mkdir()
+        (tmp_path / "inventory" / "rack1.yml").touch()
+        document = {**DOCUMENT, "name": "rack1", "inventory": "inventory/rack1.yml"}
+        running = begin(Store(tmp_path / "results"), document, "bench.json")
+        running.close()
+        bench.seen = []
+
+        def finish(_store, _running):
+            bench.seen.append(set(bench.dead))
+            raise lab_broken("as far as this test goes")
+
+        monkeypatch.setattr(resume, "finish", finish)
+        return running.id
+
+    def test_a_dead_host_is_left_dead_unless_it_is_asked_for(self, bench, sweep):
+        bench.dead = {"sut"}
+        assert main(["resume", sweep]) == 4
+        assert main(["resume", sweep, "--recover"]) == 4
+        assert bench.seen == [{"sut"}, set()]
+        assert bench.holders == (sweep,)
+
+    def test_a_lock_that_the_killed_sweep_left_is_its_own(self, bench, sweep):
+        from leaselab.cli.measuring import sweep_owner  # noqa: PLC0415
+
+        taken(bench, sweep_owner(sweep, "rack1").token)
+        bench.dead = {"sut"}
+        main(["resume", sweep, "--recover"])
+        assert bench.switched == (("sut", "cycle"),)
+
+    def test_somebody_elses_bench_is_left_alone(self, bench, sweep, capsys):
+        taken(bench)
+        bench.dead = {"sut"}
+        assert main(["resume", sweep, "--recover"]) == 4
+        assert "the bench is in use (found ana@laptop" in capsys.readouterr().err
+        assert bench.switched == ()
+        assert bench.seen == []
+
+    def test_an_inventory_that_is_not_here_is_told(self, sweep, capsys, tmp_path):
+        (tmp_path / "inventory" / "rack1.yml").unlink()
+        assert main(["resume", sweep, "--recover"]) == 2
+        assert "found no inventory/rack1.yml in this checkout" in capsys.readouterr().err

@@ -1,0 +1,292 @@
+"""What `leaselab_power` may say, what answers mean, and how a boot is waited for."""
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaselab.lab import boot, power
+from leaselab.lab.inventory import InventoryHost, parse_inventory, read_inventory
+from leaselab.lab.power import CommandPower, IpmiPower, RedfishPower, parse_power, steps
+from leaselab.lab.transport import Completed, NoAnswerError
+from leaselab.model.bench import HostAccess
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+
+ROOT = Path(__file__).parents[2]
+REDFISH = {"address": "https://bmc.example.org", "user": "lab", "password_file": "/etc/pw"}
+IPMI = {"address": "192.0.2.9", "user": "lab", "password_file": "~/pw"}
+COMMAND = CommandPower(("pdu", "{action}", "outlet-{host}"))
+
+
+def refusal(value):
+    with pytest.raises(LeaselabError) as caught:
+        parse_power(value, "host sut")
+    assert caught.value.outcome is Outcome.USAGE
+    assert "host sut" in caught.value.where
+    return str(caught.value)
+
+
+class TestVariable:
+    def test_each_way_is_read(self):
+        assert parse_power({"redfish": REDFISH}, "") == RedfishPower(*REDFISH.values())
+        assert parse_power({"ipmi": {**IPMI, "port": 6230}}, "").port == 6230
+        assert parse_power({"command": ["a", "{action}"]}, "").words == ("a", "{action}")
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            (None, "found None, wanted exactly one of command, redfish and ipmi"),
+            ({}, "found nothing"),
+            ({"redfish": REDFISH, "ipmi": IPMI}, "found redfish and ipmi"),
+            ({"idrac": REDFISH}, "found idrac"),
+            ({"command": "pdu {action}"}, "not a list of words (found 'pdu {action}'"),
+            ({"command": ["pdu", 7, "{action}"]}, "write numbers, on and off in quotes"),
+            ({"command": ["pdu", "cycle"]}, "nothing in it says what is to be done"),
+            ({"redfish": {**REDFISH, "adress": "x"}}, "did you mean 'address'?"),
+            ({"redfish": {"address": "https://x", "user": "a"}}, "wanted password_file"),
+            ({"redfish": {**REDFISH, "address": "http://x"}}, "wanted https://HOST"),
+            ({"redfish": {**REDFISH, "address": "https://x/redfish/v1"}}, "base address"),
+            ({"redfish": {**REDFISH, "address": "https://x:port"}}, "base address"),
+            ({"redfish": {**REDFISH, "check_certificate": "no"}}, "wanted bool"),
+            (
+                {"redfish": {**REDFISH, "ca_file": "/ca", "check_certificate": False}},
+                "ca_file is of no use",
+            ),
+            ({"redfish": {**REDFISH, "user": ""}}, "user is empty"),
+            ({"ipmi": {**IPMI, "password_file": "secrets/bmc"}}, "wanted a path from / or ~"),
+            ({"ipmi": {**IPMI, "password": "x"}}, "did you mean 'password_file'?"),
+            ({"ipmi": {**IPMI, "address": "https://x"}}, "not that of a BMC"),
+            ({"ipmi": {**IPMI, "port": 0}}, "wanted a number from 1 to 65535"),
+        ],
+    )
+    def test_anything_else_is_told(self, value, told):
+        assert told in refusal(value)
+
+    def test_a_password_in_an_address_is_not_repeated(self):
+        told = refusal({"redfish": {**REDFISH, "address": "https://lab:geheim@bmc"}})
+        assert "geheim" not in told
+
+    @given(verb=st.sampled_from(power.VERBS), host=st.text(min_size=1))
+    def test_a_hosts_name_fills_words_and_makes_none(self, verb, host):
+        """Nor is it filled in itself."""
+        assert COMMAND.argv(verb, host) == ["pdu", verb, f"outlet-{host}"]
+
+    def test_its_templates_are_filled_in_at_every_depth(self, tmp_path):
+        ipmi = {**IPMI, "address": "{{ bmc }}", "password_file": "{{ inventory_dir }}/pw"}
+        sut = {"bmc": "192.0.2.7", "leaselab_power": {"ipmi": ipmi}}
+        listing = {
+            "_meta": {"hostvars": {"sut": sut}},
+            "dhcp_server": {"hosts": ["sut"]},
+            "dhcp_generator": {"hosts": ["gen"]},
+        }
+        sut, gen = parse_inventory(tmp_path / "hosts.yml", listing).hosts
+        assert sut.power == IpmiPower("192.0.2.7", "lab", f"{tmp_path}/pw")
+        assert gen.power is None
+        ipmi["user"] = "{{ lookup('env', 'USER') }}"
+        with pytest.raises(LeaselabError, match="cannot be read outside a playbook"):
+            parse_inventory(tmp_path / "hosts.yml", listing)
+
+    @pytest.mark.parametrize("value", [0, -1, "600", True])
+    def test_a_boot_that_takes_no_time_is_refused(self, tmp_path, value):
+        listing = {
+            "_meta": {"hostvars": {"sut": {"leaselab_power_boot_s": value}}},
+            "dhcp_server": {"hosts": ["sut"]},
+            "dhcp_generator": {"hosts": ["gen"]},
+        }
+        with pytest.raises(LeaselabError, match="leaselab_power_boot_s is not a time"):
+            parse_inventory(tmp_path / "hosts.yml", listing)
+
+    def test_the_examples_are_what_they_say(self):
+        readme = (ROOT / "inventory/README.md").read_text("utf-8")
+        blocks = re.findall(r"```yaml\n(leaselab_power.*?)```", readme, re.DOTALL)
+        shown = [yaml.safe_load(one) for one in blocks]
+        kinds = [*power.KINDS[1:], power.KINDS[0]]
+        assert [[*one["leaselab_power"]] for one in shown] == [[kind] for kind in kinds]
+        rack = (ROOT / "inventory/racks/rack1.yml").read_text("utf-8")
+        rack = re.sub(r"(?m)^( +)# (?=leaselab_power| +(redfish|ipmi):)", r"\1", rack)
+        parts = yaml.safe_load(rack)["bench"]["children"].values()
+        hosts = [host for part in parts for host in part["hosts"].values()]
+        shown += [host for host in hosts if "leaselab_power" in host]
+        assert len(shown) == 5
+        for one in shown:
+            text = yaml.safe_dump(one["leaselab_power"]).replace("{{ inventory_dir }}", "/i")
+            parse_power(yaml.safe_load(text), "")
+
+    def test_hosts_that_boot_are_switched_by_their_own_program(self):
+        for host in read_inventory(ROOT / "inventory/vm").hosts:
+            program, *words = host.power.argv("cycle", host.access.name)
+            assert words == ["power", "cycle", host.access.name]
+            assert os.access(program, os.X_OK)
+
+
+class TestPassword:
+    @pytest.fixture
+    def file(self, tmp_path):
+        path = tmp_path / "pw"
+        path.write_text("geheim-9\n", "utf-8")
+        path.chmod(0o600)
+        return path
+
+    def refusal(self, file):
+        with pytest.raises(LeaselabError) as caught:
+            power.read_password(str(file), "host sut")
+        assert caught.value.outcome is Outcome.USAGE
+        assert "geheim" not in str(caught.value)
+        return str(caught.value)
+
+    def test_it_is_the_one_line_of_a_file(self, file):
+        assert power.read_password(str(file), "") == "geheim-9"
+        file.write_text(" geheim 9 ", "utf-8")
+        assert power.read_password(str(file), "") == " geheim 9 "
+
+    @pytest.mark.parametrize("mode", [0o604, 0o640, 0o620, 0o602])
+    def test_a_file_that_others_can_read_or_change_is_refused(self, file, mode):
+        file.chmod(mode)
+        assert f"found mode {mode:04o}" in self.refusal(file)
+
+    @pytest.mark.parametrize("text", ["", "\n", "geheim\nzweite\n"])
+    def test_anything_but_one_line_is_refused(self, file, text):
+        file.write_text(text, "utf-8")
+        assert "not a password in one line" in self.refusal(file)
+
+    def test_a_file_that_is_not_there_is_named(self, tmp_path):
+        assert f"{tmp_path}/none: the password file cannot" in self.refusal(tmp_path / "none")
+        assert "cannot be read" in self.refusal(tmp_path)
+
+    def test_one_that_is_too_long_for_ipmi_is_refused_before_it_is_sent(self, file):
+        file.write_text(21 * "g", "utf-8")
+        told = power.problem({"ipmi": {**IPMI, "password_file": str(file)}}, "sut")
+        assert "found 21 bytes, wanted up to 20" in told
+        assert power.problem({"redfish": {**REDFISH, "password_file": str(file)}}, "sut") == ""
+
+    def test_certificates_that_are_not_there_are_told(self, file):
+        redfish = {**REDFISH, "password_file": str(file), "ca_file": "/none.pem"}
+        assert "no such ca_file (found /none.pem" in power.problem({"redfish": redfish}, "sut")
+
+
+BMC = IpmiPower("192.0.2.9", "lab", "/pw")
+
+
+class TestSteps:
+    @pytest.mark.parametrize(
+        ("way", "verb", "before", "wanted"),
+        [
+            (BMC, "status", "on", []),
+            (BMC, "on", "on", []),
+            (BMC, "on", "off", [("on", "on")]),
+            (BMC, "off", "off", []),
+            (BMC, "off", "on", [("off", "off")]),
+            (BMC, "cycle", "on", [("off", "off"), ("on", "on")]),
+            (BMC, "cycle", "off", [("on", "on")]),
+            (COMMAND, "cycle", "on", [("cycle", "on")]),
+            (COMMAND, "cycle", "off", [("on", "on")]),
+        ],
+    )
+    def test_each_has_the_state_that_proves_it(self, way, verb, before, wanted):
+        assert steps(way, verb, before) == wanted
+
+
+class TestAnswers:
+    @pytest.mark.parametrize(
+        ("said", "state"),
+        [
+            ('{"power": "on"}', "on"),
+            ("Chassis Power is off\n", "off"),
+            ("Outlet 7 ON", "on"),
+            ("Connection to pdu: monitoring", ""),
+            ("", ""),
+        ],
+    )
+    def test_a_command_says_it_as_a_word(self, said, state):
+        assert power.state_of(COMMAND, {"rc": 0, "stdout": said}) == state
+        assert power.state_of(COMMAND, {"rc": 1, "stdout": said, "failed": True}) == ""
+
+    def systems(self, *states):
+        entries = [
+            [{"system_uri": f"/{n}"}, {"Id": str(n), "PowerState": state}]
+            for n, state in enumerate(states)
+        ]
+        return {"redfish_facts": {"system": {"ret": True, "entries": entries}}}
+
+    def test_redfish_has_one_system_or_the_one_that_is_named(self):
+        alone = RedfishPower(*REDFISH.values())
+        assert power.state_of(alone, self.systems("On")) == "on"
+        assert power.state_of(alone, self.systems("On", "Off")) == ""
+        assert power.state_of(replace(alone, system="1"), self.systems("On", "Off")) == "off"
+        assert power.state_of(alone, self.systems("PoweringOn")) == "", "not yet"
+        assert "0 On; 1 Off" in power.told_by(alone, self.systems("On", "Off"))
+
+
+class Answers:
+    """A host that answers as it is told: an error to raise, or the boot that it names."""
+
+    def __init__(self, *told):
+        self.told = list(told)
+        self.asked = 0
+
+    def __call__(self, _access):
+        self.asked += 1
+        self.now = self.told.pop(0) if len(self.told) > 1 else self.told[0]
+        if isinstance(self.now, LeaselabError):
+            raise self.now
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def run(self, _argv, *, timeout_s):
+        assert timeout_s > 0
+        return Completed(0 if self.now else 1, self.now.encode(), "")
+
+
+AWAY = NoAnswerError(Outcome.LAB, "cannot be reached", where="sut")
+REFUSED = lab_broken("login refused", where="sut")
+ACCESS = HostAccess("sut", "192.0.2.1", "root", "/key", "/known")
+HOST = InventoryHost(ACCESS, ("dhcp_server",))
+
+
+class TestBoot:
+    @pytest.mark.parametrize(
+        ("told", "dead"),
+        [([AWAY], True), ([AWAY, "a"], False), (["a"], False), ([REFUSED], False)],
+    )
+    def test_who_is_silent_twice_is_dead_and_who_refuses_is_not(self, told, dead):
+        pauses = []
+        found = boot.silent([HOST], Answers(*told), pauses.append)
+        assert found == ([HOST] if dead else [])
+        assert pauses[0] == 0.0
+
+    def test_nobody_is_asked_where_there_is_nobody(self):
+        assert boot.silent([], Answers(AWAY), lambda _: None) == []
+
+    def test_another_boot_than_before_is_waited_for(self, monkeypatch):
+        monkeypatch.setattr(boot.time, "sleep", lambda _: None)
+        host = Answers("old", AWAY, REFUSED, "new")
+        assert boot.wait_for_boot(ACCESS, 60, "old", connector=host) < 60
+        assert host.asked == 4
+
+    def test_a_host_that_tells_no_boot_has_only_to_answer(self):
+        assert boot.wait_for_boot(ACCESS, 60, "", connector=Answers("")) < 60
+
+    @pytest.mark.parametrize(
+        ("told", "found"),
+        [(AWAY, "found cannot be reached"), ("old", "and was not booted since")],
+    )
+    def test_the_wait_ends_and_says_what_was_seen_last(self, monkeypatch, told, found):
+        monkeypatch.setattr(boot.time, "sleep", lambda _: None)
+        with pytest.raises(LeaselabError, match=found) as caught:
+            boot.wait_for_boot(ACCESS, 0.01, "old", connector=Answers(told))
+        assert caught.value.outcome is Outcome.LAB
+        assert "within 0.01 s" in str(caught.value)
+
+    def test_a_host_that_is_away_tells_no_boot(self):
+        assert boot.boot_of(ACCESS, Answers(AWAY)) == ""
+        assert boot.boot_of(ACCESS, Answers("one")) == "one"
