@@ -43,6 +43,8 @@ class FileBmc(Bmc):
         self._become("off")
 
     def _become(self, state):
+        sys.stdout.write(f"{state}\n")
+        sys.stdout.flush()
         threading.Timer(SETTLE_S, self._state.write_text, (state,)).start()
 
 

@@ -81,6 +81,8 @@ class Machine:
     """As `operator` reaches it, without sudo."""
     host_key: str
     """Public."""
+    process: subprocess.Popen
+    """That of sshd, or of the sudo before it."""
 
     def seen_by(self, user, **changes):
         """How another user reaches it, or it is reached otherwise."""
@@ -130,6 +132,7 @@ def machine(name, folder, *settings):
                 port=port,
             ),
             host_key,
+            process,
         )
     finally:
         process.terminate()

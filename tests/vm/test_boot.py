@@ -9,7 +9,7 @@ import pytest
 from tests.lab.commands import ENVIRONMENT, ROOT, leaselab
 from tests.sources import SourceLists, repository_of
 
-from leaselab.lab.inventory import SERVER_GROUP, read_inventory
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
 
@@ -89,6 +89,26 @@ def test_a_machine_that_loses_power_boots_with_what_was_on_its_disk(server):
     switch(server, "cycle")
     assert told(server, "cat", "/var/lib/kept") == "kept"
     assert boot_of(server) != before
+
+
+def test_a_host_that_is_off_is_recovered_before_a_sweep(machines, server, tmp_path):
+    """By `check` as well, where it is asked for; not in a sweep."""
+    off = leaselab("lab", "power", "off", server.name, "-i", INVENTORY)
+    assert (off.returncode, off.stdout) == (0, f"{server.name}: off, was on\n"), off.stderr
+    checked = leaselab("check", "-i", INVENTORY, timeout_s=300)
+    assert checked.returncode == 4
+    assert "its power is cycled" not in checked.stderr
+    sweep = ("run", "v4-dnsmasq", "-i", INVENTORY, "--results", tmp_path, *SMALL)
+    done = leaselab(*sweep, timeout_s=900)
+    assert done.returncode == 0, done.stderr
+    assert f"{server.name} does not answer: its power is cycled" in done.stderr
+    assert f"{server.name} answers again, " in done.stderr
+    generator = machines.only(GENERATOR_GROUP).access
+    before = boot_of(generator)
+    cycled = leaselab("lab", "power", "cycle", generator.name, "-i", INVENTORY, "--json")
+    assert cycled.returncode == 0, cycled.stderr
+    assert json.loads(cycled.stdout)["answered_after_s"] > 0
+    assert boot_of(generator) != before
 
 
 def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp_path):

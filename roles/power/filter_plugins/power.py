@@ -1,4 +1,4 @@
-"""Filters of role power: the inventory's variable and modules' answers, as the engine reads them.
+"""Filters of role power: a host's variable and modules' answers, as the engine reads them.
 
 What is wrong with the variable is a text (`power_problem`), for a task that says so; the
 other filters are used after it was empty.
@@ -11,6 +11,7 @@ from typing import Any
 
 from leaselab.lab.power import (
     CommandPower,
+    is_final,
     parse_power,
     problem,
     read_password,
@@ -53,6 +54,11 @@ def power_state(answer: Mapping[str, Any], variable: object) -> str:
     return state_of(_read(variable), answer)
 
 
+def power_final(answer: Mapping[str, Any], variable: object, wanted: list[str]) -> bool:
+    """Whether asking again is of no use."""
+    return is_final(_read(variable), answer, wanted)
+
+
 def power_told(answer: Mapping[str, Any], variable: object) -> str:
     """Return what an answer says instead of the state that was wanted."""
     return told_by(_read(variable), answer)
@@ -81,6 +87,7 @@ class FilterModule:
         """Return the filters by the names they have in templates."""
         return {
             "power_argv": power_argv,
+            "power_final": power_final,
             "power_password": power_password,
             "power_problem": power_problem,
             "power_settings": power_settings,

@@ -272,12 +272,25 @@ def state_of(power: Power, answer: Mapping[str, Any]) -> str:
         # Asked in check mode whether it would have to be switched on: the module has no
         # other way to read the state.
         return "off" if answer.get("changed") else "on"
-    entries = (answer.get("redfish_facts") or {}).get("system", {}).get("entries", [])
-    systems = [system for _, system in entries]
-    if power.system:
-        systems = [one for one in systems if one.get("Id") == power.system]
+    systems = _systems(answer, power.system)
     state = str(systems[0].get("PowerState", "")).lower() if len(systems) == 1 else ""
     return state if state in ("on", "off") else ""
+
+
+def _systems(answer: Mapping[str, Any], name: str = "") -> list[Mapping[str, Any]]:
+    """The computer systems of a Redfish service's answer, or those of that Id."""
+    entries = (answer.get("redfish_facts") or {}).get("system", {}).get("entries", [])
+    return [system for _, system in entries if name in ("", system.get("Id"))]
+
+
+def is_final(power: Power, answer: Mapping[str, Any], wanted: Sequence[str]) -> bool:
+    """Whether asking again is of no use: it is as wanted, refused, or about no one system.
+
+    A controller may lock an account after some wrong passwords.
+    """
+    if answer.get("failed") or state_of(power, answer) in wanted:
+        return True
+    return isinstance(power, RedfishPower) and len(_systems(answer, power.system)) != 1
 
 
 def told_by(power: Power, answer: Mapping[str, Any]) -> str:
@@ -288,8 +301,7 @@ def told_by(power: Power, answer: Mapping[str, Any]) -> str:
     if isinstance(power, CommandPower):
         return repr(str(answer.get("stdout", ""))[-200:])
     if isinstance(power, RedfishPower):
-        entries = (answer.get("redfish_facts") or {}).get("system", {}).get("entries", [])
-        found = [f"{one.get('Id')} {one.get('PowerState')}" for _, one in entries]
+        found = [f"{one.get('Id')} {one.get('PowerState')}" for one in _systems(answer)]
         return "; ".join(["systems", *found]) if found else "no system"
     return state_of(power, answer)
 
