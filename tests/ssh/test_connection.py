@@ -1,14 +1,17 @@
 """The engine's way to a host without a root login: sudo, jump hosts, and their faults."""
 
 import os
+import socket
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.ssh.machines import machine, unpacked, write
 
+from leaselab.lab import boot
 from leaselab.lab.contact import contact
 from leaselab.lab.inventory import SERVER_GROUP, InventoryHost, read_inventory
 from leaselab.lab.transport import connect
@@ -154,6 +157,50 @@ class TestJumpHost:
         jump = replace(gate.access, name="jump host gate", user="nobody")
         told = refusal(replace(host.access, jump=jump))
         assert told.startswith("sut: jump host gate: login as nobody@127.0.0.1:")
+
+
+class TestSilence:
+    """Only the power of a host that is itself away may be cycled."""
+
+    def silent(self, access):
+        return boot.silent([InventoryHost(access, (SERVER_GROUP,))], sleep=lambda _: None) != []
+
+    def test_a_host_that_is_away_is_silent_also_behind_a_jump_host(self, host, gate):
+        assert self.silent(replace(host.access, port=9))
+        assert self.silent(replace(host.access, port=9, jump=gate.access))
+
+    def test_one_that_takes_the_connection_and_says_nothing_is_silent(self, host):
+        """As a port that is forwarded to a machine without power."""
+        with socket.create_server(("127.0.0.1", 0)) as door:
+
+            def close():
+                for _ in range(2):
+                    door.accept()[0].close()
+
+            closing = threading.Thread(target=close)
+            closing.start()
+            assert self.silent(replace(host.access, port=door.getsockname()[1]))
+            closing.join(10)
+
+    def test_one_that_refuses_or_cannot_be_asked_is_not(
+        self, host, gate, closed_gate, tmp_path
+    ):
+        alive = host.access
+        away = replace(gate.access, port=9)
+        (tmp_path / "key").write_text("no key", encoding="utf-8")
+        for access in (
+            alive,
+            replace(alive, user="nobody"),
+            host.seen_by("visitor", sudo=True),
+            replace(alive, known_hosts_file=gate.access.known_hosts_file),
+            replace(alive, key_file="/no/such/key"),
+            replace(alive, known_hosts_file="/no/such/file", port=9),
+            replace(alive, key_file=str(tmp_path / "key")),
+            replace(alive, address="no-such-name.invalid"),
+            replace(alive, jump=away),
+            replace(alive, jump=closed_gate.access),
+        ):
+            assert not self.silent(access), access
 
 
 def test_ansible_and_the_engine_go_the_same_way(host, gate, tmp_path):

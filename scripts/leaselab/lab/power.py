@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -192,6 +193,13 @@ def boot_limit_s(value: object, where: str) -> float:
 def check_files(power: Power, where: str) -> None:
     """Refuse files that cannot be used here, before anything is asked; usage errors."""
     if isinstance(power, CommandPower):
+        if shutil.which(power.words[0]) is None:
+            raise usage_error(
+                "no such program on this machine",
+                where=f"{where}: {POWER}: command",
+                found=power.words[0],
+                wanted="a program that may be run",
+            )
         return
     password = read_password(power.password_file, where)
     if isinstance(power, IpmiPower) and len(password.encode()) > _IPMI_PASSWORD_BYTES:
@@ -302,7 +310,9 @@ def told_by(power: Power, answer: Mapping[str, Any]) -> str:
         return repr(str(answer.get("stdout", ""))[-200:])
     if isinstance(power, RedfishPower):
         found = [f"{one.get('Id')} {one.get('PowerState')}" for one in _systems(answer)]
-        return "; ".join(["systems", *found]) if found else "no system"
+        chosen = _systems(answer, power.system)
+        choose = "" if len(chosen) == 1 else ", of which `system` has to name one"
+        return f"systems {', '.join(found) or 'none'}{choose}"
     return state_of(power, answer)
 
 

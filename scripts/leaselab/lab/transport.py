@@ -399,7 +399,8 @@ def _is_silence(error: Exception) -> bool:
         paramiko.ssh_exception.NoValidConnectionsError,
     )
     return isinstance(error, kinds) or (
-        isinstance(error, paramiko.SSHException) and "protocol banner" in str(error)
+        isinstance(error, paramiko.SSHException)
+        and any(words in str(error) for words in ("protocol banner", "No existing session"))
     )
 
 
