@@ -164,6 +164,11 @@ class TestPassword:
         assert "found 21 bytes, wanted up to 20" in told
         assert power.problem({"redfish": {**REDFISH, "password_file": str(file)}}, "sut") == ""
 
+    def test_a_program_that_is_not_there_is_told_before_it_is_called(self):
+        told = power.problem({"command": ["/no/such/program", "{action}"]}, "sut")
+        assert "no such program on this machine (found /no/such/program" in told
+        assert power.problem({"command": ["sh", "{action}"]}, "sut") == ""
+
     def test_certificates_that_are_not_there_are_told(self, file):
         redfish = {**REDFISH, "password_file": str(file), "ca_file": "/none.pem"}
         assert "no such ca_file (found /none.pem" in power.problem({"redfish": redfish}, "sut")
@@ -219,7 +224,7 @@ class TestAnswers:
         assert power.state_of(alone, self.systems("On", "Off")) == ""
         assert power.state_of(replace(alone, system="1"), self.systems("On", "Off")) == "off"
         assert power.state_of(alone, self.systems("PoweringOn")) == "", "not yet"
-        assert "0 On; 1 Off" in power.told_by(alone, self.systems("On", "Off"))
+        assert "0 On, 1 Off, of which" in power.told_by(alone, self.systems("On", "Off"))
 
 
 class Answers:
