@@ -110,6 +110,20 @@ def test_a_hold_that_is_older_than_the_maintenance_goes_on(bench):
         assert ("The bench is in maintenance by ben@desk" in said) == (token != "t")
 
 
+def test_no_host_is_switched_while_somebody_has_its_bench(bench):
+    """By hand, too; who asks for the state alone disturbs nobody."""
+    take(bench)
+    asked = ("power", "-e", "power_host=sut", "-e")
+    code, said = play(bench, *asked, "power_action=cycle")
+    assert code == 2
+    assert "The bench is in use by ana@laptop (a test) for " in said
+    for more in (["power_action=status"], ["power_action=cycle", "-e", "power_force=true"]):
+        code, said = play(bench, *asked, *more)
+        assert code == 2
+        assert "in use" not in said
+        assert "sut: nothing switches this host. Found: no leaselab_power." in said
+
+
 @pytest.mark.parametrize(
     ("name", "limit"),
     [

@@ -218,6 +218,15 @@ class TestRecovery:
         assert "nothing is switched: no host answers" in capsys.readouterr().err
         assert bench.switched == ()
 
+    def test_a_lab_of_this_machine_that_is_down_is_brought_up_and_not_cycled(
+        self, bench, hostvars, capsys
+    ):
+        hostvars["sut"]["leaselab_lab"] = "vm"
+        bench.dead = {"sut", "gen", "bld"}
+        assert main(["provision"]) == 4
+        assert "nothing is switched" not in capsys.readouterr().err
+        assert bench.switched == ()
+
     def test_a_host_without_a_switch_is_for_the_playbooks_to_name(self, bench, capsys):
         bench.dead = {"bld"}
         assert main(["provision"]) == 4

@@ -64,6 +64,8 @@ def _is_hidden(
 ) -> bool:
     """Whether it is unknown who has the bench, and cannot be found out; then it is said."""
     if len(dead) == len(inventory.hosts):
+        if inventory.made_by:
+            return True  # a lab that is down, and is brought up next
         why = "no host answers, so it may be the way there that is broken"
     elif keeper in dead and not keeper.power:
         why = f"{keeper.access.name} keeps the bench lock, does not answer and has no switch"
