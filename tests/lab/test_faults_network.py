@@ -130,6 +130,7 @@ def test_no_sweep_begins_where_somebody_else_serves_and_it_goes_on_alone(
     stranger, bench_file, results
 ):
     """What the generator asks is answered before the start, or in the warm-up."""
+    stranger.serve()
     bench = bench_file(limits={**SMALL["limits"], "warm_up_s": 1})
     told = stopped(results, "sweep", bench)
     assert "there is DHCP on the test network that is not the bench's" in told
