@@ -1,6 +1,7 @@
 """The frame of the command line: dispatch, errors, exit codes."""
 
 import errno
+import logging
 import os
 import subprocess
 import sys
@@ -207,3 +208,15 @@ def test_warnings_go_to_stderr_and_leave_stdout_whole(tmp_path):
         f"leaselab: {tmp_path / 'index.sqlite'}: file is not a database: "
         "making it anew from the results\n"
     )
+
+
+def test_a_library_that_logs_what_it_raises_is_not_heard(command, caplog):
+    """paramiko logs tracebacks of connections that end in the middle of their beginning."""
+
+    def run(_):
+        logging.getLogger("paramiko.transport").error("Exception (client): no banner")
+        return Outcome.OK
+
+    command.run = run
+    assert main(["show"]) == 0
+    assert caplog.records == []

@@ -104,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(
         format="leaselab: %(message)s", level=logging.WARNING, stream=sys.stderr
     )
+    # What it logs as an error it raises as well, and that is told in our words.
+    logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         _hear_signals()
