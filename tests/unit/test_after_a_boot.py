@@ -1,14 +1,12 @@
 """What a boot empties is had again by whoever starts first: every folder below /run."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.plays import play_here
 
 ROOT = Path(__file__).parents[2]
 ROLES = ("database", "mysql", "postgresql", "kea", "dnsmasq")
@@ -55,17 +53,15 @@ def settings(tmp_path_factory):
         },
         "dnsmasq": ("{{ dnsmasq_contract_settings }}", {}),
     }
-    play = {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "vars": GIVEN,
-        "vars_files": [
+    play_here(
+        kept,
+        vars=GIVEN,
+        vars_files=[
             str(ROOT / f"roles/{role}/{part}/main.yml")
             for role in ROLES
             for part in ("defaults", "vars")
         ],
-        "tasks": [
+        tasks=[
             {
                 "ansible.builtin.copy": {
                     "content": "{{ asked | to_json }}",
@@ -76,19 +72,7 @@ def settings(tmp_path_factory):
             }
             for case, (asked, variables) in cases.items()
         ],
-    }
-    book = kept / "play.yml"
-    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", book],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 0, done.stdout
     return {case: json.loads((kept / f"{case}.json").read_text("utf-8")) for case in cases}
 
 

@@ -1,14 +1,11 @@
 """What role apparmor says of a program that ran, on a host whose files lie in a folder."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import yaml
+from tests.plays import play_here
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "/usr/sbin/kea-dhcp4"
@@ -73,24 +70,10 @@ def said(tmp_path_factory):
     """What the role says in each case, empty where it is content; all in one playbook."""
     folder = tmp_path_factory.mktemp("verify")
     role = role_in(folder)
-    play = {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "tasks": [task for case in CASES for task in tasks_of(case, folder, role)],
-    }
-    book = folder / "play.yml"
-    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", book],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
+    play_here(
+        folder,
+        tasks=[task for case in CASES for task in tasks_of(case, folder, role)],
     )
-    assert done.returncode == 0, done.stdout
 
     def of(case):
         kept = folder / f"{case}.json"

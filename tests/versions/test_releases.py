@@ -1,14 +1,12 @@
 """What roles kea and perfdhcp ask of each supported release, and of ISC's own packages."""
 
 import json
-import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.plays import play_here
 
 ROOT = Path(__file__).parents[2]
 RELEASES = {
@@ -59,12 +57,10 @@ def asked(tmp_path_factory):
     roles = ("kea", "perfdhcp")
     values = {name: f"{{{{ {name} }}}}" for name in NAMES}
     values |= {f"checked_{name}": f"{{{{ lab_check_{name} }}}}" for name in CHECKED}
-    play = {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "vars": {"playbook_dir": str(ROOT / "ansible")},
-        "vars_files": [
+    play_here(
+        folder,
+        vars={"playbook_dir": str(ROOT / "ansible")},
+        vars_files=[
             *(
                 str(ROOT / f"roles/{role}/{part}/main.yml")
                 for role in roles
@@ -72,7 +68,7 @@ def asked(tmp_path_factory):
             ),
             str(ROOT / "roles/lab_check/defaults/main.yml"),
         ],
-        "tasks": [
+        tasks=[
             {
                 "name": f"Write what is asked in case {case}",
                 "ansible.builtin.copy": {
@@ -84,19 +80,7 @@ def asked(tmp_path_factory):
             }
             for case, (release, variables) in CASES.items()
         ],
-    }
-    book = folder / "play.yml"
-    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", book],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 0, done.stdout
     return cache(lambda case: json.loads((folder / f"{case}.json").read_text("utf-8")))
 
 

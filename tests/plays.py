@@ -1,0 +1,33 @@
+"""Plays of a test's own on this machine, by the Ansible of the project's environment."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+
+
+def play_here(folder, tasks, **settings):
+    """Play tasks on this machine, without its facts; `settings` are other keys of the play."""
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "tasks": tasks,
+        **settings,
+    }
+    book = folder / "play.yml"
+    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", book],
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout
