@@ -10,6 +10,7 @@ HUNG_UP = "mysql: ERROR 2026 (HY000): TLS/SSL error: Connection reset by peer"
 CONTRACT = f"""#!/bin/sh
 case $1 in
     state) echo '{{"free_bytes": 1000, "reason": "signal 9"}}' ;;
+    start) echo "leaselab-database: Can't init tc log" >&2; exit 1 ;;
     sql) echo "leaselab-database: {HUNG_UP}" >&2; exit 1 ;;
 esac
 """
@@ -55,3 +56,15 @@ def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
                 database.wipe(config)
         finally:
             living.kill()
+
+
+@pytest.mark.parametrize(
+    ("wanted_bytes", "told"),
+    [(1000, "^database: .*Can't init tc log$"), (2000, "^the database's disk is full ")],
+)
+def test_one_that_does_not_start_on_a_full_disk_is_told_as_that(
+    database, config, wanted_bytes, told
+):
+    config["database"]["free_bytes"] = wanted_bytes
+    with pytest.raises(database.BeneathError, match=told):
+        database.prepare(config)

@@ -38,9 +38,13 @@ def prepare(config):
 
     Returns what it says of itself: name, version, variables.
     """
-    found = json.loads(ask(config, "start"))
-    ask(config, "reset")
-    make_schema(config["database"]["schema_argv"])
+    try:
+        found = json.loads(ask(config, "start"))
+        ask(config, "reset")
+        make_schema(config["database"]["schema_argv"])
+    except BeneathError:
+        check_disk(config)  # its last words need not name that
+        raise
     # Two faults that Kea would only report as a failure of its own.
     ask(config, "login")
     check_version(config)
