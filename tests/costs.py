@@ -21,7 +21,7 @@ def table(seconds):
         yield f"{seconds[test]:8.1f}  {test}"
     folders = defaultdict(list)
     for test, cost in seconds.items():
-        folders["/".join(test.split("/")[:2])].append(cost)
+        folders[test.partition("::")[0].rpartition("/")[0]].append(cost)
     yield ""
     yield f"{'s':>8}  {'share':>5}  {'tests':>5}  folder"
     for folder, costs in sorted(folders.items(), key=lambda row: -sum(row[1])):

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Tests Leaselab itself: selftest.sh suite|vm. Takes no bench and has no outcome of its own.
+# Tests Leaselab itself: selftest.sh suite|night|vm. Takes no bench and has no outcome of its own.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 case ${1:-} in
   suite) exec .ci/run --junit-xml=ci/suite.xml ;;
+  night) exec ./leaselab test tests/lab/night --junit-xml=ci/night.xml ;;
   vm) exec ./leaselab test tests/vm --junit-xml=ci/vm.xml ;;
   *)
-    echo "leaselab: selftest.sh has no part of that name (found ${1@Q}, wanted suite or vm)" >&2
+    echo "leaselab: selftest.sh has no part of that name (found ${1@Q}, wanted suite, night or vm)" >&2
     exit 2
     ;;
 esac

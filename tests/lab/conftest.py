@@ -3,6 +3,7 @@
 import contextlib
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
@@ -19,6 +20,7 @@ from leaselab.lab.inventory import (
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
 
+HERE = Path(__file__).parent
 ORDER = (
     "test_faults_machine",
     "test_docker_lab",
@@ -38,12 +40,23 @@ ORDER = (
     "test_pipeline",
 )
 """Modules one after the other, so that few deployments serve many tests: first what takes the
-lab down, last the pipeline, which deploys from a checkout of its own."""
+lab down, last the pipeline, which deploys from a checkout of its own.  Those from the
+databases on are in folder `night`: their servers take minutes to deploy, so they run each
+night and before an issue is closed, and only when that folder is named."""
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave the folder `night` out unless an argument names it or what is in it."""
+    night = HERE / "night"
+    named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
+    if collection_path == night and not any(night in (one, *one.parents) for one in named):
+        return True
+    return None
 
 
 def pytest_collection_modifyitems(items):
     """Have the modules in their order, and in each bring tests of one scenario together."""
-    mine = [item for item in items if item.path.parent.name == "lab"]
+    mine = [item for item in items if HERE in item.path.parents]
     scenarios = {}
 
     def place(item):

@@ -281,12 +281,13 @@ def test_two_releases_are_compared_and_a_range_is_shown(site, commits, compared)
     assert [call[-25:] for call in calls if call.startswith("compare")] == compared
 
 
-def test_hosts_that_boot_are_tested_after_a_suite_that_failed_as_well(site):
+def test_what_runs_at_night_is_tested_after_a_suite_that_failed_as_well(site):
     record, calls = site.run(SELFTEST, fails="suite", with_=1)
     assert record.result == "UNSTABLE", record.log
     assert record.stages["Suite"] == "UNSTABLE"
-    assert record.stages["Hosts that boot"] == "SUCCESS"
+    assert record.stages["Night"] == record.stages["Hosts that boot"] == "SUCCESS"
     assert [" ".join(call.split()[:2]) for call in calls] == [
         "suite --junit-xml=ci/suite.xml",
+        "test tests/lab/night",
         "test tests/vm",
     ]
