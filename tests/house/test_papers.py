@@ -180,7 +180,9 @@ def test_the_table_of_faults_and_the_tests_of_the_lab_name_each_other():
     named = set(re.findall(r"`(test_\w+)`", text("docs/faults.md")))
     there, of_faults = set(), set()
     for path in sorted(
-        path for part in ("lab", "ssh", "vm") for path in ROOT.glob(f"tests/{part}/test_*.py")
+        path
+        for part in ("lab", "ssh", "vm")
+        for path in ROOT.glob(f"tests/{part}/**/test_*.py")
     ):
         found = set(re.findall(r"^ *def (test_\w+)", path.read_text(encoding="utf-8"), re.M))
         there |= found
