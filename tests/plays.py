@@ -21,13 +21,27 @@ def play_here(folder, tasks, **settings):
     }
     book = folder / "play.yml"
     book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    ansible("ansible-playbook", "-i", "localhost,", book)
+
+
+def ansible(program, *arguments, under=(), **environment):
+    """Run a program of Ansible to its end, `under` another one's words; return its output.
+
+    `environment` is added to that of the test.
+    """
     done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", "localhost,", book],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
+        [*under, Path(sys.executable).with_name(program), *arguments],
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "LC_ALL": "C.UTF-8",
+            **environment,
+        },
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -1,15 +1,12 @@
 """Role host_tuning as it is played, in namespaces where the kernel's files are the test's."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.plays import ansible
 
 ROOT = Path(__file__).parents[2]
-TOOLS = Path(sys.executable).parent
 # Addresses of the test network, the kernel's files from folders, and a /run of its own.
 ENTER = """
 set -eu
@@ -72,29 +69,16 @@ def played(tmp_path_factory):
     }
     (place / "inventory.json").write_text(json.dumps({"bench": {"children": groups}}))
     namespaces = ["unshare", "--user", "--map-root-user", "--net", "--mount"]
-    playbook = [
-        str(TOOLS / "ansible-playbook"),
-        *("-i", str(place / "inventory.json")),
-        str(ROOT / "tests/data/host_tuning/playbook.yml"),
-    ]
-    done = subprocess.run(
-        [*namespaces, "sh", "-c", ENTER, "sh", str(place / "kernel"), *playbook],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
-            "ANSIBLE_LOCAL_TEMP": str(place / "ansible"),
-            "ANSIBLE_REMOTE_TEMP": str(place / "ansible-remote"),
-            "LC_ALL": "C.UTF-8",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
+    output = ansible(
+        "ansible-playbook",
+        *("-i", place / "inventory.json"),
+        ROOT / "tests/data/host_tuning/playbook.yml",
+        under=[*namespaces, "sh", "-c", ENTER, "sh", place / "kernel"],
+        ANSIBLE_STDOUT_CALLBACK="ansible.posix.json",
+        ANSIBLE_LOCAL_TEMP=str(place / "ansible"),
+        ANSIBLE_REMOTE_TEMP=str(place / "ansible-remote"),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout[done.stdout.index("{") :])
+    told = json.loads(output[output.index("{") :])
     plays = {
         play["play"]["name"]: [
             (task["task"]["name"], task["hosts"]["one"]) for task in play["tasks"]

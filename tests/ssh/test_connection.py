@@ -1,14 +1,11 @@
 """The engine's way to a host without a root login: sudo, jump hosts, and their faults."""
 
-import os
 import socket
-import subprocess
-import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from tests.plays import ansible
 from tests.ssh.machines import machine, unpacked, write
 
 from leaselab.lab import boot
@@ -16,8 +13,6 @@ from leaselab.lab.contact import contact
 from leaselab.lab.inventory import SERVER_GROUP, InventoryHost, read_inventory
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -242,24 +237,9 @@ bench:
         assert connection.run(["id", "-u"], timeout_s=10).stdout == b"0\n"
     # Raw, as there is no Python; without a terminal, as there are no devices.
     words = ("-m", "raw", "-a", "id -u", "-e", "ansible_ssh_use_tty=false")
-    done = subprocess.run(
-        [
-            Path(sys.executable).with_name("ansible"),
-            "-i",
-            tmp_path / "hosts.yml",
-            "sut",
-            *words,
-        ],
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_SSH_ARGS": "-o ControlMaster=no",  # nothing stays open
-            "LC_ALL": "C.UTF-8",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
+    told = ansible(
+        "ansible",
+        *("-i", tmp_path / "hosts.yml", "sut", *words),
+        ANSIBLE_SSH_ARGS="-o ControlMaster=no",  # nothing stays open
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[1] == "0"
+    assert told.splitlines()[1] == "0"
