@@ -47,11 +47,10 @@ night and before an issue is closed, and only when that folder is named."""
 
 def pytest_ignore_collect(collection_path, config):
     """Leave the folder `night` out unless an argument names it or what is in it."""
-    night = HERE / "night"
+    if collection_path != HERE / "night":
+        return None  # others decide
     named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
-    if collection_path == night and not any(night in (one, *one.parents) for one in named):
-        return True
-    return None
+    return not any(collection_path in (one, *one.parents) for one in named) or None
 
 
 def pytest_collection_modifyitems(items):
