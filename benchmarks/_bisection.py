@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from leaselab.model.trial import Goal, SearchLimits, TrialRequest
+from leaselab.model.load import Load
 
 if TYPE_CHECKING:
     from benchmarks._servers import Server
+    from leaselab.model.procedure import MaxRate
 
 START_RATE = 1000
 
 
-def bisection(server: Server, goal: Goal, limits: SearchLimits) -> float:
+def bisection(server: Server, procedure: MaxRate) -> float:
     """Find the max rate of one run: the middle of the last bracket (exchanges/s).
 
     Doubles from 1000/s until a trial fails, then halves the bracket on the
@@ -21,12 +22,12 @@ def bisection(server: Server, goal: Goal, limits: SearchLimits) -> float:
     """
 
     def passes(rate: int) -> bool:
-        return server.measure(TrialRequest(rate, limits.trial_s)).passes(goal)
+        return procedure.passes(server.measure(Load(rate, procedure.trial_s)))
 
-    lower, upper = limits.min_rate, START_RATE
+    lower, upper = procedure.min_rate, START_RATE
     while passes(upper):
         lower, upper = upper, upper * 2
-    while (upper - lower) / upper > goal.relative_width:
+    while (upper - lower) / upper > procedure.relative_width:
         middle = round(math.sqrt(lower * upper))
         if passes(middle):
             lower = middle

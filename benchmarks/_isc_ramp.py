@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.model.trial import Goal, SearchLimits, TrialRequest
+from leaselab.model.load import Load
 
 if TYPE_CHECKING:
     from benchmarks._servers import Server
+    from leaselab.model.procedure import MaxRate
 
 START_RATE = 1000
 STEP = 100
 
 
-def isc_ramp(server: Server, goal: Goal, limits: SearchLimits) -> float:
+def isc_ramp(server: Server, procedure: MaxRate) -> float:
     """Find the max rate of one run: the last passing rate (exchanges/s)."""
     rate = START_RATE
-    while server.measure(TrialRequest(rate, limits.trial_s)).passes(goal):
+    while procedure.passes(server.measure(Load(rate, procedure.trial_s))):
         rate += STEP
     return float(rate - STEP)

@@ -12,10 +12,11 @@ from MLRsearch import (
     SearchGoal,
 )
 
-from leaselab.model.trial import Goal, SearchLimits, TrialRequest
+from leaselab.model.load import Load
 
 if TYPE_CHECKING:
     from benchmarks._servers import Server
+    from leaselab.model.procedure import MaxRate
 
 
 class _Measurer(AbstractMeasurer):
@@ -26,35 +27,35 @@ class _Measurer(AbstractMeasurer):
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         """Run one trial at the nearest whole rate."""
-        trial = self.server.measure(TrialRequest(round(intended_load), int(intended_duration)))
+        trial = self.server.measure(Load(round(intended_load), int(intended_duration)))
         return MeasurementResult(
             intended_duration=intended_duration,
             intended_load=intended_load,
-            offered_count=trial.started,
+            offered_count=trial.attempted,
             forwarding_count=trial.completed,
         )
 
 
-def mlrsearch(server: Server, goal: Goal, limits: SearchLimits) -> float:
+def mlrsearch(server: Server, procedure: MaxRate) -> float:
     """Find the max rate of one run: the relevant lower bound (exchanges/s).
 
     One trial of the final length suffices for a bound (duration sum = final
     length); the other attributes are MLRsearch's own defaults.
     """
     search_goal = SearchGoal(
-        loss_ratio=goal.loss_ratio,
+        loss_ratio=procedure.loss_ratio,
         exceed_ratio=0.5,
-        relative_width=goal.relative_width,
-        initial_trial_duration=float(limits.scout_s),
-        final_trial_duration=float(limits.trial_s),
-        duration_sum=float(limits.trial_s),
+        relative_width=procedure.relative_width,
+        initial_trial_duration=float(procedure.scout_s),
+        final_trial_duration=float(procedure.trial_s),
+        duration_sum=float(procedure.trial_s),
         preceding_targets=1,
         expansion_coefficient=2,
     )
     config = Config(
         goals=[search_goal],
-        min_load=float(limits.min_rate),
-        max_load=float(limits.max_rate),
+        min_load=float(procedure.min_rate),
+        max_load=float(procedure.max_rate),
         search_duration_max=1e9,
         warmup_duration=None,
     )

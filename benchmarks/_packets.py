@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leaselab.model.observation import Generated, Sample, ServerStarted
+from leaselab.model.observation import Generated, ServerStarted
+from leaselab.model.trial import Sample
 
 BURST_RATE = 30_000
 """How fast the generator sends what it has missed (packets/s)."""
@@ -73,20 +74,26 @@ class PacketWorld:
     def settle(self) -> None:
         """At once."""
 
-    def wipe(self) -> Sequence[int]:
-        return (0,)
+    def reset(self) -> Mapping[str, int]:
+        return {}
 
     def stop(self) -> None:
         """Nothing is left."""
 
     def sample_now(self) -> Sample:
-        return Sample(self.now, 0.0, 0, 0, 0, {})
+        return Sample(t=self.now, cpu_s=0.0, rss_bytes=0, udp_drops=0, held=0, counters={})
 
-    def samples(self) -> Sequence[Sample]:
-        return ()
+    def samples(self) -> Mapping[str, Sequence[Sample]]:
+        return {}
 
-    def partner_samples(self) -> Sequence[Sample]:
-        return ()
+    def clear(self) -> None:
+        """Nothing is left."""
+
+    def crash(self) -> None:
+        """It never does."""
+
+    def listing(self) -> Mapping[str, Mapping[str, str]]:
+        return {}
 
     # The generator.
 
@@ -192,16 +199,16 @@ class PacketWorld:
     def phase(self, text: str) -> None:
         """Nobody watches."""
 
-    def run_started(self, index: int) -> None:
+    def round_started(self, index: int) -> None:
         """Nobody watches."""
 
-    def trial_started(self, request: object) -> None:
+    def trial_started(self, load: object) -> None:
         """Nobody watches."""
 
     def trial_done(self, trial: object, *, replayed: bool) -> None:
         """Nobody watches."""
 
-    def run_done(self, index: int, estimate: object) -> None:
+    def round_done(self, found: object) -> None:
         """Nobody watches."""
 
 

@@ -12,7 +12,9 @@ from functools import cache
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
-from leaselab.model.trial import Goal, Trial, TrialRequest
+from leaselab.model.load import Load
+from leaselab.model.procedure import MaxRate
+from leaselab.model.trial import Trial
 
 WAIT_S = 2.0
 """Time a trial costs beside its traffic: the wait for late replies (s)."""
@@ -109,13 +111,13 @@ class Cell:
         median = capacity * (1.0 + self.trial_sd * self.shape.quantile(0.5))
         return self.overload.max_rate(median, loss_ratio)
 
-    def trimmed_mean(self, runs: int, trim: int, loss_ratio: float) -> float:
+    def trimmed_mean(self, procedure: MaxRate) -> float:
         """What the trimmed mean of the max rates of a sweep is on average (exchanges/s).
 
         For runs that scatter evenly to both sides that of the mean capacity.
         """
-        factor = 1.0 + self.run_sd * _mean_trimmed(self.shape, runs, trim)
-        return self.max_rate(self.capacity * factor, loss_ratio)
+        factor = 1.0 + self.run_sd * _mean_trimmed(self.shape, procedure.rounds, procedure.trim)
+        return self.max_rate(self.capacity * factor, procedure.loss_ratio)
 
     def run_capacity(self, sweep: int, run: int) -> float:
         """Capacity drawn for one run; the same for whoever asks (exchanges/s).
@@ -156,14 +158,14 @@ class Server:
     trial_sd: float
     noise: random.Random
     shape: Shape = Shape.NORMAL
-    aborts: Goal | None = None
-    """Trials that cannot meet this goal any more are ended early, as perfdhcp -D does."""
+    aborts: MaxRate | None = None
+    """Trials that cannot pass by it any more are ended early, as perfdhcp -D does."""
     seconds: float = 0.0
     trials: int = 0
 
-    def measure(self, request: TrialRequest) -> Trial:
+    def measure(self, load: Load) -> Trial:
         """Run one trial; counts are whole exchanges."""
-        rate, duration_s = request.rate, request.duration_s
+        rate, duration_s = load.rate, load.duration_s
         draw = self.shape.quantile(self.noise.random())
         capacity = self.capacity * max(0.05, 1.0 + self.trial_sd * draw)
         completed_rate = self.overload.completed_rate(rate, capacity)
@@ -172,17 +174,17 @@ class Server:
             # Half a second of traffic is on its way and not lost yet.
             allowed = self.aborts.loss_ratio * rate * duration_s + 0.5 * rate
             traffic_s = min(traffic_s, allowed / (rate - completed_rate))
-        started = round(rate * traffic_s)
-        completed = min(started, round(completed_rate * traffic_s))
+        attempted = round(rate * traffic_s)
+        completed = min(attempted, round(completed_rate * traffic_s))
         self.seconds += traffic_s + WAIT_S
         self.trials += 1
         return Trial(
             rate=rate,
             duration_s=duration_s,
-            started=started,
+            attempted=attempted,
             completed=completed,
             late=0,
-            lost=started - completed,
+            lost=attempted - completed,
             traffic_s=traffic_s,
             aborted=traffic_s < duration_s,
         )

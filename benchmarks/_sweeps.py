@@ -11,15 +11,21 @@ from benchmarks._isc_ramp import isc_ramp
 from benchmarks._mlrsearch import mlrsearch
 from benchmarks._servers import Cell, Server
 from leaselab.analysis.ratio import Runs, differs
-from leaselab.analysis.statistics import estimate
+from leaselab.analysis.statistics import interval, trimmed_mean
 from leaselab.measure.search import search
-from leaselab.model.trial import Goal, RunEstimate, SearchLimits
+from leaselab.model.procedure import MaxRate
 
-RUNS = 9
-TRIM = 1
-GOAL = Goal(loss_ratio=0.025, relative_width=0.01)
-LIMITS = SearchLimits(
-    min_rate=10, max_rate=200_000, start_rate=2_000, trial_s=5, scout_s=1, max_trials=40
+PROCEDURE = MaxRate(
+    rounds=9,
+    trim=1,
+    loss_ratio=0.025,
+    relative_width=0.01,
+    min_rate=10,
+    max_rate=200_000,
+    start_rate=2_000,
+    trial_s=5,
+    scout_s=1,
+    max_trials=40,
 )
 
 
@@ -67,22 +73,22 @@ class Row:
         return root_mean_square(self.nominal)
 
 
-def _fresh_runs(one_run: Callable[[Server, Goal, SearchLimits], float]) -> Algorithm:
+def _fresh_runs(one_run: Callable[[Server, MaxRate], float]) -> Algorithm:
     """Make a sweep of runs that know nothing of each other."""
 
     def runs(servers: Sequence[Server]) -> list[float]:
-        return [one_run(server, GOAL, LIMITS) for server in servers]
+        return [one_run(server, PROCEDURE) for server in servers]
 
     return runs
 
 
 def _our_runs(servers: Sequence[Server]) -> list[float]:
     """Our search, as the engine calls it: trials that cannot pass are ended early."""
-    earlier: list[RunEstimate] = []
+    found: list[float] = []
     for server in servers:
-        server.aborts = GOAL
-        earlier.append(search(server.measure, GOAL, LIMITS, earlier))
-    return [run.max_rate for run in earlier]
+        server.aborts = PROCEDURE
+        found.append(search(server.measure, PROCEDURE, found).max_rate)
+    return found
 
 
 Algorithm = Callable[[Sequence[Server]], list[float]]
@@ -101,13 +107,15 @@ def simulate(cell: Cell, algorithm: str, sweeps: int) -> Row:
     found: list[Runs] = []
     drawn = []
     for sweep in range(sweeps):
-        servers = [cell.server(sweep, run) for run in range(RUNS)]
-        true_rates = [cell.max_rate(server.capacity, GOAL.loss_ratio) for server in servers]
-        found.append(Runs(tuple(ALGORITHMS[algorithm](servers)), TRIM))
-        drawn.append(100.0 * (found[-1].mean / _trimmed_mean(true_rates) - 1.0))
+        servers = [cell.server(sweep, run) for run in range(PROCEDURE.rounds)]
+        true_rates = [
+            cell.max_rate(server.capacity, PROCEDURE.loss_ratio) for server in servers
+        ]
+        found.append(Runs(tuple(ALGORITHMS[algorithm](servers)), PROCEDURE.trim))
+        drawn.append(100.0 * (found[-1].mean / trimmed_mean(true_rates, PROCEDURE.trim) - 1.0))
         seconds += sum(server.seconds for server in servers)
         trials += sum(server.trials for server in servers)
-    truth = cell.trimmed_mean(RUNS, TRIM, GOAL.loss_ratio)
+    truth = cell.trimmed_mean(PROCEDURE)
     return Row(
         seconds / sweeps,
         trials / sweeps,
@@ -119,8 +127,8 @@ def simulate(cell: Cell, algorithm: str, sweeps: int) -> Row:
 
 
 def _covers(runs: Runs, truth: float) -> bool:
-    interval = estimate(runs.rates, runs.trim).ci95
-    return interval is not None and interval[0] <= truth <= interval[1]
+    ends = interval(runs.values, runs.trim)
+    return ends is not None and ends[0] <= truth <= ends[1]
 
 
 def _pairs(sweeps: int) -> list[tuple[int, int]]:
@@ -150,7 +158,3 @@ def standard_error(
     ]
     mean = sum(left_out) / count
     return math.sqrt((count - 1) / count * sum((value - mean) ** 2 for value in left_out))
-
-
-def _trimmed_mean(values: Sequence[float]) -> float:
-    return estimate(values, TRIM).trimmed_mean

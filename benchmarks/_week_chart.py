@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks._lab import WEEK_H, Lab
 from benchmarks._week_figures import Figures
-from leaselab.report.site.drawing import svg
+from leaselab.report.site.figure import svg
 from leaselab.report.site.vega import (
     BLUE,
     GREEN,

@@ -24,8 +24,8 @@ from typing import Any
 
 from benchmarks._synthetic import COMMITS_A_YEAR, SCENARIOS, write_result
 from leaselab.archive.store import Store
-from leaselab.report.site.drawing import svg
-from leaselab.report.site.history import history
+from leaselab.report.site.figure import svg
+from leaselab.report.site.history import history, lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import NAV
 from leaselab.report.site.vega import Spec
@@ -141,7 +141,8 @@ def _history(root: Path, scenario: str) -> float:
         began = time.monotonic()
         rows = Store(root).index.every(scenario)
         page = f"history/{scenario}"
-        pages.write(page, "history.html", rows, lambda: history(scenario, rows, _nowhere))
+        (line,) = lines_of(scenario, rows)
+        pages.write(page, "history.html", rows, lambda: history(line, _nowhere))
         return time.monotonic() - began
 
 

@@ -17,13 +17,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks._packets import Faults, PacketWorld
-from leaselab.analysis.summary import summarise
+from leaselab.analysis.summary import metrics_of
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.bench_trial import BenchTrials
+from leaselab.measure.generators.perfdhcp import Perfdhcp
+from leaselab.measure.point import Point
+from leaselab.measure.procedures import method_of
 from leaselab.measure.search_error import SearchError
-from leaselab.measure.sweep import Sweep, read_journal
+from leaselab.measure.trials import Trials
 from leaselab.model.bench import Bench
-from leaselab.model.errors import LeaselabError
 from leaselab.model.observation import ServerStarted
 
 RUNS = 5
@@ -130,23 +131,20 @@ def measure(case: Case) -> Found:
     bench = _bench(case.start_rate)
     started = ServerStarted(1, bench.server.version, None, bench.server.running_config_sha256)
     world = PacketWorld(case.faults, started)
-    trials = BenchTrials(bench, world, world, world)
-    sweep = Sweep(bench, world, trials, world, world, world, sleep=world.sleep)
-    word = ""
-    try:
-        sweep.measure(read_journal([]))
-    except LeaselabError as error:
-        word = error.reason.value if isinstance(error, SearchError) else error.outcome.label
-    summary = summarise(
-        sweep.runs,
-        planned=bench.plan.runs,
-        trim=bench.plan.trim,
-        loss_ratio=bench.plan.goal.loss_ratio,
-        trial_s=bench.plan.limits.trial_s,
-        confirmation=sweep.confirmation,
+    generator = Perfdhcp(bench, bench.procedure, world)
+    trials = Trials(bench, bench.procedure, world, generator, world)
+    point = Point(method_of(bench.procedure), trials, world, world, world, sleep=world.sleep)
+    while not point.finished:
+        point.advance()
+    error = point.error
+    word = error.outcome.label if error else ""
+    if isinstance(error, SearchError):
+        word = error.reason.value
+    figure, *_ = metrics_of(
+        bench.procedure.metrics("exchanges"), point.rounds, bench.procedure, holds=not word
     )
-    rate = summary.max_rate.trimmed_mean if summary.max_rate and not word else None
-    truth = case.faults.capacity / (1.0 - bench.plan.goal.loss_ratio)
+    rate = figure.value
+    truth = case.faults.capacity / (1.0 - bench.procedure.loss_ratio)
     error_percent = 100.0 * (rate / truth - 1.0) if rate else None
     is_close = error_percent is not None and abs(error_percent) <= ERROR
     return Found(
@@ -171,30 +169,35 @@ def _bench(start_rate: int) -> Bench:
 
     return parse_bench(
         {
-            "schema_version": 1,
+            "schema_version": 2,
             "name": "simulated",
             "inventory": "-",
             "environment": "-",
             "hosts": {"server": host("server"), "generator": host("generator")},
-            "server": {
-                "name": "simulated",
-                "version": "1",
-                "commit": None,
-                "contract": "-",
-                "config_file": "-",
-                "config_sha256": "0" * 64,
-                "running_config_sha256": "0" * 64,
+            "servers": {
+                "server": {
+                    "name": "simulated",
+                    "version": "1",
+                    "contract": "-",
+                    "variant": "-",
+                    "config_file": "-",
+                    "config_sha256": "0" * 64,
+                    "running_config_sha256": "0" * 64,
+                }
             },
             "generator": {"name": "perfdhcp", "path": "perfdhcp", "version": "2.6.3"},
             "scenario": {
                 "name": "v4-simulated",
-                "description": "",
-                "family": 4,
-                "server": "kea",
-                "backend": "memfile",
-                "pool": {"subnet": "10.0.0.0/8", "range": "10.0.0.1 - 10.255.255.254"},
+                "server": {"kind": "simulated"},
+                "generator": "perfdhcp",
+                "transaction": {"name": "DHCPv4 exchange", "plural": "exchanges", "stages": []},
+                "load": {
+                    "family": 4,
+                    "subnet": "10.0.0.0/8",
+                    "pool": "10.0.0.1 - 10.255.255.254",
+                },
             },
-            "plan": {"runs": RUNS, "limits": {"start_rate": start_rate}},
+            "procedure": {"rounds": RUNS, "start_rate": start_rate},
         },
         "bench faults",
     )

@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks._servers import WAIT_S, Cell, Overload, Shape
-from benchmarks._sweeps import ALGORITHMS, GOAL, LIMITS, RUNS, TRIM, Row, simulate
+from benchmarks._sweeps import ALGORITHMS, PROCEDURE, Row, simulate
 from benchmarks._verdict import Comparison, Verdict, compare, judge
 
 CELLS = [
@@ -103,15 +104,12 @@ def _document(
     return {
         "benchmark": "search",
         "sweeps": sweeps,
-        "runs": RUNS,
-        "trim": TRIM,
         "wait_s": WAIT_S,
-        "goal": asdict(GOAL),
-        "limits": asdict(LIMITS),
+        "procedure": msgspec.to_builtins(PROCEDURE),
         "cells": [
             {
                 "cell": item.cell.name,
-                "max_rate": item.cell.trimmed_mean(RUNS, TRIM, GOAL.loss_ratio),
+                "max_rate": item.cell.trimmed_mean(PROCEDURE),
                 "rows": {name: _row(row) for name, row in tables[item.cell].items()},
                 "seconds_ratio": item.seconds_ratio,
                 "rmse_excess": item.rmse_excess,
@@ -149,7 +147,7 @@ def _print(
 ) -> None:
     """Print the table for people: seconds, trials, bias and RMSE of each algorithm."""
     table = Table(
-        title=f"{sweeps} sweeps of {RUNS} runs a cell; s and trials a sweep, "
+        title=f"{sweeps} sweeps of {PROCEDURE.rounds} runs a cell; s and trials a sweep, "
         "bias and RMSE of the trimmed mean in %",
         caption="cell: overload, capacity/s, spread between runs % - between trials %",
     )

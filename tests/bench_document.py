@@ -18,7 +18,7 @@ def host(name, address):
 
 
 DOCUMENT = {
-    "schema_version": 1,
+    "schema_version": 2,
     "name": "docker",
     "inventory": "inventory/docker",
     "environment": "1-0123456789ab",
@@ -26,23 +26,41 @@ DOCUMENT = {
         "server": host("leaselab-server", "198.18.0.10"),
         "generator": host("leaselab-generator", "198.18.0.30"),
     },
-    "server": {
-        "name": "kea",
-        "version": "2.6.3",
-        "commit": None,
-        "contract": "/opt/leaselab/server",
-        "config_file": "/etc/kea/leaselab-dhcp4.json",
-        "config_sha256": "0" * 64,
-        "running_config_sha256": "1" * 64,
+    "servers": {
+        "server": {
+            "name": "kea",
+            "version": "2.6.3",
+            "commit": None,
+            "contract": "/opt/leaselab/server",
+            "variant": "v4-memfile",
+            "holds": "leases",
+            "capabilities": ["pair", "crash", "list", "two-addresses"],
+            "test_address": "198.18.0.10",
+            "config_file": "/etc/kea/leaselab-v4-memfile_dhcp.json",
+            "config_sha256": "0" * 64,
+            "running_config_sha256": "1" * 64,
+        },
     },
     "generator": {"name": "perfdhcp", "path": "/usr/sbin/perfdhcp", "version": "2.6.3"},
     "scenario": {
         "name": "v4-memfile",
         "description": "",
-        "family": 4,
-        "server": "kea",
-        "backend": "memfile",
-        "pool": {"subnet": "10.0.0.0/8", "range": "10.0.0.1 - 10.255.255.254"},
+        "server": {
+            "kind": "kea",
+            "options": {"backend": "memfile", "lease_lifetime_s": 86_400},
+        },
+        "generator": "perfdhcp",
+        "transaction": {
+            "name": "DHCPv4 exchange",
+            "plural": "exchanges",
+            "stages": ["DISCOVER-OFFER", "REQUEST-ACK"],
+        },
+        "load": {
+            "family": 4,
+            "subnet": "10.0.0.0/8",
+            "pool": "10.0.0.1 - 10.255.255.254",
+        },
+        "factors": {"clients": "DHCPv4", "backend": "memfile"},
     },
-    "plan": {"runs": 3, "goal": {"late_s": 1}},
+    "procedure": {"name": "max-rate", "rounds": 3, "late_s": 1.0},
 }

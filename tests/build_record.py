@@ -8,12 +8,12 @@ ASKED = {
     "tree": "d" * 40,
     "described": "v2.91-3-gcccccccccc",
     "options": {"cflags": "-O2"},
-    "prefix": "/opt/leaselab/dnsmasq",
 }
 ANSWER = {
     **ASKED,
     "format": FORMAT,
     "key": "0123456789abcdef01234567",
+    "prefix": "/opt/leaselab/builds/0123456789abcdef01234567",
     "system": "make",
     "builder": {
         "distribution": "debian 13",

@@ -6,34 +6,39 @@ from benchmarks._packets import perfdhcp_text, printed
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.bench_trial import BenchTrials
-from leaselab.measure.sweep import Sweep, read_journal
+from leaselab.measure.generators import adapter_of
+from leaselab.measure.point import Point, read_journal
+from leaselab.measure.procedures import method_of
+from leaselab.measure.trials import Trials
 from leaselab.model.errors import invalid_measurement, lab_broken
-from leaselab.model.observation import Generated, HostReading, Sample, ServerStarted
+from leaselab.model.observation import Generated, HostReading, ServerStarted
+from leaselab.model.trial import Sample
 
 CAPACITY = 300
-PLAN = {
-    "runs": 3,
+PROCEDURE = {
+    "rounds": 3,
     "wait_s": 1.0,
-    "goal": {"relative_width": 0.1, "late_s": 0.5},
-    "limits": {
-        "trial_s": 1,
-        "scout_s": 1,
-        "start_rate": 100,
-        "max_rate": 10_000,
-        "warm_up_s": 0,
-        "confirm_s": 0,
-    },
+    "relative_width": 0.1,
+    "late_s": 0.5,
+    "trial_s": 1,
+    "scout_s": 1,
+    "start_rate": 100,
+    "max_rate": 10_000,
+    "warm_up_s": 0,
+    "confirm_s": 0,
 }
+STEADY = {"rounds": 2, "wait_s": 1.0, "late_s": 0.5, "warm_up_s": 0, "rate": 200}
 
 
 class Killed(BaseException):
     """The engine's process is gone: nothing of it can react."""
 
 
-def bench(**plan):
-    """A bench in memory; keyword arguments replace parts of the plan."""
-    return parse_bench({**DOCUMENT, "plan": {**PLAN, **plan}}, "tests")
+def bench(name="max-rate", **parameters):
+    """A bench in memory, of a procedure with these parameters."""
+    usual = PROCEDURE if name == "max-rate" else STEADY
+    procedure = {"name": name, **usual, **parameters}
+    return parse_bench({**DOCUMENT, "procedure": procedure}, "tests")
 
 
 def perfdhcp_output(started, completed, *, interval_s=0.001):
@@ -74,6 +79,7 @@ class World:
     trials: int = 0
     renewals: int = 0
     stops: int = 0
+    crashes: int = 0
     stop_error: Exception | None = None
     dead_every: int = 0
     """Every so many trials the server stands still for half of one; 0: never."""
@@ -100,7 +106,7 @@ class World:
     def start(self):
         self.running = True
         self.started_at = self.trials
-        server = DOCUMENT["server"]
+        server = DOCUMENT["servers"]["server"]
         return ServerStarted(7, server["version"], None, server["running_config_sha256"])
 
     def trouble(self):
@@ -109,9 +115,11 @@ class World:
     def settle(self):
         self.settled += 1
 
-    def wipe(self):
+    def reset(self):
         had, self.leases = self.leases, 0
-        return (had, had - self.unknown_leases) if self.unknown_leases else (had,)
+        if not self.unknown_leases:
+            return {"server": had}
+        return {"server": had, "partner": had - self.unknown_leases}
 
     def stop(self):
         self.running = False
@@ -122,13 +130,19 @@ class World:
     def sample_now(self):
         if self.trials >= self.die_in:
             raise invalid_measurement("the server died while it was measured: killed")
-        return Sample(1.0, float(self.trials), 1000, 0, 0, {})
+        spent = float(self.trials)
+        return Sample(t=1.0, cpu_s=spent, rss_bytes=1000, udp_drops=0, held=0, counters={})
 
     def samples(self):
-        return []
+        return {}
 
-    def partner_samples(self):
-        return []
+    def crash(self):
+        self.crashes += 1
+
+    def listing(self):
+        known = {f"10.0.0.{number}": f"client {number}" for number in range(self.leases)}
+        partner = dict(list(known.items())[: len(known) - self.unknown_leases])
+        return {"server": known, "partner": partner}
 
     # Both hosts, and the network between them.
 
@@ -161,7 +175,9 @@ class World:
             self.dropped += answered
             answered //= 2
         self.leases = answered
-        return printed(perfdhcp_output(started, answered, interval_s=1 / started))
+        return printed(
+            perfdhcp_output(started, answered, interval_s=option(argv, "-p") / started)
+        )
 
     # The lock and the disk.
 
@@ -188,32 +204,49 @@ class World:
         assert text
         self.phases.append(text)
 
-    def run_started(self, index):
+    def round_started(self, index):
         assert index
 
-    def trial_started(self, request):
-        assert request.rate
+    def trial_started(self, load):
+        assert load.rate
 
     def trial_done(self, trial, *, replayed):
         assert replayed in (True, False)
         assert trial.rate
 
-    def run_done(self, index, estimate):
-        assert estimate.lower.rate < estimate.upper.rate
-        assert index
+    def round_done(self, found):
+        assert found.metrics
 
-    def sweep(self, of=None):
+    def point(self, of=None):
         """A new engine, to measure on this world."""
         of = of or bench()
-        trials = BenchTrials(
-            of, self, self, self, {"server": self, "generator": self}, self, clock=lambda: 0.0
+        adapter = adapter_of(of.scenario)(of, of.procedure, self)
+        hosts = {"server": self, "generator": self}
+        trials = Trials(
+            of,
+            of.procedure,
+            self,
+            adapter,
+            self,
+            hosts,
+            self,
+            clock=lambda: 0.0,
+            sleep=lambda _: None,
         )
-        return Sweep(
-            of, self, trials, self, self, self, clock=lambda: 0.0, sleep=self.slept_s.append
+        return Point(
+            method_of(of.procedure),
+            trials,
+            self,
+            self,
+            self,
+            read_journal(self.events),
+            clock=lambda: 0.0,
+            sleep=self.slept_s.append,
         )
 
     def measure(self, of=None):
-        """Measure what this world's journal does not hold yet; return the sweep."""
-        sweep = self.sweep(of)
-        sweep.measure(read_journal(self.events))
-        return sweep
+        """Measure what this world's journal does not hold yet; return the point."""
+        point = self.point(of)
+        while not point.finished:
+            point.advance()
+        return point

@@ -1,41 +1,56 @@
-"""A believable result document, for tests that show, compare or archive results."""
+"""A believable record, for tests that show, compare or archive results."""
 
 from __future__ import annotations
 
-import copy
 import gzip
 import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.summary import summarise
+import msgspec
+from msgspec.structs import replace
+
+from leaselab.analysis.matrix import Cell
+from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.ident import new_id
 from leaselab.archive.store import Store
+from leaselab.model.procedure import MaxRate
+from leaselab.model.record import Bracket, Build, Confirmation, Record, Round
+from leaselab.model.source import Commit
+from leaselab.model.trial import WHOLE, Percentiles, Sample, Second, Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 CONFIG = '{"Dhcp4": {"valid-lifetime": 86400}}\n'
 MAX_RATES = (6015.0, 5988.0, 6122.0, 6003.0, 5731.0, 6040.0, 5996.0, 6021.0, 5979.0)
-"""Nine runs: 6122 and 5731 are the ones to drop, the other seven average 6006."""
+"""Nine rounds: 6122 and 5731 are the ones to drop, the other seven average 6006."""
 START = datetime(2026, 11, 21, 11, 30, 5, tzinfo=UTC)
-GOAL = {
-    "loss_ratio": 0.025,
-    "late_s": 2.0,
-    "relative_width": 0.01,
-    "runs": 9,
-    "trim": 1,
-    "trial_s": 5,
-    "scout_s": 1,
-    "wait_s": 4.0,
-    "min_rate": 10,
-    "max_rate": 200_000,
-    "start_rate": 2000,
-    "max_trials": 40,
-    "warm_up_s": 1,
-    "confirm_s": 30,
-}
+STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
+PROCEDURE = MaxRate(
+    rounds=9,
+    trim=1,
+    late_s=2.0,
+    wait_s=4.0,
+    loss_ratio=0.025,
+    relative_width=0.01,
+    trial_s=5,
+    scout_s=1,
+    min_rate=10,
+    max_rate=200_000,
+    start_rate=2000,
+    max_trials=40,
+    warm_up_s=1,
+    confirm_s=30,
+)
+
+
+def edited(record: Record, edit: Callable[[dict[str, Any]], object]) -> Record:
+    """The record after `edit` has changed its JSON document in place; checked anew."""
+    document = msgspec.json.decode(msgspec.json.encode(record))
+    edit(document)
+    return msgspec.convert(document, Record)
 
 
 def example_result(
@@ -48,29 +63,18 @@ def example_result(
     commit: str | None = None,
     outcome: str = "ok",
     reasons: Sequence[dict[str, str]] = (),
-    goal: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """A document as a sweep of these max rates (exchanges/s) leaves it."""
-    goal = {**GOAL, **(goal or {})}
-    runs = []
+    procedure: MaxRate = PROCEDURE,
+) -> Record:
+    """The record that a sweep of these max rates (exchanges/s) leaves."""
+    rounds = []
     clock = started
     for index, rate in enumerate(max_rates, start=1):
-        runs.append(example_run(index, rate, clock, goal))
-        clock += timedelta(seconds=runs[-1]["wall_s"] + 1.5)
-    wall_s = (clock - started).total_seconds()
-    summary = summarise(
-        runs,
-        planned=goal["runs"],
-        trim=goal["trim"],
-        loss_ratio=goal["loss_ratio"],
-        trial_s=goal["trial_s"],
-        wall_s=wall_s,
-    )
-    for position in summary.trimmed:
-        runs[position]["trimmed"] = True
+        rounds.append(
+            example_round(index, rate, clock, procedure, 6 if "v6" in scenario else 4)
+        )
+        clock += timedelta(seconds=rounds[-1].wall_s + 1.5)
     family = 6 if scenario.startswith("v6") else 4
-    return {
-        "schema_version": 1,
+    document = {
         "id": new_id(started, scenario, token),
         "started_at": _time(started),
         "finished_at": _time(clock),
@@ -78,21 +82,37 @@ def example_result(
         "reasons": list(reasons),
         "scenario": {
             "name": scenario,
-            "family": family,
-            "backend": "memfile",
-            "threads": 4 if scenario.endswith("-mt") else 0,
-            "queue_size": 64,
-            "lease_time_s": 86400,
+            "description": "Leases in memory and in a file on the server; no database",
+            "server": {"kind": "kea", "options": {"backend": "memfile", "queue_size": 64}},
+            "generator": "perfdhcp",
+            "transaction": {
+                "name": f"DHCPv{family} exchange",
+                "plural": "exchanges",
+                "stages": STAGES[family],
+            },
+            "load": {"family": family, "pool": {"subnet": "10.0.0.0/8"}},
+            "factors": {
+                "clients": f"DHCPv{family}",
+                "backend": "memfile",
+                "threading": "multi" if scenario.endswith("-mt") else "single",
+                "servers": "none",
+            },
+            "across": ["threading", "servers"],
         },
-        "goal": goal,
-        "server": {
-            "name": "kea",
-            "version": version,
-            "commit": commit,
-            "config_sha256": hashlib.sha256(CONFIG.encode()).hexdigest(),
-            "config_file": f"config/kea-dhcp{family}.conf",
-            "package": None if commit else f"kea {version}-1+deb13u1",
-            "build": {"cxxflags": "-O2"} if commit else None,
+        "procedure": procedure,
+        "servers": {
+            "server": {
+                "name": "kea",
+                "version": version,
+                "commit": commit,
+                "durability": "written",
+                "config_sha256": hashlib.sha256(CONFIG.encode()).hexdigest(),
+                "config_file": f"config/kea-dhcp{family}.conf",
+                "package": None if commit else f"kea {version}-1+deb13u1",
+                "build": {"options": {"cxxflags": "-O2"}} if commit else None,
+                "holds": "leases",
+                "tuning": {"memfile_persist": True},
+            }
         },
         "generator": {"name": "perfdhcp", "version": "2.6.3", "host": "generator"},
         "bench": {
@@ -105,155 +125,179 @@ def example_result(
             },
             "lock_owner": "a.tester@desk:4711",
         },
-        "runs": runs,
-        "summary": summary.document(),
+        "rounds": rounds,
+        "metrics": metrics_of(procedure.metrics("exchanges"), rounds, procedure),
+        "at_least": None if len(rounds) >= procedure.rounds else at_least(rounds, procedure),
+        "traffic_s": sum(one.traffic_s for one in rounds),
+        "wall_s": (clock - started).total_seconds(),
         "provenance": {
             "leaselab_version": "0.1.0",
             "leaselab_commit": "b298d0f1c2d3e4f5a6b7c8d9e0f1a2b3c4d5e6f7",
             "leaselab_dirty": False,
             "command": ["leaselab", "run", "--scenario", scenario],
-            "inventory_vars": {"lab_host_governor": "performance"},
-            "tuning": {"memfile_persist": True},
         },
     }
+    return msgspec.convert(msgspec.to_builtins(document), Record)
 
 
-def example_run(
-    index: int, rate: float, started: datetime, goal: dict[str, Any]
-) -> dict[str, Any]:
-    """One run whose bracket is 0.8 % wide, with a scout, a failing and a passing trial."""
+def built(record: Record, commit: str, **fields: Any) -> Record:
+    """The record of a server that was built from this commit; fields replace the commit's."""
+    known = {
+        "repository": "/src/kea",
+        "ref": "main",
+        "hash": commit,
+        "tree": commit,
+        "described": commit[:10],
+        "author_date": "2026-11-20T10:00:00+00:00",
+        "subject": "A change",
+    }
+    source = Commit(**{**known, **fields})
+    server = replace(record.server, commit=commit, build=Build(source=source))
+    return replace(record, servers={**record.servers, "server": server})
+
+
+def example_round(
+    index: int, rate: float, started: datetime, procedure: MaxRate, family: int = 4
+) -> Round:
+    """One round whose bracket is 0.8 % wide, with a scout, a failing and a passing trial."""
     lower, upper = round(rate * 0.997), round(rate * 1.005)
     offers = [
-        (round(rate * 1.3), goal["scout_s"], 0.2),
-        (upper, goal["trial_s"], goal["loss_ratio"] + 0.004),
-        (lower, goal["trial_s"], goal["loss_ratio"] - 0.008),
+        (round(rate * 1.3), procedure.scout_s, 0.2),
+        (upper, procedure.trial_s, procedure.loss_ratio + 0.004),
+        (lower, procedure.trial_s, procedure.loss_ratio - 0.008),
     ]
-    trials = [
-        example_trial(offered, seconds, loss, number=number, run=index, run_started=started)
-        for number, (offered, seconds, loss) in enumerate(offers, start=1)
-    ]
-    return {
-        "index": index,
-        "trimmed": False,
-        "max_rate": rate,
-        "completed_rate": round(trials[-1]["completed"] / trials[-1]["traffic_s"], 1),
-        "lower_bound": float(lower),
-        "upper_bound": float(upper),
-        "started_at": _time(started),
-        "traffic_s": sum(trial["traffic_s"] for trial in trials),
-        "wall_s": round(sum(trial["wall_s"] for trial in trials) + 0.9, 3),
-        "lower_trial": 2,
-        "upper_trial": 1,
-        "trials": trials,
-    }
+    trials = tuple(
+        example_trial(*offer, number=number, index=index, round_started=started, family=family)
+        for number, offer in enumerate(offers, start=1)
+    )
+    return Round(
+        index=index,
+        started_at=_time(started),
+        metrics={
+            "max_rate": rate,
+            "completed_rate": round(trials[-1].completed_rate, 1),
+            "cpu_us": procedure.cpu_us(trials),
+        },
+        bracket=Bracket(lower=float(lower), upper=float(upper), lower_trial=2, upper_trial=1),
+        shown_trial=2,
+        traffic_s=sum(trial.traffic_s for trial in trials),
+        wall_s=round(sum(trial.wall_s for trial in trials) + 0.9, 3),
+        trials=trials,
+    )
 
 
 def confirmed(
-    document: dict[str, Any], *, loss: float = 0.013, overload_completes: float = 0.9
-) -> dict[str, Any]:
-    """The document with a confirmation that lost `loss`.
+    record: Record, *, loss: float = 0.013, overload_completes: float = 0.9
+) -> Record:
+    """The record with a confirmation that lost `loss`.
 
     `overload_completes` is the share of the lowest max rate that the server completes
     of four times the load.
     """
-    goal = document["goal"]
-    began = datetime.fromisoformat(document["finished_at"])
-    rates = [run["max_rate"] for run in document["runs"]]
-    rate = int(0.95 * min(run["lower_bound"] for run in document["runs"]))
-    offers = [(rate, loss)] * -(-goal["confirm_s"] // goal["trial_s"])
+    procedure = record.procedure
+    began = datetime.fromisoformat(record.finished_at)
+    rates = [rate for rate in record.values("max_rate") if rate is not None]
+    rate = int(0.95 * min(one.bracket.lower for one in record.rounds if one.bracket))
+    offers = [(rate, loss)] * -(-(procedure.confirm_s or 0) // procedure.trial_s)
     offers.append((4 * rate, 1 - overload_completes * min(rates) / (4 * rate)))
-    trials = []
-    for number, (offered, lost) in enumerate(offers, start=1):
-        run = len(document["runs"]) + 1
-        seconds = goal["trial_s"]
-        trials.append(
-            example_trial(offered, seconds, lost, number=number, run=run, run_started=began)
+    trials = tuple(
+        replace(
+            example_trial(
+                offered,
+                procedure.trial_s,
+                lost,
+                number=number,
+                index=len(record.rounds) + 1,
+                round_started=began,
+            ),
+            raw_file=f"raw/confirmation-{number:02}.txt.gz",
         )
-        trials[-1]["raw_file"] = f"raw/confirmation-{number:02}.txt.gz"
-    wall_s = sum(trial["wall_s"] for trial in trials) + 1.5
-    is_limit = max(rates) >= 0.5 * trials[-1]["completed"] / trials[-1]["traffic_s"]
-    confirmation = {
-        "rate": rate,
-        "loss_ratio": trials[0]["loss_ratio"],
-        "holds": trials[0]["loss_ratio"] <= goal["loss_ratio"] and is_limit,
-        "traffic_s": sum(trial["traffic_s"] for trial in trials),
-        "wall_s": wall_s,
-        "trials": trials,
-    }
-    summary = summarise(
-        document["runs"],
-        planned=goal["runs"],
-        trim=goal["trim"],
-        loss_ratio=goal["loss_ratio"],
-        trial_s=goal["trial_s"],
-        wall_s=document["summary"]["wall_s"] + wall_s,
-        confirmation=confirmation,
+        for number, (offered, lost) in enumerate(offers, start=1)
     )
-    return {
-        **document,
-        "finished_at": _time(began + timedelta(seconds=wall_s)),
-        "confirmation": confirmation,
-        "summary": summary.document(),
-    }
+    wall_s = sum(trial.wall_s for trial in trials) + 1.5
+    is_limit = max(rates) >= 0.5 * trials[-1].completed_rate
+    found = Confirmation(
+        rate=rate,
+        loss_ratio=trials[0].loss_ratio,
+        holds=trials[0].loss_ratio <= procedure.loss_ratio and is_limit,
+        traffic_s=sum(trial.traffic_s for trial in trials),
+        wall_s=wall_s,
+        trials=trials,
+    )
+    kinds = procedure.metrics("exchanges")
+    return replace(
+        record,
+        finished_at=_time(began + timedelta(seconds=wall_s)),
+        confirmation=found,
+        metrics=metrics_of(kinds, record.rounds, procedure, holds=found.holds),
+        at_least=None if found.holds else at_least(record.rounds, procedure),
+        traffic_s=record.traffic_s + found.traffic_s,
+        wall_s=record.wall_s + wall_s,
+    )
 
 
 def example_trial(
-    rate: int, seconds: int, loss: float, *, number: int, run: int, run_started: datetime
-) -> dict[str, Any]:
+    rate: int,
+    seconds: int,
+    loss: float,
+    *,
+    number: int,
+    index: int,
+    round_started: datetime,
+    family: int = 4,
+) -> Trial:
     """One trial; the lost exchanges are half late and half lost."""
-    started = rate * seconds
-    completed = started - round(started * loss)
-    late = (started - completed) // 2
-    return {
-        "rate": rate,
-        "duration_s": seconds,
-        "started": started,
-        "completed": completed,
-        "late": late,
-        "lost": started - completed - late,
-        "loss_ratio": 1 - completed / started,
-        "valid": True,
-        "reason": "",
-        "aborted": False,
-        "traffic_s": float(seconds),
-        "started_at": _time(run_started + timedelta(seconds=8.0 * (number - 1) + 0.9)),
-        "wall_s": seconds + 2.35,
-        "latency_s": {
-            "offer": _percentiles(0.0004 * (1 + 20 * loss)),
-            "ack": _percentiles(0.0006 * (1 + 20 * loss)),
-            "exchange": _percentiles(0.0011 * (1 + 20 * loss)),
+    attempted = rate * seconds
+    completed = attempted - round(attempted * loss)
+    late = (attempted - completed) // 2
+    first, second = STAGES[family]
+    return Trial(
+        rate=rate,
+        duration_s=seconds,
+        attempted=attempted,
+        completed=completed,
+        late=late,
+        lost=attempted - completed - late,
+        traffic_s=float(seconds),
+        started_at=_time(round_started + timedelta(seconds=8.0 * (number - 1) + 0.9)),
+        wall_s=seconds + 2.35,
+        latency_s={
+            first: _percentiles(0.0004 * (1 + 20 * loss)),
+            second: _percentiles(0.0006 * (1 + 20 * loss)),
+            WHOLE: _percentiles(0.0011 * (1 + 20 * loss)),
         },
-        "per_second": [
-            {
-                "t": float(second),
-                "started": rate,
-                "completed": completed // seconds,
-                "p50_s": 0.0011,
-                "p99_s": 0.0088,
-            }
+        per_second=tuple(
+            Second(
+                t=float(second),
+                attempted=rate,
+                completed=completed // seconds,
+                p50_s=0.0011,
+                p99_s=0.0088,
+            )
             for second in range(seconds)
-        ],
-        "samples": [
-            {
-                "t": run_started.timestamp() + second,
-                "cpu_s": round(0.9 * second, 2),
-                "rss_bytes": 41_000_000 + 1000 * second,
-                "udp_drops": 0,
-                "leases": completed // seconds * second,
-                "counters": {"pkt4-received": 2 * rate * second},
-            }
-            for second in range(seconds + 1)
-        ],
-        "cpu_us_per_exchange": 150.0 + run,
-        "argv": ["perfdhcp", "-4", "-r", str(rate), "-p", str(seconds), "198.18.0.2"],
-        "raw_file": f"raw/run-{run}-trial-{number:02}.txt.gz",
-        "seed": 1000 * run + number,
-    }
+        ),
+        samples={
+            "server": tuple(
+                Sample(
+                    t=round_started.timestamp() + second,
+                    cpu_s=round(0.9 * second, 2),
+                    rss_bytes=41_000_000 + 1000 * second,
+                    udp_drops=0,
+                    held=completed // seconds * second,
+                    counters={"pkt4-received": 2 * rate * second},
+                )
+                for second in range(seconds + 1)
+            )
+        },
+        cpu_us=150.0 + index,
+        argv=("perfdhcp", "-4", "-r", str(rate), "-p", str(seconds), "198.18.0.2"),
+        raw_file=f"raw/run-{index}-trial-{number:02}.txt.gz",
+    )
 
 
-def invalid_result(**fields: Any) -> dict[str, Any]:
-    """A sweep that stopped in its third run, because the generator could not keep up."""
-    document = example_result(
+def invalid_result(**fields: Any) -> Record:
+    """A sweep that stopped in its third round, because the generator could not keep up."""
+    record = example_result(
         MAX_RATES[:3],
         outcome="invalid",
         reasons=[
@@ -264,37 +308,67 @@ def invalid_result(**fields: Any) -> dict[str, Any]:
         ],
         **fields,
     )
-    last = document["runs"][-1]
-    last |= dict.fromkeys(
-        (
-            "max_rate",
-            "completed_rate",
-            "lower_bound",
-            "upper_bound",
-            "lower_trial",
-            "upper_trial",
-        )
+    last = record.rounds[-1]
+    trials = (
+        *last.trials[:-1],
+        replace(last.trials[-1], valid=False, reason="generator-limited"),
     )
-    last["trials"][-1] |= {"valid": False, "reason": "generator-limited"}
-    return document
+    nothing = {
+        "max_rate": None,
+        "completed_rate": None,
+        "cpu_us": record.procedure.cpu_us(trials),
+    }
+    last = replace(last, metrics=nothing, bracket=None, shown_trial=None, trials=trials)
+    return replace(record, rounds=(*record.rounds[:-1], last))
 
 
-def archive_result(root: Path, document: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Put a document into the results folder as a sweep does; returns the document."""
-    document = copy.deepcopy(document or example_result())
-    with Store(root).create(document["id"]) as running:
-        running.record("created", {"scenario": document["scenario"]["name"]})
-        running.write_text(document["server"]["config_file"], CONFIG)
-        for part in (*document["runs"], document.get("confirmation") or {"trials": []}):
-            for trial in part["trials"]:
-                running.write_bytes(trial["raw_file"], gzip.compress(b"Running: perfdhcp\n"))
-        Store(root).seal(running, document)
-    return document
+def example_cell(value: float | None = 1000.0, **fields: Any) -> Cell:
+    """The cell of a result of v4-memfile; fields replace its own, `factors` some of them."""
+    factors = {
+        "clients": "DHCPv4",
+        "backend": "memfile",
+        "threading": "single",
+        "servers": "none",
+        **fields.pop("factors", {}),
+    }
+    known = {
+        "scenario": "v4-memfile",
+        "id": "20261121T113005Z-v4-memfile-3f9a",
+        "across": ("threading", "servers"),
+        "durability": "written",
+        "outcome": "ok",
+        "title": "max rate",
+        "unit": "exchanges/s",
+        "half_width": 10.0,
+        "extent": (980.0, 1020.0),
+        "rounds": 9,
+        "server": "kea 2.6.3",
+        "procedure": "loss at most 2.5 %",
+        "bench": "docker",
+        "environment": "1-aa",
+        "started_at": "2026-11-21T11:30:05.000Z",
+        "finished_at": "2026-11-21T11:33:09.050Z",
+    }
+    return Cell(value=value, factors=factors, **{**known, **fields})
 
 
-def _percentiles(middle: float) -> dict[str, float]:
-    factors = {"p50": 1, "p90": 2.5, "p99": 8, "p99.9": 15, "max": 22}
-    return {name: round(middle * factor, 6) for name, factor in factors.items()}
+def archive_result(root: Path, record: Record | None = None) -> Record:
+    """Put a record into the results folder as a sweep does; returns the record."""
+    record = record or example_result()
+    with Store(root).create(record.id) as running:
+        running.record("created", {"scenario": record.scenario.name})
+        if record.server.config_file:
+            running.write_text(record.server.config_file, CONFIG)
+        confirming = record.confirmation.trials if record.confirmation else ()
+        for trial in (*record.trials, *confirming):
+            running.write_bytes(str(trial.raw_file), gzip.compress(b"Running: perfdhcp\n"))
+        Store(root).seal(running, record)
+    return record
+
+
+def _percentiles(middle: float) -> Percentiles:
+    factors = {"p50": 1.0, "p90": 2.5, "p99": 8.0, "p999": 15.0, "max": 22.0}
+    return Percentiles(**{name: round(middle * factor, 6) for name, factor in factors.items()})
 
 
 def _host(address: str, cpus: str) -> dict[str, Any]:

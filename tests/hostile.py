@@ -1,12 +1,14 @@
 """An archive whose every text tries to be more than text."""
 
 from datetime import timedelta
+from functools import partial
 
 from tests.examples import (
     MAX_RATES,
     START,
     archive_result,
     confirmed,
+    edited,
     example_result,
     invalid_result,
 )
@@ -18,47 +20,59 @@ ATTACK = (
     "\"'`{{7*7}}&amp;\\1\\d"
 )
 """What a commit subject, a host name or a log line may carry."""
+EXPERIMENT = "20261121-commits"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def hostile_archive(root):
-    """Three scenarios: commits and an environment of their own, an invalid one, a pair.
+    """Three scenarios: an experiment of two commits, an invalid one, a pair.
 
     Every text that somebody else can choose is `ATTACK`.
     """
-    documents = []
+    records = []
     for place, commit in enumerate((COMMIT, COMMIT[::-1])):
-        document = example_result(
+        record = example_result(
             [rate * (1 - 0.3 * place) for rate in MAX_RATES],
             started=START + timedelta(days=place),
             commit=commit,
         )
-        document["server"]["build"] = {
-            "source": {
-                "repository": ATTACK,
-                "hash": commit,
-                "tree": commit,
-                "author_date": f"2026-11-{20 + place}T10:00:00+00:00",
-                "subject": ATTACK,
-                "dirty": False,
-            }
-        }
-        document["bench"]["environment"] = f"1-{place}{ATTACK}"
-        documents.append(confirmed(document))
-    documents.append(invalid_result(scenario="v6-memfile", started=START + timedelta(days=2)))
-    documents[-1]["reasons"][0]["text"] = ATTACK
+        records.append(confirmed(edited(record, partial(_built, place=place, commit=commit))))
+    records.append(invalid_result(scenario="v6-memfile", started=START + timedelta(days=2)))
     pair = example_result(scenario="v4-memfile-mt-hs", started=START + timedelta(days=3))
-    pair["scenario"]["multi_threading"] = {"enabled": True}
-    pair["scenario"]["high_availability"] = {"mode": "hot-standby"}
-    for run in pair["runs"]:
-        for trial in run["trials"]:
-            trial["partner_samples"] = trial["samples"]
-    documents.append(pair)
-    for document in documents:
-        _attack(document)
-        archive_result(root, document)
+    records.append(edited(pair, _paired))
+    records = [edited(record, _attack) for record in records]
+    for record in records:
+        archive_result(root, record)
     _benches(root)
-    return documents
+    return records
+
+
+def _built(document, place, commit):
+    document["servers"]["server"]["build"] = {
+        "source": {
+            "repository": ATTACK,
+            "ref": ATTACK,
+            "hash": commit,
+            "tree": commit,
+            "described": ATTACK,
+            "author_date": f"2026-11-{20 + place}T10:00:00+00:00",
+            "subject": ATTACK,
+        }
+    }
+    document["bench"]["environment"] = f"1-{place}{ATTACK}"
+    document["experiment"] = {
+        "id": EXPERIMENT,
+        "points": [document["id"]],
+        "interleaved": False,
+        "why": ATTACK,
+    }
+
+
+def _paired(document):
+    document["scenario"]["factors"] |= {"threading": "multi", "servers": ATTACK}
+    for one in document["rounds"]:
+        for trial in one["trials"]:
+            trial["samples"]["partner"] = trial["samples"]["server"]
 
 
 def _benches(root):
@@ -75,14 +89,19 @@ def _benches(root):
 
 
 def _attack(document):
-    document["server"]["version"] = f"2.6{ATTACK}"
-    document["server"]["package"] = ATTACK
+    server = document["servers"]["server"]
+    server |= {"version": f"2.6{ATTACK}", "package": ATTACK, "holds": ATTACK}
     document["generator"]["version"] = ATTACK
     document["provenance"]["command"] = ["leaselab", "run", ATTACK]
+    document["metrics"][0]["title"] = f"max rate{ATTACK}"
     for host in document["bench"]["hosts"].values():
         host |= {"hostname": ATTACK, "os": ATTACK, "cpu_model": ATTACK, "kernel": ATTACK}
-    for run in document["runs"]:
-        for trial in run["trials"]:
+    for one in document["rounds"]:
+        for trial in one["trials"]:
             trial["argv"] = ["perfdhcp", ATTACK]
+            trial["latency_s"] = {
+                f"{stage}{ATTACK}": seen for stage, seen in trial["latency_s"].items()
+            }
     if document["outcome"] != "ok":
-        document["runs"][-1]["trials"][-1]["reason"] = ATTACK
+        document["reasons"][0]["text"] = ATTACK
+        document["rounds"][-1]["trials"][-1]["reason"] = ATTACK

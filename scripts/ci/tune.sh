@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
 # Stage Tune: tunes what the server stands on, and writes what the sweep needs to know.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-stage tune "${BENCHES[@]}" "${PLAN[@]}" -- "$SCENARIO"
+key=$([[ ! -e $BUILD ]] || cat "$BUILD")
+stage tune "${BENCHES[@]}" --build "$key" "${PLAN[@]}" -- "$SCENARIO"

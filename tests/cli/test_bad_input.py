@@ -1,5 +1,6 @@
 """Bad input to the commands that measure: one line, exit code 2, nothing touched."""
 
+import copy
 import json
 import os
 import shutil
@@ -42,8 +43,8 @@ def refused(checkout, *arguments):
     return line.removeprefix("leaselab: ")
 
 
-def family(checkout, old, new):
-    path = checkout / "scenarios" / "memfile.yml"
+def family(checkout, old, new, file="memfile"):
+    path = checkout / "scenarios" / f"{file}.yml"
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
@@ -58,16 +59,38 @@ def test_an_unknown_scenario_names_the_nearest(checkout):
 def test_an_unknown_key_of_a_scenario_names_file_and_nearest(checkout):
     family(checkout, "memfile_persist: true", "memfile_persists: true")
     assert refused(checkout, "run") == (
-        "memfile.yml: v4-memfile: unknown key 'memfile_persists';"
+        "memfile.yml: v4-memfile: unknown option of kea 'memfile_persists';"
         " did you mean 'memfile_persist'?"
     )
 
 
 def test_an_unknown_parameter_of_the_sweep_names_the_nearest(checkout):
-    plan = '{"limits": {"trials_s": 3}}'
-    assert refused(checkout, "scenarios", "v4-memfile", "--plan", plan) == (
-        "sweep parameters: limits: unknown key 'trials_s'; did you mean 'trial_s'?"
+    given = '{"trials_s": 3}'
+    assert refused(checkout, "scenarios", "v4-memfile", "--procedure", given) == (
+        "parameters of the measurement: unknown parameter of max-rate 'trials_s';"
+        " did you mean 'trial_s'?"
     )
+
+
+@pytest.mark.parametrize("given", ["{", "[]", '"rounds"'])
+def test_parameters_that_are_no_object_are_refused(checkout, given):
+    line = refused(checkout, "scenarios", "v4-memfile", "--procedure", given)
+    assert line.startswith("--procedure: not ")
+
+
+def test_an_unknown_procedure_of_a_family_names_the_nearest(checkout):
+    path = checkout / "scenarios" / "memfile.yml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}\nprocedure: {{name: fixed-laod}}\n", encoding="utf-8")
+    assert refused(checkout, "run") == (
+        "parameters of the measurement: unknown procedure 'fixed-laod';"
+        " did you mean 'fixed-load'?"
+    )
+
+
+def test_an_option_of_another_procedure_is_refused(checkout):
+    line = refused(checkout, "run", "--duration-s", "5")
+    assert "unknown parameter of max-rate 'duration_s'" in line
 
 
 def test_a_lease_that_would_expire_in_the_sweep_is_refused(checkout):
@@ -79,7 +102,8 @@ def test_a_lease_that_would_expire_in_the_sweep_is_refused(checkout):
 
 
 def test_a_pool_that_one_trial_could_fill_is_refused(checkout):
-    family(checkout, "range: 10.0.0.1 - 10.255.255.254", "range: 10.0.0.1 - 10.0.255.254")
+    pool = "pool: 10.0.0.1 - 10."
+    family(checkout, f"{pool}255.255.254", f"{pool}0.255.254", file="loads/dhcpv4")
     line = refused(checkout, "run")
     assert line.startswith("scenario v4-memfile: one trial could fill the pool beyond half")
     assert "found 65534 addresses, wanted at least 2000000" in line
@@ -90,7 +114,9 @@ def test_a_pool_that_one_trial_could_fill_is_refused(checkout):
 )
 def test_nothing_left_after_trimming_is_refused(checkout, options):
     line = refused(checkout, "run", *options)
-    assert line.startswith("sweep parameters: nothing would be left after trimming (found runs")
+    assert line.startswith(
+        "parameters of the measurement: nothing would be left after trimming (found runs"
+    )
     assert line.endswith("wanted runs > 2 x trim); raise --runs or lower --trim")
 
 
@@ -109,12 +135,21 @@ def test_a_bench_file_that_is_missing_or_another_s_is_refused(checkout):
     )
     path.write_text("{", encoding="utf-8")
     assert refused(checkout, "sweep", path).startswith(f"{path}: not readable: ")
-    path.write_text(json.dumps({**DOCUMENT, "schema_version": 2}), encoding="utf-8")
+    path.write_text(json.dumps({**DOCUMENT, "schema_version": 1}), encoding="utf-8")
     assert refused(checkout, "sweep", path) == (
-        f"{path}: schema version is not this leaselab's (found 2, wanted 1); deploy again"
+        f"{path}: schema version is not this leaselab's (found 1, wanted 2); deploy again"
     )
-    path.write_text(json.dumps({**DOCUMENT, "plan": {"runs": 2, "trim": 1}}), encoding="utf-8")
+    nothing_left = {**DOCUMENT, "procedure": {"rounds": 2, "trim": 1}}
+    path.write_text(json.dumps(nothing_left), encoding="utf-8")
     assert "nothing would be left after trimming" in refused(checkout, "sweep", path)
+
+
+def test_a_bench_file_whose_leases_could_expire_is_refused(checkout):
+    path = checkout / "bench.json"
+    document = copy.deepcopy(DOCUMENT)
+    document["scenario"]["server"]["options"]["lease_lifetime_s"] = 60
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert "leases could expire while the sweep runs" in refused(checkout, "sweep", path)
 
 
 def test_resuming_what_was_never_begun_is_refused(checkout):

@@ -6,10 +6,13 @@ from datetime import timedelta
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 from tests.examples import (
     MAX_RATES,
+    PROCEDURE,
     START,
     archive_result,
+    built,
     example_result,
     invalid_result,
 )
@@ -29,7 +32,7 @@ def root(tmp_path, monkeypatch):
 
 @pytest.fixture
 def measured(root):
-    """Archive a result of a commit, `factor` times the usual rates; returns its document."""
+    """Archive a result of a commit, `factor` times the usual rates; returns its record."""
     hours = iter(range(1000))
 
     def measure(digit, factor=1.0, subject="", **fields):
@@ -38,27 +41,21 @@ def measured(root):
         environment = fields.pop("environment", "1")
         dirty = fields.pop("dirty", False)
         hour = next(hours)
-        document = example_result(
+        record = example_result(
             [factor * rate for rate in rates],
-            commit=name,
             started=START + timedelta(hours=hour),
             token=f"{hour:04x}",
             **fields,
         )
-        document["bench"]["environment"] = environment
-        document["server"]["build"] = {
-            "source": {
-                "repository": "/src/kea",
-                "ref": "main",
-                "hash": name,
-                "tree": name[::-1] if not dirty else "e" * 40,
-                "described": name[:10],
-                "author_date": "2026-11-20T10:00:00+00:00",
-                "subject": subject or f"Change {name[0]}",
-                "dirty": dirty,
-            }
-        }
-        return archive_result(root, document)
+        record = built(
+            record,
+            name,
+            tree=name[::-1] if not dirty else "e" * 40,
+            subject=subject or f"Change {name[0]}",
+            dirty=dirty,
+        )
+        bench = replace(record.bench, environment=environment)
+        return archive_result(root, replace(record, bench=bench))
 
     return measure
 
@@ -86,7 +83,7 @@ def compared(capsys, tmp_path):
 def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
     base = measured("a", subject="Start")
     other = measured("b", 0.92, "Describe each packet twice")
-    code, out, err, comment, cases = compared(base["id"], "last")
+    code, out, err, comment, cases = compared(base.id, "last")
     assert code == 1
     said = (
         "Regression: kea 2.6.3 of commit bbbbbbbbbb (Describe each packet twice) is 8.0 % "
@@ -95,8 +92,8 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
     assert out.splitlines() == [
         "   server     commit      subject                     "
         "result                            max rate/s",
-        f"A  kea 2.6.3  aaaaaaaaaa  Start                       {base['id']}   6006 ± 25",
-        f"B  kea 2.6.3  bbbbbbbbbb  Describe each packet twice  {other['id']}   5526 ± 23",
+        f"A  kea 2.6.3  aaaaaaaaaa  Start                       {base.id}   6006 ± 25",
+        f"B  kea 2.6.3  bbbbbbbbbb  Describe each packet twice  {other.id}   5526 ± 23",
         "",
         "ratio B to A: 0.920, 95 % interval 0.915 to 0.925 (-8.0 %, -8.5 % to -7.5 %)",
         "Yuen's test: p < 0.0001; threshold: 5 %",
@@ -111,7 +108,7 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
     ]
     assert err == f"leaselab: v4-memfile: {said}\n"
     assert comment.startswith("## Leaselab: regression\n\nRegression: kea 2.6.3 of commit bbbb")
-    assert f"| B | kea 2.6.3 | bbbbbbbbbb | Describe each packet twice | {other['id']} |" in (
+    assert f"| B | kea 2.6.3 | bbbbbbbbbb | Describe each packet twice | {other.id} |" in (
         comment
     )
     own, judged = cases
@@ -140,9 +137,7 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
 def test_what_is_no_regression_ends_well(measured, compared, factor, threshold, told):
     word, said = told
     base, _ = measured("a"), measured("b", factor)
-    code, out, err, comment, (_, judged) = compared(
-        base["id"], "last", "--threshold", threshold
-    )
+    code, out, err, comment, (_, judged) = compared(base.id, "last", "--threshold", threshold)
     assert (code, err) == (0, "")
     assert said in out.splitlines()[-1]
     assert f"## Leaselab: {word}\n" in comment
@@ -151,17 +146,17 @@ def test_what_is_no_regression_ends_well(measured, compared, factor, threshold, 
 
 def test_json_is_one_document_whatever_comes_of_it(measured, compared):
     base, other = measured("a"), measured("b", 0.92)
-    code, out, err, *_ = compared(base["id"], other["id"], "--json")
+    code, out, err, *_ = compared(base.id, other.id, "--json")
     found = json.loads(out)
     assert (code, err.count("\n")) == (1, 1)
     assert (found["outcome"], found["reason"]) == ("regression", None)
-    assert (found["a"]["id"], found["b"]["commit"]) == (base["id"], "b" * 40)
+    assert (found["a"]["id"], found["b"]["commit"]) == (base.id, "b" * 40)
     assert found["ratio"] == pytest.approx(0.92)
     assert found["ci95"] == pytest.approx([0.915, 0.925], abs=0.001)
     assert found["p"] < 1e-6
     assert found["threshold_percent"] == 5.0
-    assert found["smallest_drop"] == pytest.approx(0.0053, abs=0.0001)
-    code, out, *_ = compared(base["id"], base["id"], "--json")
+    assert found["smallest_seen"] == pytest.approx(0.0053, abs=0.0001)
+    code, out, *_ = compared(base.id, base.id, "--json")
     found = json.loads(out)
     assert (code, found["outcome"], found["ratio"]) == (2, "usage", None)
     assert "with itself" in found["reason"]
@@ -169,10 +164,10 @@ def test_json_is_one_document_whatever_comes_of_it(measured, compared):
 
 def test_what_is_not_like_with_like_is_refused_and_still_reported(measured, compared):
     base = measured("a", environment="1-aa")
-    measured("b", 0.9, environment="1-bb", goal={"trial_s": 2})
-    code, out, err, comment, (own, judged) = compared(base["id"], "last")
+    measured("b", 0.9, environment="1-bb", procedure=replace(PROCEDURE, trial_s=2))
+    code, out, err, comment, (own, judged) = compared(base.id, "last")
     assert code == 2
-    assert "another environment of the lab, another goal trial_s" in err
+    assert "another environment of the lab, another procedure trial_s" in err
     assert "(found 1-bb, 2, wanted 1-aa, 5)" in err
     assert "No verdict on kea 2.6.3 of commit bbbbbbbbbb" in out
     assert "## Leaselab: usage" in comment
@@ -204,8 +199,8 @@ def test_a_result_without_figure_is_neither_regression_nor_pass(
 
 def test_too_few_runs_are_an_invalid_measurement_that_says_what_to_do(measured, compared):
     base = measured("a")
-    measured("b", 0.5, rates=MAX_RATES[:3], goal={"runs": 3})
-    code, _, err, comment, (_, judged) = compared(base["id"], "last")
+    measured("b", 0.5, rates=MAX_RATES[:3], procedure=replace(PROCEDURE, rounds=3))
+    code, _, err, comment, (_, judged) = compared(base.id, "last")
     assert code == 3
     assert err.endswith("measure again with more --runs, or with a lower --trim\n")
     assert "--runs" in comment
@@ -236,14 +231,14 @@ class TestPrevious:
         wanted = measured("b")
         measured("c", environment="2")
         measured("d", scenario="v6-memfile")
-        measured("e", goal={"trial_s": 2})
-        measured("f", rates=MAX_RATES[:3], goal={"runs": 3})
+        measured("e", procedure=replace(PROCEDURE, trial_s=2))
+        measured("f", rates=MAX_RATES[:3], procedure=replace(PROCEDURE, rounds=3))
         measured("7", outcome="invalid", reasons=[{"word": "noisy", "text": "noisy"}])
         measured("8")  # of the same commit as B
         other = measured("8", 0.9)
         measured("9")
-        code, out, *_ = compared("previous", other["id"], "--json")
-        assert (code, json.loads(out)["a"]["id"]) == (1, wanted["id"])
+        code, out, *_ = compared("previous", other.id, "--json")
+        assert (code, json.loads(out)["a"]["id"]) == (1, wanted.id)
 
     def test_packages_are_told_by_their_version(self, root, compared):
         for hour, version in enumerate(("2.6.2", "2.6.3", "2.6.3")):
@@ -261,7 +256,7 @@ class TestPrevious:
         measured("a", 0.9, dirty=True)
         code, out, err, *_ = compared("previous", "last")
         assert code == 1
-        assert base["id"] in out
+        assert base.id in out
         assert "of commit aaaaaaaaaa (Change a) with uncommitted changes is 10.0 %" in err
 
     def test_a_first_of_its_kind_is_said_everywhere_and_ends_well(self, measured, compared):
@@ -281,12 +276,12 @@ class TestPrevious:
     def test_a_damaged_one_is_said_and_passed_over(self, root, measured, compared):
         wanted, damaged = measured("a"), measured("b")
         measured("c")
-        path = Store(root).place(damaged["id"]) / "result.json"
+        path = Store(root).place(damaged.id) / "result.json"
         path.chmod(0o644)
         path.write_text(path.read_text() + " ")
         code, out, err, *_ = compared("previous", "last", "--json")
-        assert (code, json.loads(out)["a"]["id"]) == (0, wanted["id"])
-        assert f"leaselab: {damaged['id']} is passed over: " in err
+        assert (code, json.loads(out)["a"]["id"]) == (0, wanted.id)
+        assert f"leaselab: {damaged.id} is passed over: " in err
 
 
 class TestNamesOfCommits:
@@ -348,7 +343,7 @@ class TestNamesOfCommits:
 def test_nothing_that_somebody_wrote_is_markup_or_moves_the_cursor(root, compared):
     documents = hostile_archive(root)
     for base, other in ((0, 1), (0, 0), (1, 2)):
-        ids = [documents[number]["id"] for number in (base, other)]
+        ids = [documents[number].id for number in (base, other)]
         _, out, err, comment, cases = compared(*ids)
         assert re.search(r"(?<!\\)[<`]script", comment) is None
         assert [case.find(".//script") for case in cases] == [None, None]
@@ -358,7 +353,7 @@ def test_nothing_that_somebody_wrote_is_markup_or_moves_the_cursor(root, compare
 
 def test_a_subject_with_a_terminals_colours_stays_text(measured, compared):
     base, _ = measured("a"), measured("b", 0.9, "\x1b[31mRed\x1b[0m\nalert")
-    _, out, err, comment, _ = compared(base["id"], "last")
+    _, out, err, comment, _ = compared(base.id, "last")
     assert "\x1b" not in out + err + comment
     assert err.count("\n") == 1
 
@@ -366,7 +361,7 @@ def test_a_subject_with_a_terminals_colours_stays_text(measured, compared):
 def test_what_is_to_be_doubted_is_said(measured, compared):
     wild = [rate * (1 + 0.15 * (-1) ** place) for place, rate in enumerate(MAX_RATES)]
     base, _ = measured("a"), measured("b", 0.93, rates=wild)
-    code, out, _, comment, _ = compared(base["id"], "last")
+    code, out, _, comment, _ = compared(base.id, "last")
     assert code == 0
     assert "B: wide spread: spread of the runs" in out
     assert "### To be careful with\n\n- B: wide spread: spread of the runs" in comment

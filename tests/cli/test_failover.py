@@ -1,29 +1,56 @@
-"""``leaselab failover``: what could only end without a figure is refused first."""
+"""``leaselab failover``: an event under a load, with a pair's own time after it."""
+
+import json
 
 import pytest
+from tests.made_up import RATE, Lab
 
+from leaselab.cli import failover
 from leaselab.cli.main import main
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    return Lab(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rate", "0"), "--rate: out of range (found 0, wanted 1 or more)"),
-        (("--runs", "-1"), "--runs: out of range (found -1, wanted 1 or more)"),
-        (("--before-s", "0"), "--before-s: out of range"),
+        (("--rate", "0"), "out of range (found rate 0, wanted 1 or more)"),
+        (("--share", "0"), "out of range (found share 0, wanted above 0"),
+        (("--runs", "-1"), "nothing would be left after trimming (found runs -1"),
+        (("--before-s", "0"), "out of range (found before_s 0"),
         (
             ("--after-s", "10"),
-            "found 10, wanted more than the scenario's max_response_delay_s, 10",
+            "found 10, wanted more than the scenario's pair_max_response_delay_s, 10",
         ),
-        ((), "no max rate of this scenario is known on this bench; give the load with --rate"),
     ],
 )
-def test_numbers_that_give_no_figure(arguments, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
+def test_numbers_that_give_no_figure_are_refused(lab, arguments, message, capsys):
     assert main(["failover", "v4-memfile-hs", *arguments]) == 2
     assert message in capsys.readouterr().err
+    assert (lab.prepared, lab.deployed) == ([], [])
 
 
-def test_one_server_has_nothing_to_fail_over_to(capsys):
+def test_one_server_has_nothing_to_fail_over_to(lab, capsys):
     assert main(["failover", "v4-memfile"]) == 2
     assert "a failover needs a pair" in capsys.readouterr().err
+    assert lab.deployed == []
+
+
+def test_it_is_a_result_with_the_time_that_the_pair_needs(lab, capsys):
+    assert main(["failover", "--rate", "500", "--json"]) == 0
+    (found,) = lab.procedures
+    assert (found.name, found.event, found.rate, found.rounds) == ("event", "crash", 500, 3)
+    assert (found.before_s, found.after_s) == (10, 10 + failover.AFTER_SLACK_S)
+    document = json.loads(capsys.readouterr().out)
+    assert document["scenario"]["name"] == failover.DEFAULT_SCENARIO
+    assert document["metrics"][0]["name"] == "outage_s"
+    assert lab.store.load("last").id == document["id"]
+
+
+def test_without_a_rate_it_is_half_of_the_max_rate_which_is_measured_first(lab):
+    assert main(["failover", "--runs", "1"]) == 0
+    assert [one.name for one in lab.procedures] == ["max-rate", "event"]
+    assert lab.procedures[-1].rate == RATE / 2

@@ -10,7 +10,7 @@ HOST = InventoryHost(ACCESS, ("dhcp_server",), "198.18.0.10", "2001:2:0:1::10")
 AT = "root@192.0.2.1:22"
 
 
-def answer(*addresses, server=None, generator=None):
+def answer(*addresses, variants=(), generator=None):
     """What a host answers that has these (interface, address)."""
     return {
         "hostname": "sut1",
@@ -20,7 +20,7 @@ def answer(*addresses, server=None, generator=None):
         "addresses": [
             {"ifname": name, "addr_info": [{"local": address}]} for name, address in addresses
         ],
-        "server": server,
+        "variants": list(variants),
         "generator": generator,
     }
 
@@ -29,9 +29,10 @@ BOTH = (("ens2", "198.18.0.10"), ("ens2", "2001:2:0:1::10"), ("ens1", "192.0.2.1
 
 
 def test_a_bench_that_is_up_and_held():
-    kea = {"name": "kea", "version": "2.6.3", "scenario": "v4-memfile"}
+    kea = {"name": "kea", "version": "2.6.3", "scenario": "v4-memfile", "variant": "v4-memfile"}
+    old = {**kea, "version": "2.4.1", "variant": "v4-memfile.1a2b3c4d5e"}
     perfdhcp = {"name": "perfdhcp", "version": "2.6.3"}
-    host = read_probe(HOST, AT, answer(*BOTH, server=kea, generator=perfdhcp))
+    host = read_probe(HOST, AT, answer(*BOTH, variants=[old, kea], generator=perfdhcp))
     lock = {"name": "ana@laptop", "purpose": "a sweep", "age_s": 61.4, "expires_in_s": 29.0}
     assert status_lines(BenchStatus("rack", (host,), lock)) == [
         "bench rack: up",
@@ -39,6 +40,7 @@ def test_a_bench_that_is_up_and_held():
         "    sut1, Debian 13, Linux 6.12, processors 0,1",
         "    test: ens2 198.18.0.10 2001:2:0:1::10",
         "    deployed: kea 2.6.3 for scenario v4-memfile",
+        "    variants: v4-memfile.1a2b3c4d5e, v4-memfile",
         "    deployed: perfdhcp 2.6.3",
         "lock: held by ana@laptop for a sweep, 61 s old, expires in 29 s",
     ]

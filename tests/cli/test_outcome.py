@@ -10,20 +10,20 @@ from leaselab.model.errors import Outcome, invalid_measurement
 
 @pytest.fixture
 def archived(tmp_path):
-    """Archives a document; returns the store and the result's place."""
+    """Archives a record; returns the store and the result's place."""
 
-    def archive(document):
-        archive_result(tmp_path, document)
+    def archive(record):
+        archive_result(tmp_path, record)
         store = Store(tmp_path)
-        return store, store.place(document["id"])
+        return store, store.place(record.id)
 
     return archive
 
 
 def test_what_went_wrong_is_told_once_and_last(archived, capsys):
-    document = invalid_result()
-    store, place = archived(document)
-    error = invalid_measurement(document["reasons"][0]["text"])
+    record = invalid_result()
+    store, place = archived(record)
+    error = invalid_measurement(record.reasons[0].text)
     assert tell(store, error, place, as_json=False) is Outcome.INVALID
     told = capsys.readouterr()
     assert (told.out + told.err).count(error.what) == 1

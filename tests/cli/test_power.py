@@ -297,16 +297,18 @@ class TestResume:
         from tests.bench_document import DOCUMENT  # noqa: PLC0415
 
         from leaselab.archive.store import Store  # noqa: PLC0415
-        from leaselab.cli.measuring import begin  # noqa: PLC0415
+        from leaselab.run.experiment import begin  # noqa: PLC0415
 
         (tmp_path / "inventory").mkdir()
         (tmp_path / "inventory" / "rack1.yml").touch()
         document = {**DOCUMENT, "name": "rack1", "inventory": "inventory/rack1.yml"}
-        running = begin(Store(tmp_path / "results"), document, "bench.json")
+        point_id = "20261123T113005Z-v4-memfile-3f9a"
+        store = Store(tmp_path / "results")
+        (running,) = begin(store, {point_id: document}, "bench.json", tmp_path)
         running.close()
         bench.seen = []
 
-        def finish(_store, _running):
+        def finish(*_):
             bench.seen.append(set(bench.dead))
             raise lab_broken("as far as this test goes")
 
@@ -321,9 +323,9 @@ class TestResume:
         assert bench.holders == (sweep,)
 
     def test_a_lock_that_the_killed_sweep_left_is_its_own(self, bench, sweep):
-        from leaselab.cli.measuring import sweep_owner  # noqa: PLC0415
+        from leaselab.run.experiment import point_owner  # noqa: PLC0415
 
-        taken(bench, sweep_owner(sweep, "rack1").token)
+        taken(bench, point_owner(sweep, "rack1", bench_setup.checkout_root()).token)
         bench.dead = {"sut"}
         main(["resume", sweep, "--recover"])
         assert bench.switched == (("sut", "cycle"),)

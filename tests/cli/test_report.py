@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from tests.examples import START, archive_result, example_result
+from tests.examples import START, archive_result, built, example_result
 
 from leaselab.cli.main import main
 
@@ -15,21 +15,8 @@ def archived(tmp_path, monkeypatch):
     ids = []
     for hour, commit in enumerate(("a" * 40, "b" * 40)):
         started = START + timedelta(hours=hour)
-        document = example_result(commit=commit, started=started, token=f"{hour:04x}")
-        document["server"]["build"] = {
-            "source": {
-                "repository": "/src/kea",
-                "ref": "main",
-                "hash": commit,
-                "tree": commit,
-                "described": commit[:10],
-                "author_date": "2026-11-20T10:00:00+00:00",
-                "subject": "A change",
-                "dirty": False,
-            }
-        }
-        archive_result(tmp_path / "results", document)
-        ids.append(document["id"])
+        record = built(example_result(started=started, token=f"{hour:04x}"), commit)
+        ids.append(archive_result(tmp_path / "results", record).id)
     return ids
 
 

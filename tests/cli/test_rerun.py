@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
 from tests.examples import example_result
 
@@ -24,13 +25,13 @@ TUNED = {"name": "mysql", "version": "11.8.6", "variables": {"flush": "2"}}
 def measured(tmp_path, monkeypatch):
     """A result of a tuned database; what is deployed for its repetition."""
     then = copy.deepcopy(DOCUMENT)
-    then["server"]["tuning"] = {"database": TUNED}
+    then["servers"]["server"]["beside"] = {"database": TUNED}
     then["distribution"] = "bookworm"
     result = example_result()
-    with Store(tmp_path).create(result["id"]) as running:
+    with Store(tmp_path).create(result.id) as running:
         running.write_text("bench.json", json.dumps(then))
-        running.write_text(result["server"]["config_file"], "{}")
-        Store(tmp_path).seal(running, {**result, "runs": []})
+        running.write_text(result.server.config_file, "{}")
+        Store(tmp_path).seal(running, replace(result, rounds=()))
     now = copy.deepcopy(then)
     asked = []
 
@@ -43,16 +44,16 @@ def measured(tmp_path, monkeypatch):
     monkeypatch.setattr(rerun, "prepare", lambda _, release, **__: asked.append(release))
     monkeypatch.setattr(rerun, "deploy", deploy)
     monkeypatch.setattr(rerun, "finish", lambda *_: pytest.fail("it was measured"))
-    yield result["id"], now["server"]
+    yield result.id, now["servers"]["server"]
     assert asked == ["bookworm", "bookworm"]  # of the release that was measured
 
 
 @pytest.mark.parametrize("flush", ["1", None])
 def test_another_setting_of_the_database_is_refused(measured, flush, capsys):
     ident, server = measured
-    server["tuning"]["database"]["variables"] = {} if flush is None else {"flush": flush}
+    server["beside"]["database"]["variables"] = {} if flush is None else {"flush": flush}
     assert main(["rerun", ident, "-i", "inventory/docker"]) == 2
-    assert f"tuned in another way now: flush (found {flush}, wanted 2)" in (
+    assert f"tuned in another way now: database: flush (found {flush}, wanted 2)" in (
         capsys.readouterr().err
     )
 
@@ -86,7 +87,7 @@ def test_an_inventory_that_is_not_of_this_checkout_is_to_be_named():
 
 def test_another_version_is_measured(measured):
     ident, server = measured
-    server["tuning"]["database"]["version"] = "12.0.1"
+    server["beside"]["database"]["version"] = "12.0.1"
     with pytest.raises(pytest.fail.Exception, match="it was measured"):
         main(["rerun", ident, "-i", "inventory/docker"])
 
@@ -95,7 +96,7 @@ def test_it_is_measured_on_its_own_bench_and_not_on_the_first_that_is_free(
     measured, monkeypatch
 ):
     ident, _ = measured
-    name = Store(Path(os.environ["LEASELAB_RESULTS"])).load(ident)["bench"]["name"]
+    name = Store(Path(os.environ["LEASELAB_RESULTS"])).load(ident).bench.name
     asked = []
 
     def benches_of(args):

@@ -1,151 +1,269 @@
-"""Where ``leaselab run`` begins, with the hosts left out."""
+"""``leaselab run`` of scenarios, with the hosts left out."""
 
 from datetime import timedelta
 
 import pytest
 from tests.examples import START, archive_result, example_result, invalid_result
+from tests.made_up import RATE, Lab
 
-from leaselab.archive.store import Store
-from leaselab.cli import task
+from leaselab.cli import run
 from leaselab.cli.main import main
+from leaselab.cli.report import report_after
 from leaselab.model.errors import invalid_measurement, lab_broken
 
-MEASURED = example_result()["summary"]["max_rate"]["trimmed_mean"]
+MEASURED = example_result().figure.value
 
 
 @pytest.fixture
-def asked(tmp_path, monkeypatch):
-    """Results of two scenarios, the later one invalid; what hosts would be set up for."""
-    archive_result(tmp_path / "results")
-    archive_result(tmp_path / "results", example_result(scenario="v6-memfile", token="0002"))
+def lab(tmp_path, monkeypatch):
+    return Lab(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def asked(lab):
+    """Results of two scenarios, the later one invalid; no host to deploy anything to."""
+    archive_result(lab.results)
+    archive_result(lab.results, example_result(scenario="v6-memfile", token="0002"))
     archive_result(
-        tmp_path / "results", invalid_result(token="0bad", started=START + timedelta(hours=1))
+        lab.results, invalid_result(token="0bad", started=START + timedelta(hours=1))
     )
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
-    calls = []
-
-    def deploy(_scenario, _inventory, overrides, _key, **_):
-        calls.append(overrides)
-        raise lab_broken("no hosts here")
-
-    monkeypatch.setattr(task, "prepare", lambda *_, **__: "1")
-    monkeypatch.setattr(task, "deploy", deploy)
-    return calls
+    for name in ("v4-memfile", "v4-memfile-mt"):
+        lab.deploy_faults[name] = lab_broken("no hosts here")
+    return lab
 
 
 @pytest.mark.parametrize(
-    ("arguments", "overrides"),
+    ("arguments", "rate"),
     [
-        (["v4-memfile"], {"limits": {"start_rate": round(1.15 * MEASURED)}}),
-        (["v4-memfile", "--start-rate", "900"], {"limits": {"start_rate": 900}}),
-        (["v4-memfile-mt"], {}),
+        (["v4-memfile"], round(1.15 * MEASURED)),
+        (["v4-memfile", "--start-rate", "900"], 900),
+        (["v4-memfile-mt"], 2000),
     ],
     ids=["a little above the last good result", "as told", "never measured"],
 )
-def test_the_first_offered_load(asked, arguments, overrides):
+def test_the_first_offered_load(asked, arguments, rate):
     assert main(["run", *arguments]) == 4
-    assert asked == [overrides]
+    assert [procedure.start_rate for procedure in asked.procedures] == [rate]
 
 
-@pytest.fixture
-def measured(tmp_path, monkeypatch):
-    """Hosts left out: each scenario comes to what the test says, and is archived."""
-    folder = tmp_path / "results"
-    monkeypatch.setenv("LEASELAB_RESULTS", str(folder))
-    monkeypatch.setattr(task, "prepare", lambda *_, **__: calls.append("prepare"))
-    monkeypatch.setattr(task, "deploy", lambda name, *_, **__: name)
-    monkeypatch.setattr(task, "begin", lambda _store, name, _where: name)
-    calls, outcomes = [], {}
-
-    def finish(_store, name):
-        calls.append(name)
-        error = outcomes.get(name)
-        if isinstance(error, KeyboardInterrupt):
-            raise error
-        if error is not None and error.outcome.value == 4:
-            raise error
-        make = example_result if error is None else invalid_result
-        document = make(scenario=name, token=f"{len(calls):04d}")
-        document["scenario"]["multi_threading"] = {"enabled": name.endswith("-mt")}
-        archive_result(folder, document)
-        return error, Store(folder).find(document["id"])
-
-    monkeypatch.setattr(task, "finish", finish)
-    return calls, outcomes
-
-
-def test_several_are_provisioned_once_and_end_in_one_table(measured, capsys):
-    calls, _ = measured
+def test_several_are_provisioned_once_and_end_in_one_table(lab, capsys):
     assert main(["run", "v4-memfile", "v?-memfile-mt", "v4-memfile"]) == 0
-    assert calls == ["prepare", "v4-memfile", "v4-memfile-mt", "v6-memfile-mt"]
+    assert lab.prepared == [""]
+    assert lab.measured == ["v4-memfile", "v4-memfile-mt", "v6-memfile-mt"]
     out, err = capsys.readouterr()
-    assert "v4-memfile-mt (2 of 3)" in err
-    assert out.startswith("clients  backend  durability         st         mt       gain")
+    assert "3 to measure: v4-memfile, v4-memfile-mt, v6-memfile-mt" in err
+    assert "v4-memfile-mt: run 1/9: max rate 6000/s" in err
+    assert out.startswith("clients")
+    assert out.count("6000 ± 0") == 3
 
 
-def test_one_that_cannot_be_measured_does_not_keep_the_others_from_it(measured, capsys):
-    calls, outcomes = measured
-    outcomes["v4-memfile"] = invalid_measurement("the generator is too slow")
-    assert main(["run", "v4-memfile", "v4-memfile-mt"]) == 3
-    assert calls[-1] == "v4-memfile-mt"
+@pytest.mark.parametrize("options", [[], ["--sequential"]])
+def test_one_that_cannot_be_measured_does_not_keep_the_others_from_it(lab, capsys, options):
+    lab.faults["v4-memfile", 2] = invalid_measurement("the generator is too slow")
+    assert main(["run", "v4-memfile", "v4-memfile-mt", *options]) == 3
+    assert lab.rounds[-1] == ("v4-memfile-mt", 9)
     out, err = capsys.readouterr()
     assert "leaselab: v4-memfile: the generator is too slow" in err
     assert "invalid" in out
 
 
-def test_a_broken_lab_ends_it_and_the_rest_is_named(measured, capsys):
-    calls, outcomes = measured
-    outcomes["v6-memfile"] = lab_broken("the host is gone")
-    assert main(["run", "v4-memfile", "v6-memfile", "v6-memfile-mt"]) == 4
-    assert calls[-1] == "v6-memfile"
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [
+        (lab_broken("the host is gone"), 4, "the host is gone"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+    ids=["a broken lab", "an interrupt"],
+)
+def test_what_ends_it_says_how_to_go_on_and_names_the_rest(lab, capsys, fault, code, said):
+    lab.faults["v6-memfile", 2] = fault
+    scenarios = ["v4-memfile", "v6-memfile", "v6-memfile-mt"]
+    assert main(["run", *scenarios, "--sequential"]) == code
+    assert lab.rounds[-1] == ("v6-memfile", 2)
+    (left,) = lab.store.running()
     out, err = capsys.readouterr()
     assert "DHCPv4" in out
-    assert err.splitlines()[-1] == (
-        "leaselab: the host is gone; "
-        "measure the rest, with the same options: leaselab run v6-memfile-mt"
-    )
+    told = err.splitlines()[-1]
+    assert told.startswith(f"leaselab: {said}; go on with: leaselab resume {left.id}; ")
+    assert told.endswith("measure the rest, with the same options: leaselab run v6-memfile-mt")
 
 
-def test_an_interrupt_ends_it_the_same_way(measured, capsys):
-    calls, outcomes = measured
-    outcomes["v6-memfile"] = KeyboardInterrupt()
-    assert main(["run", "v4-memfile", "v6-memfile", "v6-memfile-mt"]) == 130
-    assert calls[-1] == "v6-memfile"
-    out, err = capsys.readouterr()
-    assert "DHCPv4" in out
-    assert err.splitlines()[-1] == (
-        "leaselab: interrupted; measure the rest, with the same options: leaselab run "
-        "v6-memfile-mt"
-    )
+def test_points_that_take_turns_are_all_resumed_and_none_is_named(lab, capsys):
+    lab.faults["v6-memfile", 2] = KeyboardInterrupt()
+    assert main(["run", "v4-memfile", "v6-memfile"]) == 130
+    left = [sweep.id for sweep in lab.store.running()]
+    assert len(left) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.removeprefix("leaselab: interrupted; go on with: leaselab resume ") in left
 
 
-@pytest.mark.usefixtures("measured")
-def test_a_run_brings_the_report_up_to_date(tmp_path, capsys):
+@pytest.mark.usefixtures("lab")
+def test_a_run_brings_the_report_up_to_date(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(run, "report_after", report_after)
     for scenarios in (["v4-memfile"], ["v4-memfile-mt", "v6-memfile"]):
-        assert main(["run", *scenarios]) == 0
+        assert main(["run", *scenarios, "--runs", "1"]) == 0
         first = tmp_path / "results" / "report" / "index.html"
         assert f"report: {first}" in capsys.readouterr().err
-        assert all(f"history/{name}.html" in first.read_text() for name in scenarios)
+        assert all(f"history/{name}" in first.read_text() for name in scenarios)
 
 
-def test_what_went_wrong_with_one_is_said_last(measured, capsys):
-    measured[1]["v4-memfile"] = invalid_measurement("the generator is too slow")
+def test_what_went_wrong_with_one_is_said_last(lab, monkeypatch, capsys):
+    monkeypatch.setattr(run, "report_after", report_after)
+    lab.faults["v4-memfile", 2] = invalid_measurement("the generator is too slow")
     assert main(["run", "v4-memfile"]) == 3
     report, last = capsys.readouterr().err.splitlines()[-2:]
     assert report.startswith("report: ")
     assert last == "leaselab: the generator is too slow"
 
 
-@pytest.mark.usefixtures("measured")
-def test_a_report_that_cannot_be_written_is_said_and_changes_no_outcome(tmp_path, capsys):
+@pytest.mark.usefixtures("lab")
+def test_a_report_that_cannot_be_written_is_said_and_changes_no_outcome(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(run, "report_after", report_after)
     (tmp_path / "results" / "report").mkdir(parents=True)
     (tmp_path / "results" / "report" / "mine.txt").write_text("mine", encoding="utf-8")
     assert main(["run", "v4-memfile"]) == 0
     assert "the report was not written: " in capsys.readouterr().err
 
 
-def test_an_unknown_one_is_refused_before_anything_is_touched(measured, capsys):
-    calls, _ = measured
+def test_an_unknown_one_is_refused_before_anything_is_touched(lab, capsys):
     assert main(["run", "v4-memfile", "v5-*"]) == 2
-    assert calls == []
+    assert (lab.prepared, lab.deployed) == ([], [])
     assert "unknown scenario 'v5-*'" in capsys.readouterr().err
+
+
+class TestShares:
+    """Loads that are a share of a max rate."""
+
+    def test_the_max_rate_is_measured_first_where_nobody_knows_it(self, lab, capsys):
+        assert main(["run", "v4-memfile", "--procedure", "fixed-load"]) == 0
+        first, then = lab.procedures
+        assert (first.name, first.rounds, first.confirm_s) == ("max-rate", 3, 0)
+        assert (then.name, then.rate, then.share) == ("fixed-load", round(0.8 * RATE), 0.8)
+        assert len(lab.rounds) == 3 + 3
+        out, err = capsys.readouterr()
+        assert "first the max rates that the loads are shares of" in err
+        assert "p99" in out
+        rows = lab.store.index.rows(scenario="v4-memfile")
+        assert sorted(row["procedure"] for row in rows) == ["fixed-load", "max-rate"]
+
+    def test_a_known_one_is_not_measured_again(self, lab):
+        lab.rates["v4-memfile"] = 1000.0
+        main(["run", "v4-memfile", "--runs", "1"])
+        lab.forget()
+        arguments = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
+        assert main(["run", "v4-memfile", *arguments]) == 0
+        assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 500)]
+
+    def test_a_rate_needs_none(self, lab):
+        assert main(["run", "v4-memfile", "--procedure", "fixed-load", "--rate", "700"]) == 0
+        assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 700)]
+
+    def test_one_without_a_max_rate_does_not_keep_the_others_from_it(self, lab, capsys):
+        lab.faults["v4-memfile", 1] = invalid_measurement("the generator is too slow")
+        scenarios = ["v4-memfile", "v6-memfile"]
+        assert main(["run", *scenarios, "--procedure", "fixed-load"]) == 3
+        assert "v4-memfile: the generator is too slow" in capsys.readouterr().err
+        loads = [row for row in lab.store.index.rows() if row["procedure"] == "fixed-load"]
+        assert [row["scenario"] for row in loads] == ["v6-memfile"]
+
+    def test_an_interrupt_before_the_load_names_what_is_to_be_measured(self, lab, capsys):
+        lab.faults["v6-memfile", 2] = KeyboardInterrupt()
+        scenarios = ["v4-memfile", "v6-memfile"]
+        assert main(["run", *scenarios, "--procedure", "fixed-load"]) == 130
+        told = capsys.readouterr().err.splitlines()[-1]
+        assert "go on with: leaselab resume " in told
+        assert told.endswith("leaselab run v4-memfile v6-memfile")
+
+
+class TestProcedureOfAFamily:
+    """What a family's file says of the procedure, under what was asked for."""
+
+    @pytest.fixture(autouse=True)
+    def _family(self, lab):
+        lab.family("memfile", {"name": "fixed-load", "rate": 300, "duration_s": 7})
+
+    def test_it_is_used(self, lab):
+        assert main(["run", "v4-memfile"]) == 0
+        (found,) = lab.procedures
+        assert (found.name, found.rate, found.duration_s) == ("fixed-load", 300, 7)
+
+    def test_options_come_before_it(self, lab):
+        assert main(["run", "v4-memfile", "--rate", "400", "--runs", "2"]) == 0
+        (found,) = lab.procedures
+        assert (found.rate, found.duration_s, found.rounds) == (400, 7, 2)
+
+    def test_another_procedure_drops_its_parameters(self, lab):
+        assert main(["run", "v4-memfile", "--procedure", "max-rate"]) == 0
+        (found,) = lab.procedures
+        assert (found.name, found.rounds) == ("max-rate", 9)
+
+    def test_it_is_of_its_own_scenarios_alone(self, lab):
+        assert main(["run", "v4-dnsmasq", "--runs", "1"]) == 0
+        assert lab.procedures[-1].name == "max-rate"
+
+
+class TestExperiment:
+    """Several points that are measured together."""
+
+    def test_its_results_know_each_other_and_took_turns(self, lab):
+        assert main(["run", "v4-memfile", "v6-memfile", "--runs", "3"]) == 0
+        four, six = "v4-memfile", "v6-memfile"
+        turns = [(four, 1), (six, 1), (six, 2), (four, 2), (four, 3), (six, 3)]
+        assert lab.rounds == turns
+        found = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+        (shared,) = {one.experiment for one in found}
+        assert (shared.interleaved, shared.why) == (True, "")
+        assert sorted(shared.points) == sorted(one.id for one in found)
+        assert shared.id in shared.points
+
+    def test_one_point_alone_is_none(self, lab):
+        assert main(["run", "v4-memfile", "--runs", "1"]) == 0
+        assert lab.store.load("last").experiment is None
+
+    def test_one_after_the_other_as_asked_has_no_reason(self, lab, capsys):
+        scenarios = ["v4-memfile", "v6-memfile"]
+        assert main(["run", *scenarios, "--runs", "2", "--sequential"]) == 0
+        assert [name for name, _ in lab.rounds] == ["v4-memfile"] * 2 + ["v6-memfile"] * 2
+        shared = lab.store.load("last").experiment
+        assert (shared.interleaved, shared.why) == (False, "")
+        assert "one after the other" not in capsys.readouterr().err
+
+    def test_settings_of_what_serves_beside_them_do_not_part_them(self, lab):
+        """Each variant has settings of its own in the database that all share."""
+        scenarios = ["v4-mysql", "v4-mysql-durable"]
+        assert main(["run", *scenarios, "--runs", "2"]) == 0
+        assert [name for name, _ in lab.rounds] == [*scenarios, *reversed(scenarios)]
+        assert lab.store.load("last").experiment.interleaved
+
+    def test_two_releases_part_them(self, lab):
+        lab.made_by = "docker"
+        arguments = ["--distribution", "bookworm,trixie", "--runs", "2"]
+        assert main(["run", "v4-memfile", *arguments]) == 0
+        assert lab.prepared == ["bookworm", "trixie"]
+        assert lab.rounds == [("v4-memfile", 1), ("v4-memfile", 2)] * 2
+        assert "each release needs its own" in lab.store.load("last").experiment.why
+
+    @pytest.mark.parametrize("nth", [0, 1])
+    def test_resuming_any_point_goes_on_with_all(self, lab, nth, capsys):
+        lab.faults["v6-memfile", 2] = KeyboardInterrupt()
+        assert main(["run", "v4-memfile", "v6-memfile", "--runs", "3"]) == 130
+        lab.faults.clear()
+        lab.forget()
+        left = [sweep.id for sweep in lab.store.running()]
+        capsys.readouterr()
+        assert main(["resume", left[nth]]) == 0
+        four, six = "v4-memfile", "v6-memfile"
+        assert lab.rounds == [(six, 2), (four, 2), (four, 3), (six, 3)]
+        assert lab.store.running() == []
+        assert {lab.store.load(one).experiment.interleaved for one in left} == {True}
+        out = capsys.readouterr().out
+        assert all(one in out for one in left)
+
+    def test_resuming_says_the_first_thing_that_was_not_well(self, lab):
+        lab.faults["v4-memfile", 2] = lab_broken("gone")
+        assert main(["run", "v4-memfile", "v6-memfile", "--runs", "3"]) == 4
+        lab.faults["v4-memfile", 2] = invalid_measurement("too slow")
+        assert main(["resume"]) == 3
+        assert sorted(row["outcome"] for row in lab.store.index.rows()) == ["invalid", "ok"]

@@ -1,72 +1,15 @@
 """``leaselab run`` of commits, on a real repository; builder and bench left out."""
 
-import copy
 import gzip
 import json
-from dataclasses import asdict
 
 import pytest
-from tests.bench_document import DOCUMENT
-from tests.examples import example_result
+from tests.made_up import BROKEN, ENVIRONMENT, Lab
 from tests.repositories import commit, make_repository
 
-from leaselab.archive.store import Store
-from leaselab.cli import run, task
-from leaselab.cli.document import goal_document
+from leaselab.cli import task
 from leaselab.cli.main import main
-from leaselab.lab.build import build
-from leaselab.model.errors import lab_broken, server_broken
-from leaselab.model.plan import Plan
-
-ENVIRONMENT = DOCUMENT["environment"]
-BROKEN = "src/dhcp.c:7:1: error: expected ';'"
-
-
-class Lab:
-    """What the hosts would do: commits that break, commits that stop everything."""
-
-    def __init__(self, results):
-        self.results = results
-        self.environment = ENVIRONMENT
-        self.broken = set()
-        self.built = []
-        self.measured = []
-        self.stop_at = None
-
-    def build(self, server, source, files, _inventory):
-        assert server == "kea"
-        assert files.name == f"{source.tree}.tar"
-        self.built.append(source.hash)
-        if source.hash in self.broken:
-            raise server_broken(BROKEN, where="leaselab-builder")
-        return {"key": f"key of {source.hash}"}
-
-    def deploy(self, scenario, _inventory, overrides, key, *, distribution, **_):
-        assert not distribution
-        document = copy.deepcopy(DOCUMENT)
-        document["environment"] = self.environment
-        document["scenario"]["name"] = scenario
-        document["plan"] = dict(overrides)
-        source = self.sources[key.removeprefix("key of ")]
-        document["server"] |= {"commit": source["hash"], "build": {"source": source}}
-        return document
-
-    def finish(self, store, running):
-        begun = running.events()[0].data["bench"]
-        source = begun["server"]["build"]["source"]
-        self.measured.append(source["hash"])
-        if self.stop_at == source["hash"]:
-            running.close()
-            raise KeyboardInterrupt(f"go on with: leaselab resume {running.id}")
-        document = example_result(scenario=begun["scenario"]["name"], commit=source["hash"])
-        document["id"] = running.id
-        document["server"]["build"] = {"source": source}
-        document["bench"]["environment"] = begun["environment"]
-        document["goal"] = goal_document(build(Plan, begun["plan"], "plan"))
-        running.write_text(document["server"]["config_file"], "{}")
-        document["runs"] = []
-        with running:
-            return None, store.seal(running, document)
+from leaselab.model.errors import lab_broken
 
 
 @pytest.fixture
@@ -81,23 +24,7 @@ def hashes(place):
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
-    results = tmp_path / "results"
-    lab = Lab(results)
-    lab.sources = {}
-    monkeypatch.setenv("LEASELAB_RESULTS", str(results))
-    monkeypatch.setattr(task, "prepare", lambda *_, **__: lab.environment)
-    monkeypatch.setattr(run, "source_folder", lambda: tmp_path / "sources")
-    (tmp_path / "build.log.gz").write_bytes(gzip.compress(b"the whole log"))
-    monkeypatch.setattr(task, "build_log", lambda _: tmp_path / "build.log.gz")
-    monkeypatch.setattr(task, "deploy", lab.deploy)
-    monkeypatch.setattr(task, "finish", lab.finish)
-
-    def build_commit(server, source, files, inventory, _place):
-        lab.sources[source.hash] = json.loads(json.dumps(asdict(source)))
-        return lab.build(server, source, files, inventory)
-
-    monkeypatch.setattr(task, "build_commit", build_commit)
-    return lab
+    return Lab(tmp_path, monkeypatch)
 
 
 def measure(place, *arguments):
@@ -114,7 +41,7 @@ def test_a_range_is_measured_oldest_first_and_shown_so(lab, place, hashes, capsy
 
 def test_what_the_archive_has_is_not_measured_again(lab, place, hashes, capsys):
     measure(place, "--commits", f"{hashes[1]}..main")
-    lab.measured.clear()
+    lab.forget()
     assert measure(place, "--commits", f"{hashes[0]}..main") == 0
     assert lab.measured == [hashes[1]]
     out, err = capsys.readouterr()
@@ -153,16 +80,17 @@ def test_a_commit_that_does_not_build_is_a_result_and_the_others_are_measured(
     assert measure(place, "--commits", f"{hashes[0]}..main") == 5
     assert lab.measured == [hashes[1], hashes[3]]
     out, err = capsys.readouterr()
-    assert f"leaselab: v4-memfile at {hashes[2][:10]}: leaselab-builder: {BROKEN}" in err
+    assert f"leaselab: v4-memfile at {hashes[2][:10]}: sut: {BROKEN}" in err
     assert "build-failed" in out
-    store = Store(lab.results)
+    store = lab.store
     (row,) = store.index.rows(outcome="build-failed")
     assert row["commit"] == hashes[2]
-    document = store.load(row["id"])
-    (reason,) = document["reasons"]
-    assert reason["text"] == f"builder: {BROKEN}; its whole log: build.log.gz of the result"
-    assert document["server"]["durability"] is None
-    assert document["server"]["build"]["source"]["subject"] == "Change 2"
+    record = store.load(row["id"])
+    (reason,) = record.reasons
+    assert reason.text.endswith(f"{BROKEN}; its whole log: build.log.gz of the result")
+    assert "sut" not in reason.text
+    assert record.server.durability is None
+    assert record.source.subject == "Change 2"
     kept = store.find(row["id"]) / "build.log.gz"
     assert gzip.decompress(kept.read_bytes()) == b"the whole log"
     assert store.verify(row["id"])
@@ -191,21 +119,42 @@ def test_a_broken_lab_ends_a_range_and_says_so(lab, place, hashes, capsys, monke
 
     monkeypatch.setattr(task, "build_commit", broken)
     assert measure(place, "--commits", f"{hashes[0]}..main") == 4
-    assert Store(lab.results).index.rows() == []
+    assert lab.store.index.rows() == []
     assert "measure the rest by the same command" in capsys.readouterr().err
 
 
-def test_an_interrupted_range_goes_on_with_the_sweep_it_was_in(lab, place, hashes):
-    lab.stop_at = hashes[2]
+def test_an_interrupted_range_goes_on_with_the_rounds_it_was_in(lab, place, hashes, capsys):
+    """All of its points do, each with what it has; and each stands in the table once."""
+    lab.faults[hashes[2], 2] = KeyboardInterrupt()
     assert measure(place, "--commits", f"{hashes[0]}..main") == 130
-    (left,) = Store(lab.results).running()
-    lab.stop_at = None
-    lab.measured.clear()
+    said = capsys.readouterr().err.splitlines()[-1]
+    left = [sweep.id for sweep in lab.store.running()]
+    assert len(left) == 3
+    assert said.startswith("leaselab: interrupted; go on with: leaselab resume ")
+    assert said.rpartition(" ")[2] in left
+    assert [name for name, _ in lab.rounds] == [*hashes[1:], hashes[3], hashes[2]]
+    lab.faults.clear()
+    lab.forget()
+    ids = place.parent / "ids"
+    assert measure(place, "--commits", f"{hashes[0]}..main", "--id-file", str(ids)) == 0
+    two, three = [(hashes[2], 2), (hashes[1], 2)], [(one, 3) for one in hashes[1:]]
+    assert lab.rounds == [*two, *three]
+    assert sorted(lab.deployed) == sorted(hashes[1:])
+    assert lab.store.running() == []
+    assert sorted(ids.read_text(encoding="utf-8").split()) == sorted(left)
+    assert {lab.store.load(one).server.commit for one in left} == set(hashes[1:])
+
+
+def test_an_unfinished_one_is_finished_before_new_ones_begin(lab, place, hashes):
+    lab.faults[hashes[1], 2] = KeyboardInterrupt()
+    assert measure(place, "--commits", f"{hashes[1]},{hashes[2]}") == 130
+    lab.faults.clear()
+    lab.forget()
     assert measure(place, "--commits", f"{hashes[0]}..main") == 0
-    assert lab.measured == hashes[2:]
-    store = Store(lab.results)
-    assert store.running() == []
-    assert store.load(left.id)["server"]["commit"] == hashes[2]
+    assert lab.rounds[-3:] == [(hashes[3], index) for index in (1, 2, 3)]
+    assert {name for name, _ in lab.rounds[:-3]} == {hashes[1], hashes[2]}
+    (alone,) = lab.store.index.rows(commit=hashes[3])
+    assert lab.store.load(alone["id"]).experiment is None
 
 
 @pytest.mark.usefixtures("lab")
@@ -213,7 +162,7 @@ def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
     (place / "n").write_text("changed")
     assert measure(place, "--worktree", "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    source = document["server"]["build"]["source"]
+    source = document["servers"]["server"]["build"]["source"]
     assert (source["hash"], source["dirty"]) == (hashes[3], True)
 
 
@@ -254,6 +203,5 @@ def test_commits_by_their_names_are_measured_in_that_order(lab, place, hashes, t
     names = f"{hashes[3]},{hashes[1][:12]}"
     assert measure(place, "--commits", names, "--id-file", str(ids)) == 0
     assert lab.measured == [hashes[3], hashes[1]]
-    store = Store(lab.results)
-    documents = [store.load(one) for one in ids.read_text(encoding="utf-8").split()]
-    assert [document["server"]["commit"] for document in documents] == lab.measured
+    found = [lab.store.load(one) for one in ids.read_text(encoding="utf-8").split()]
+    assert [one.server.commit for one in found] == lab.measured

@@ -15,42 +15,61 @@ ROOT = Path(__file__).parents[2]
 
 NAMES = ("v4-memfile", "v4-memfile-mt", "v6-memfile", "v6-memfile-mt")
 WHAT = "Leases in memory and in a file on the server; no database"
-DURABLE = "mysql_innodb_flush_log_at_trx_commit=1"
+DURABLE = "innodb_flush_log_at_trx_commit=1"
 ONE = f"""\
 scenario:
   name: v4-memfile-mt
   description: {WHAT}
-  family: 4
-  server: kea
-  backend: memfile
-  pool:
+  server:
+    kind: kea
+    options:
+      backend: memfile
+      memfile_persist: True
+      lease_lifetime_s: 86400
+      multi_threading: True
+      threads: 4
+      queue_size: 64
+      pair_mode: none
+      pair_heartbeat_s: 1.0
+      pair_max_response_delay_s: 60.0
+      pair_max_ack_delay_s: 10.0
+      pair_max_unacked_clients: 10
+      pair_listener_threads: 0
+      pair_client_threads: 0
+      pair_parked_packet_limit: 256
+  partner: False
+  beside: -
+  generator: perfdhcp
+  transaction:
+    name: DHCPv4 exchange
+    plural: exchanges
+    stages: DISCOVER-OFFER, REQUEST-ACK
+  load:
+    family: 4
     subnet: 10.0.0.0/8
-    range: 10.0.0.1 - 10.255.255.254
-  multi_threading:
-    enabled: True
-    threads: 4
-    queue_size: 64
-  lease_lifetime_s: 86400
-  memfile_persist: True
-  high_availability:
-    mode: none
-plan:
-  runs: 3
+    pool: 10.0.0.1 - 10.255.255.254
+  factors:
+    clients: DHCPv4
+    backend: memfile
+    threading: multi
+    servers: none
+  across: threading, servers
+procedure:
+  name: max-rate
+  rounds: 3
   trim: 0
+  loss_ratio: 0.025
+  late_s: 2.0
   wait_s: 4.0
-  goal:
-    loss_ratio: 0.025
-    late_s: 2.0
-    relative_width: 0.01
-  limits:
-    min_rate: 10
-    max_rate: 200000
-    start_rate: 2000
-    trial_s: 5
-    scout_s: 1
-    max_trials: 40
-    warm_up_s: 1
-    confirm_s: 30
+  warm_up_s: 1
+  relative_width: 0.01
+  trial_s: 5
+  scout_s: 1
+  min_rate: 10
+  max_rate: 200000
+  start_rate: 2000
+  max_trials: 40
+  confirm_s: 30
 """
 
 
@@ -61,10 +80,12 @@ def test_a_pipe_gets_a_scenario_a_line(capsys):
         line.partition("\t")[0] for line in lines
     )
     for name in NAMES:
-        clients = f"DHCPv{name[1]}"
-        threading = "4 threads" if name.endswith("-mt") else "single-threaded"
-        assert f"{name}\t{clients}\tmemfile\t{threading}\tone\t-" in lines
-    assert "v4-mysql-durable\tDHCPv4\tmysql\tsingle-threaded\tone\t" + DURABLE in lines
+        several = name.endswith("-mt")
+        place = f"DHCPv{name[1]}\tmemfile\t{'multi' if several else 'single'}\tnone\t-"
+        options = "multi_threading=True threads=4 queue_size=64" if several else "-"
+        assert f"{name}\t{place}\t{options}" in lines
+    assert f"v4-mysql-durable\tDHCPv4\tmysql\tsingle\tnone\t-\t{DURABLE}" in lines
+    assert "v4-threads-2\tDHCPv4\t-\t-\t-\t2\tmulti_threading=True queue_size=64" in lines
 
 
 def leaselab(*arguments, **options):
@@ -84,8 +105,8 @@ def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal():
     names = [scenario.name for scenario in match_scenarios(ROOT / "scenarios", ["*"])]
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert sorted(line[0] for line in lines) == sorted(names)
-    assert {len(line) for line in lines} == {6}
-    assert ["v4-mysql-durable", "DHCPv4", "mysql", "single-threaded", "one", DURABLE] in lines
+    assert {len(line) for line in lines} == {7}
+    assert ["v4-mysql-durable", "DHCPv4", "mysql", "single", "none", "-", DURABLE] in lines
 
 
 def test_a_reader_that_left_gets_no_traceback():
@@ -105,38 +126,45 @@ def test_a_pattern_lists_what_it_means(capsys):
     assert names == ["v6-memfile-mt", "v6-memfile-mt-hs", "v6-memfile-mt-lb"]
 
 
-def test_one_shows_only_what_means_something_for_it(capsys):
+def test_a_familys_name_lists_its_points_in_their_order_and_their_factors(capsys):
+    assert main(["scenarios", "threads"]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [line[:3] for line in lines] == [
+        [f"v{family}-threads-{threads}", f"DHCPv{family}", str(threads)]
+        for family in (4, 6)
+        for threads in (1, 2, 4, 8, 12)
+    ]
+
+
+def test_one_shows_what_it_sets_beside_its_server(capsys):
     assert main(["scenarios", "v4-mysql-durable"]) == 0
     shown = capsys.readouterr().out
-    assert "memfile_persist" not in shown
-    assert f"tuning:\n    {DURABLE.replace('=', ': ')}" in shown
-    assert main(["scenarios", "v4-mysql-hs"]) == 0
-    assert "heartbeat_s: 1.0" in capsys.readouterr().out
+    assert f"  beside:\n    mysql:\n      {DURABLE.replace('=', ': ')}\n" in shown
 
 
 def test_all_of_them_as_json(capsys):
     assert main(["scenarios", "--json"]) == 0
     found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert set(NAMES) <= set(found)
-    assert found["v6-memfile"]["family"] == 6
-    assert found["v4-memfile"]["multi_threading"]["enabled"] is False
+    assert found["v6-memfile"]["load"]["family"] == 6
+    assert found["v4-memfile"]["server"]["options"]["multi_threading"] is False
 
 
 def test_one_as_it_would_be_run(capsys):
-    assert main(["scenarios", "v4-memfile-mt", "--plan", '{"runs": 3}']) == 0
+    assert main(["scenarios", "v4-memfile-mt", "--procedure", '{"rounds": 3}']) == 0
     assert capsys.readouterr().out == ONE
 
 
 def test_one_as_json_is_what_a_deployment_reads(capsys):
     assert main(["scenarios", "v4-memfile", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document.keys() == {"scenario", "plan"}
-    assert document["plan"]["runs"] == 9
+    assert document.keys() == {"scenario", "procedure"}
+    assert document["procedure"]["rounds"] == 9
 
 
 @pytest.mark.parametrize("arguments", [("--json",), ()])
 @pytest.mark.parametrize(
-    ("name", "plan", "message"),
+    ("name", "parameters", "message"),
     [
         (
             "v4-memfle",
@@ -145,30 +173,31 @@ def test_one_as_json_is_what_a_deployment_reads(capsys):
         ),
         (
             "v4-memfile",
-            '{"rnus": 3}',
-            "sweep parameters: unknown key 'rnus'; did you mean 'runs'?",
+            '{"rouns": 3}',
+            "parameters of the measurement: unknown parameter of max-rate 'rouns'; did you mean"
+            " 'rounds'?",
         ),
         (
             "v4-memfile",
-            '{"runs": 2, "trim": 1}',
-            "sweep parameters: nothing would be left after trimming (found runs 2, trim 1,"
-            " wanted runs > 2 x trim); raise --runs or lower --trim",
+            '{"rounds": 2, "trim": 1}',
+            "parameters of the measurement: nothing would be left after trimming (found runs 2,"
+            " trim 1, wanted runs > 2 x trim); raise --runs or lower --trim",
         ),
         (
             "v4-memfile",
-            '{"limits": {"trial_s": 600}}',
+            '{"trial_s": 600}',
             "scenario v4-memfile: leases could expire while the sweep runs"
-            " (found lease_lifetime_s 86400, wanted more than 225102 s, the longest this sweep"
+            " (found lease_lifetime_s 86400, wanted more than 225102 s, the longest this"
             " can take); raise lease_lifetime_s, or lower --runs or --trial-s",
         ),
     ],
 )
-def test_bad_input_is_one_line_on_stderr(capsys, arguments, name, plan, message):
-    assert main(["scenarios", name, "--plan", plan, *arguments]) == 2
+def test_bad_input_is_one_line_on_stderr(capsys, arguments, name, parameters, message):
+    assert main(["scenarios", name, "--procedure", parameters, *arguments]) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", f"leaselab: {message}\n")
 
 
-def test_a_plan_that_is_no_json_is_refused(capsys):
-    assert main(["scenarios", "v4-memfile", "--plan", "runs=3"]) == 2
-    assert capsys.readouterr().err.startswith("leaselab: --plan: not JSON: ")
+def test_parameters_that_are_no_json_is_refused(capsys):
+    assert main(["scenarios", "v4-memfile", "--procedure", "rounds=3"]) == 2
+    assert capsys.readouterr().err.startswith("leaselab: --procedure: not JSON: ")

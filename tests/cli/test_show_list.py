@@ -7,11 +7,13 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.examples import START, archive_result, example_result, invalid_result
 
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
+from leaselab.model.record import Record
 
 LISTING = """\
 id                                outcome       max rate/s  durability  server
@@ -29,7 +31,7 @@ def root(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def documents(root):
+def records(root):
     return [
         archive_result(root),
         archive_result(root, example_result(scenario="v6-memfile", commit="1a2b3c4d5e6f7a8b")),
@@ -44,17 +46,18 @@ def call(capsys, *arguments):
 
 
 class TestShow:
-    def test_json_is_the_document_and_nothing_else(self, capsys, documents):
-        for ref, document in (("last", documents[2]), (documents[0]["id"], documents[0])):
+    def test_json_is_the_record_and_nothing_else(self, capsys, records):
+        for ref, record in (("last", records[2]), (records[0].id, records[0])):
             code, out, err = call(capsys, "show", ref, "--json")
             assert (code, err) == (0, "")
-            assert json.loads(out) == document
+            assert msgspec.json.decode(out, type=Record) == record
+            assert json.loads(out)["schema_version"] == 2
 
-    def test_the_newest_is_shown_without_a_name(self, capsys, documents):
-        assert call(capsys, "show") == call(capsys, "show", documents[2]["id"])
+    def test_the_newest_is_shown_without_a_name(self, capsys, records):
+        assert call(capsys, "show") == call(capsys, "show", records[2].id)
 
-    def test_text_starts_with_the_figure_and_ends_with_the_path(self, capsys, root, documents):
-        place = Store(root).place(documents[0]["id"])
+    def test_text_starts_with_the_figure_and_ends_with_the_path(self, capsys, root, records):
+        place = Store(root).place(records[0].id)
         code, out, err = call(capsys, "show", str(place / "result.json"))
         assert (code, err) == (0, "")
         assert (
@@ -63,8 +66,8 @@ class TestShow:
         )
         assert out.splitlines()[-1].split() == ["result", str(place)]
 
-    def test_a_changed_result_is_invalid_and_not_printed(self, capsys, root, documents):
-        path = Store(root).place(documents[2]["id"]) / "result.json"
+    def test_a_changed_result_is_invalid_and_not_printed(self, capsys, root, records):
+        path = Store(root).place(records[2].id) / "result.json"
         path.chmod(0o644)
         path.write_text(path.read_text().replace("invalid", "ok"))
         for more in ([], ["--json"]):
@@ -73,7 +76,7 @@ class TestShow:
             assert err.startswith(f"leaselab: {path}: does not match its checksum (found ")
             assert err.count("\n") == 1
 
-    @pytest.mark.usefixtures("documents")
+    @pytest.mark.usefixtures("records")
     def test_an_unknown_one_names_the_nearest(self, capsys):
         code, out, err = call(capsys, "show", "20261121T113005Z-v4-memfile-3f9b")
         assert (code, out) == (2, "")
@@ -91,20 +94,29 @@ class TestShow:
 
 
 class TestList:
-    def test_text(self, capsys, documents):
+    def test_text(self, capsys, records):
         assert call(capsys, "list") == (
             0,
             LISTING,
             "",
         )
-        assert len(documents) == 3
+        assert len(records) == 3
 
-    def test_json_has_the_fields_of_the_index(self, capsys, documents):
+    def test_json_has_the_fields_of_the_index(self, capsys, records):
         code, out, err = call(capsys, "list", "--json")
         assert (code, err) == (0, "")
         rows = json.loads(out)
-        assert [row["id"] for row in rows] == [documents[n]["id"] for n in (2, 1, 0)]
-        core = ("id", "started_at", "scenario", "server", "commit", "outcome", "trimmed_mean")
+        assert [row["id"] for row in rows] == [records[n].id for n in (2, 1, 0)]
+        core = (
+            "id",
+            "started_at",
+            "scenario",
+            "server",
+            "commit",
+            "outcome",
+            "value",
+            "unit",
+        )
         assert [rows[1][field] for field in core] == [
             "20261121T113005Z-v6-memfile-3f9a",
             "2026-11-21T11:30:05.000Z",
@@ -113,6 +125,7 @@ class TestList:
             "1a2b3c4d5e6f7a8b",
             "ok",
             6006.0,
+            "exchanges/s",
         ]
 
     @pytest.mark.parametrize(
@@ -126,12 +139,12 @@ class TestList:
             (["--scenario", "v4"], []),
         ],
     )
-    def test_rows_can_be_chosen(self, capsys, documents, options, wanted):
+    def test_rows_can_be_chosen(self, capsys, records, options, wanted):
         code, out, _ = call(capsys, "list", "--json", *options)
         assert code == 0
-        assert [row["id"] for row in json.loads(out)] == [documents[n]["id"] for n in wanted]
+        assert [row["id"] for row in json.loads(out)] == [records[n].id for n in wanted]
 
-    @pytest.mark.usefixtures("documents")
+    @pytest.mark.usefixtures("records")
     def test_what_a_limit_hides_is_said(self, capsys):
         code, out, err = call(capsys, "list", "--limit", "1")
         assert (code, len(out.splitlines())) == (0, 2)
@@ -162,23 +175,23 @@ class TestList:
             f"leaselab: {running.id} is unfinished: `leaselab resume {running.id}`\n"
         )
 
-    def test_the_option_goes_before_the_environment(self, capsys, tmp_path, documents):
-        assert len(documents) == 3
+    def test_the_option_goes_before_the_environment(self, capsys, tmp_path, records):
+        assert len(records) == 3
         (tmp_path / "other").mkdir()
         assert call(capsys, "list", "--results", str(tmp_path / "other"))[1] == "no results\n"
 
 
 class TestArchive:
-    def test_verify_all(self, capsys, documents):
-        files = sum(2 + 1 + 3 * len(document["runs"]) for document in documents)
+    def test_verify_all(self, capsys, records):
+        files = sum(2 + 1 + 3 * len(record.rounds) for record in records)
         assert call(capsys, "archive", "verify") == (
             0,
             f"3 of 3 results match their checksums ({files} files)\n",
             "",
         )
 
-    def test_verify_goes_on_past_a_damaged_one(self, capsys, root, documents):
-        raw = Store(root).place(documents[2]["id"]) / "raw" / "run-1-trial-02.txt.gz"
+    def test_verify_goes_on_past_a_damaged_one(self, capsys, root, records):
+        raw = Store(root).place(records[2].id) / "raw" / "run-1-trial-02.txt.gz"
         raw.chmod(0o644)
         raw.write_bytes(b"")
         code, out, err = call(capsys, "archive", "verify")
@@ -187,10 +200,10 @@ class TestArchive:
         assert err.startswith(f"leaselab: {raw}: does not match its checksum (found ")
         code, out, _ = call(capsys, "archive", "verify", "--json")
         assert code == 3
-        assert [damage["id"] for damage in json.loads(out)["damaged"]] == [documents[2]["id"]]
-        assert call(capsys, "archive", "verify", documents[0]["id"])[0] == 0
+        assert [damage["id"] for damage in json.loads(out)["damaged"]] == [records[2].id]
+        assert call(capsys, "archive", "verify", records[0].id)[0] == 0
 
-    @pytest.mark.usefixtures("documents")
+    @pytest.mark.usefixtures("records")
     def test_verify_refuses_an_unknown_name(self, capsys):
         code, out, _ = call(capsys, "archive", "verify", "last", "nosuch")
         assert (code, out) == (2, "")
@@ -206,11 +219,11 @@ class TestArchive:
         )
         assert (done.stdout, done.stderr) == ("1 results in the index\n", "")
 
-    def test_reindex(self, capsys, root, documents):
+    def test_reindex(self, capsys, root, records):
         (root / "index.sqlite").unlink()
         assert call(capsys, "archive", "reindex") == (0, "3 results in the index\n", "")
         assert call(capsys, "archive", "reindex", "--json") == (0, '{\n "results": 3\n}\n', "")
-        assert len(documents) == 3
+        assert len(records) == 3
 
 
 @pytest.mark.parametrize("command", ["list", "show", "resume", "rerun"])

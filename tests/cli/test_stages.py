@@ -5,6 +5,7 @@ import json
 from argparse import Namespace
 from dataclasses import asdict
 
+import msgspec
 import pytest
 from tests.bench_document import DOCUMENT
 from tests.build_record import ANSWER
@@ -15,9 +16,11 @@ from leaselab.cli import bench_setup
 from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
 from leaselab.lab import benches, deployment
+from leaselab.lab.catalog import find_scenario
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.repository import open_repository
 from leaselab.model.errors import lab_broken, server_broken
+from leaselab.model.procedure import MaxRate, procedure_of
 
 KEY = ANSWER["key"]
 
@@ -42,7 +45,9 @@ class Playbooks:
         if name in self.faults:
             raise self.faults[name]
         if name == "tune":
-            bench = {**DOCUMENT, "plan": variables["leaselab_plan"]}
+            bench = {**DOCUMENT, "procedure": variables["leaselab_procedure"]}
+            scenario = find_scenario(self.checkout / "scenarios", variables["scenario"])
+            bench["scenario"] = msgspec.to_builtins(scenario)
             self.checkout.joinpath("bench").write_text(json.dumps(bench), encoding="utf-8")
             self.checkout.joinpath("bench").rename(variables["bench_file_path"])
 
@@ -125,11 +130,11 @@ def test_a_commit_that_cannot_be_served_is_a_result_with_its_environment(
     arguments = [stage, "v4-memfile", *options, "--id-file", str(ids), "--runs", "5"]
     assert main(arguments) == 5
     assert capsys.readouterr().err.splitlines()[-1] == "leaselab: sut: does not serve"
-    document = the_result(ids, folder / "results")
-    assert document["outcome"] == "build-failed"
-    assert document["server"]["commit"] == built.hash
-    assert document["bench"]["environment"] == "7-abc"
-    assert document["goal"]["runs"] == 5
+    record = the_result(ids, folder / "results")
+    assert record.outcome == "build-failed"
+    assert record.server.commit == built.hash
+    assert record.bench.environment == "7-abc"
+    assert record.procedure.rounds == 5
     log = list((folder / "results").glob("*/*/*/build.log.gz"))
     assert len(log) == (1 if stage == "build" else 0)
 
@@ -165,7 +170,8 @@ def test_tuning_writes_what_a_sweep_is_given(playbooks, tmp_path, capsys):
     path = tmp_path / "ci" / "bench.json"
     assert main(["tune", "v4-memfile", "--runs", "3", "-o", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
-    assert json.loads(path.read_text(encoding="utf-8"))["plan"] == {"runs": 3}
+    procedure = json.loads(path.read_text(encoding="utf-8"))["procedure"]
+    assert procedure_of(procedure) == MaxRate(rounds=3)
     assert "leaselab_build" not in playbooks.given["tune"]
 
 
@@ -226,16 +232,17 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
     bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
     bench_setup.prepare(bench)
 
-    def deploy(scenario, **overrides):
+    def deploy(scenario, **parameters):
         playbooks.given.clear()
-        document = bench_setup.deploy(scenario, bench, overrides, full=False)
+        document = bench_setup.deploy(scenario, bench, MaxRate(**parameters), full=False)
         return sorted(playbooks.given), document
 
     assert deploy("v4-memfile")[0] == ["deploy", "tune"]
-    played, document = deploy("v4-memfile", runs=5)
+    played, document = deploy("v4-memfile", rounds=5)
     assert played == []
-    assert document["plan"]["runs"] == 5
+    assert document["procedure"]["rounds"] == 5
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
+    assert deploy("v4-memfile")[0] == [], "it lies beside the other one"
     deployment.distrust_deployment(bench_setup.checkout_root(), bench.bench)
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v6-memfile")[0] == []

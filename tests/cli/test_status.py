@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from tests.examples import archive_result, example_result
+from tests.examples import archive_result, edited, example_result
 from tests.here import Here, request
 
 from leaselab.archive.bench_notes import CHECK, STATUS, read_note, write_note
@@ -81,7 +81,8 @@ def test_the_table_has_a_line_for_each_bench():
         "id": SWEEP,
         "scenario": "v4-memfile",
         "outcome": "ok",
-        "trimmed_mean": 7301.2,
+        "value": 7301.2,
+        "unit": "exchanges/s",
         "finished_at": "2026-11-23T10:00:00.000Z",
     }
     rows = [
@@ -124,9 +125,8 @@ def _bench(folder, name):
 def test_all_benches_are_told_in_one_table(lab, capsys):
     lab.dead = {"rack2-sut", "rack3-sut", "rack3-gen"}
     write_note(lab.results, "rack1", CHECK, {"at": NOW, "ok": True, "errors": 0, "first": ""})
-    document = example_result()
-    document["bench"]["name"] = "rack1"
-    archive_result(lab.results, document)
+    record = edited(example_result(), lambda one: one["bench"].update(name="rack1"))
+    archive_result(lab.results, record)
     assert main(["lab", "status", "-i", "racks"]) == 4
     heading, *lines = capsys.readouterr().out.splitlines()
     assert heading.startswith("bench  state")
@@ -135,7 +135,7 @@ def test_all_benches_are_told_in_one_table(lab, capsys):
         ["rack2", "broken"],
         ["rack3", "unreachable"],
     ]
-    assert f"{document['scenario']['name']} " in lines[0]
+    assert f"{record.scenario.name} " in lines[0]
     assert "  well, " in lines[0]
     assert lines[1].endswith("server: does not answer")
 

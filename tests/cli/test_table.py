@@ -4,9 +4,11 @@ import json
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from tests.examples import START, archive_result, example_result
 
 from leaselab.cli.main import main
+from leaselab.model.record import Experiment
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def test_the_newest_result_of_each_scenario_is_shown(results, capsys):
     assert main(["table", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     found = {name: one for row in rows for name, one in row["results"].items()}
-    assert found["v4-memfile"]["id"] == results["id"]
+    assert found["v4-memfile"]["id"] == results.id
     assert "v6-memfile" in found
 
 
@@ -33,6 +35,20 @@ def test_the_newest_result_of_each_scenario_is_shown(results, capsys):
 def test_a_pattern_chooses(capsys):
     assert main(["table", "v6-*", "--markdown"]) == 0
     assert "DHCPv4" not in capsys.readouterr().out
+
+
+def test_an_experiment_is_a_curve_below_the_table(results, tmp_path, capsys):
+    for threads in (2, 4):
+        record = example_result(scenario=f"v4-memfile-t{threads}", token=f"{threads:04}")
+        scenario = replace(record.scenario, factors={"threads": threads}, across=())
+        experiment = Experiment(id="threads", points=(), interleaved=True)
+        point = replace(record, scenario=scenario, experiment=experiment)
+        archive_result(tmp_path / "results", point)
+    assert main(["table"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if "█" in line] == ["2", "4"]
+    assert main(["table", results.scenario.name]) == 0
+    assert "█" not in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("results")
@@ -57,9 +73,9 @@ def test_a_pattern_without_a_result_is_not_dropped(capsys):
 
 def test_another_durability_does_not_replace_the_usual_one(results, tmp_path, capsys):
     tried = example_result(token="0004", started=START + timedelta(hours=2))
-    tried["server"]["durability"] = "memory"
-    archive_result(tmp_path / "results", tried)
+    forgetful = replace(tried.server, durability="memory")
+    archive_result(tmp_path / "results", replace(tried, servers={"server": forgetful}))
     assert main(["table", "v4-*", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["durability"] for row in rows} == {"written", "memory"}
-    assert results["id"] in {one["id"] for row in rows for one in row["results"].values()}
+    assert results.id in {one["id"] for row in rows for one in row["results"].values()}

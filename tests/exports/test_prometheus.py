@@ -110,7 +110,7 @@ def test_a_backfilled_history_is_answered_with_the_figures_of_the_results(ask, r
     found = ask('last_over_time(leaselab_max_rate{scenario="v4-memfile",environment="1"}[1d])')
     values = [float(value) for line in found for _, value in line["values"]]
     known = [
-        row["trimmed_mean"]
+        row["value"]
         for row in rows
         if row["scenario"] == "v4-memfile" and row["environment"] == "1"
     ]

@@ -21,6 +21,11 @@ GIVEN = {
     "ansible_facts": FACTS,
     "playbook_dir": str(ROOT / "ansible"),
     "kea_known_words": [],
+    "kea_variant": "v4-memfile",
+    "dnsmasq_variant": "v4-dnsmasq",
+    "database_variant": "v4-mysql",
+    "mysql_variant": "v4-mysql",
+    "postgresql_variant": "v4-postgresql",
     "mysql_program": {"stdout": "/usr/sbin/mariadbd"},
     "postgresql_programs": {"files": [{"path": "/usr/lib/postgresql/17/bin/postgres"}]},
 }
@@ -97,7 +102,7 @@ def test_a_database_has_its_own_and_what_kea_keeps_beside_it(settings, database,
     assert folders == {"/run/leaselab": None, sockets: user}
     assert below_run(settings[database]) <= set(folders)
     kea = settings[f"kea-{database}"]
-    assert str(Path(kea["database"]["wipe_file"]).parent) in folders
+    assert str(Path(kea["database"]["empty_file"]).parent) in folders
     assert below_run(kea["database"]) <= set(folders)
 
 

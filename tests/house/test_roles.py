@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from leaselab.lab.catalog import load_scenarios
-from leaselab.model.plan import Plan
+from leaselab.lab.roles import roles_of
+from leaselab.measure.generators import adapter_of
+from leaselab.model.procedure import MaxRate
 
 ROOT = Path(__file__).parents[2]
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
@@ -249,30 +251,33 @@ SCENARIOS = load_scenarios(ROOT / "scenarios")
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_fits_the_default_sweep(name):
-    Plan().check_fits(SCENARIOS[name])
+    adapter_of(SCENARIOS[name]).check_fits(SCENARIOS[name], MaxRate())
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_has_a_role_for_its_server(name):
-    assert SCENARIOS[name].server in ROLES
+def test_a_scenario_says_what_it_is(name):
     assert SCENARIOS[name].description
 
 
-TUNED = [name for name, scenario in SCENARIOS.items() if scenario.tuning]
-
-
-@pytest.mark.parametrize("name", TUNED)
-def test_a_scenario_tunes_what_the_role_of_its_backend_has(name):
-    scenario = SCENARIOS[name]
-    known = entry_points(scenario.backend)["tune"]["options"]
-    assert set(scenario.tuning) <= set(known)
-
-
-@pytest.mark.parametrize("server", ["kea", "dnsmasq"])
+@pytest.mark.parametrize("server", roles_of("server"))
 def test_the_backends_of_the_scenarios_are_those_that_the_server_takes(server):
     taken = options(server)[f"{server}_backend"][0]["choices"]
-    scenarios = [one for one in SCENARIOS.values() if one.server == server]
-    assert {scenario.backend for scenario in scenarios} == set(taken)
+    scenarios = [one.server for one in SCENARIOS.values() if one.server.kind == server]
+    assert {one.options["backend"] for one in scenarios} == set(taken)
+
+
+SERVERS_AND_BESIDE = re.compile("|".join(roles_of("server") + roles_of("beside")), re.I)
+
+
+def test_no_play_names_a_server_or_what_serves_beside_one():
+    """A new one needs no task in a playbook; comments may give examples."""
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in sorted((ROOT / "ansible").rglob("*.yml"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if not line.lstrip().startswith("#") and SERVERS_AND_BESIDE.search(line)
+    ]
+    assert [one for one in found if "such as kea_commit" not in one] == []
 
 
 ASKED_BY_PROGRAM = re.compile(r"\bdf\b|\bdpkg-query\b|os-release|\bnproc\b|\bfree -")

@@ -21,15 +21,19 @@ LOCAL = ROOT / "inventory" / "docker"
 BENCH = ROOT / ".leaselab" / "bench.json"
 KEYS = ROOT / ".leaselab" / "docker" / "keys"
 SMALL = {
-    "runs": 1,
+    "rounds": 1,
     "trim": 0,
     "wait_s": 0.5,
-    "goal": {"late_s": 0.25, "relative_width": 0.5},
-    "limits": {"trial_s": 1, "start_rate": 4000, "warm_up_s": 0, "confirm_s": 0},
+    "late_s": 0.25,
+    "relative_width": 0.5,
+    "trial_s": 1,
+    "start_rate": 4000,
+    "warm_up_s": 0,
+    "confirm_s": 0,
 }
-"""A sweep of some ten seconds: one run to a wide bracket."""
-LONG_TRIALS = {**SMALL["limits"], "trial_s": 3}
-"""Limits of a sweep that a fault meets in the middle of a trial: no run ends with its
+"""The procedure of a sweep of some ten seconds: one run to a wide bracket."""
+LONG_TRIALS = {"trial_s": 3}
+"""What else a sweep has that a fault meets in the middle of a trial: no run ends with its
 first, and the second is long enough."""
 ENVIRONMENT = {
     **os.environ,
@@ -192,6 +196,11 @@ def journaled_trials(results):
     return [event["data"]["trial"] for event in events if event["event"] == "trial"]
 
 
+def trials_of(document):
+    """The trials of a result's rounds, in order."""
+    return [trial for one in document["rounds"] for trial in one["trials"]]
+
+
 def stopped(results, *words):
     """Begin a sweep, or go on with the unfinished one, under a fault; return its complaint.
 
@@ -216,8 +225,7 @@ def resumed(results):
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["id"] == running.name
-    trials = [trial for run in document["runs"] for trial in run["trials"]]
-    assert trials[: len(before)] == before
+    assert trials_of(document)[: len(before)] == before
     (sealed,) = results.glob(f"*/*/{running.name}")
     for trial in before:
         name = Path(trial["raw_file"]).name

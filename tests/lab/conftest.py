@@ -10,6 +10,7 @@ from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
 
 from leaselab.cli import bench_setup
 from leaselab.cli.bench_setup import prepare
+from leaselab.lab.catalog import find_procedure
 from leaselab.lab.deployment import host_states
 from leaselab.lab.inventory import (
     GENERATOR_GROUP,
@@ -88,7 +89,8 @@ def bench_of():
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LEASELAB_ROOT", str(ROOT))
             prepare(inventory, full=False)
-            document = bench_setup.deploy(scenario, inventory, SMALL, full=False)
+            procedure = find_procedure(ROOT / "scenarios", scenario, SMALL)
+            document = bench_setup.deploy(scenario, inventory, procedure, full=False)
         hold_back_servers(held="memfile" in scenario)
         kept.update(scenario=scenario, document=document, states=host_states(inventory))
         return document
@@ -117,11 +119,11 @@ def deployed(bench_of, scenario):
 
 @pytest.fixture
 def bench_file(deployed, tmp_path):
-    """Write the bench document, with other parameters of the sweep where they are named."""
+    """Write the bench document, with other parameters of its procedure where they are named."""
 
-    def write(change=lambda document: document, **plan):
+    def write(change=lambda document: document, **parameters):
         document = json.loads(json.dumps(deployed))
-        document["plan"].update(plan)
+        document["procedure"].update(parameters)
         change(document)
         path = tmp_path / "bench.json"
         path.write_text(json.dumps(document), encoding="utf-8")

@@ -38,7 +38,7 @@ def test_a_killed_engine_is_resumed_at_once_and_nobody_else_gets_the_bench(
     engine, bench_file, results, tmp_path
 ):
     """SIGKILL in the second run: the same sweep is finished, its trials kept as they are."""
-    bench = bench_file(runs=2)
+    bench = bench_file(rounds=2)
     sweep = engine("sweep", bench, "--results", results)
     sweep.saw(r"run 2/2: \d+/s for .*(passes|fails)")
     sweep.process.kill()
@@ -52,7 +52,7 @@ def test_a_killed_engine_is_resumed_at_once_and_nobody_else_gets_the_bench(
     assert f"pid {sweep.process.pid}, {running.name}, for " in complaint(other)
 
     document = resumed(results)
-    assert len(document["runs"]) == 2
+    assert len(document["rounds"]) == 2
     assert leaselab("archive", "verify", "--results", results).returncode == 0
 
 
@@ -138,7 +138,7 @@ def test_a_result_that_was_tampered_with_is_not_shown(bench_file, results):
     assert leaselab("sweep", bench_file(), "--results", results).returncode == 0
     (path,) = results.glob("*/*/*/result.json")
     document = json.loads(path.read_text(encoding="utf-8"))
-    document["summary"]["max_rate"]["trimmed_mean"] *= 1.1
+    document["metrics"][0]["value"] *= 1.1
     path.chmod(0o600)
     path.write_text(json.dumps(document), encoding="utf-8")
     for verb in (["show"], ["show", "--json"], ["archive", "verify"], ["rerun"]):

@@ -90,7 +90,7 @@ def test_a_generator_host_that_goes_away_ends_the_sweep_and_it_goes_on(
     engine, bench_file, results
 ):
     host = docker.from_env().containers.get("leaselab-generator")
-    sweep = engine("sweep", bench_file(runs=2), "--results", results)
+    sweep = engine("sweep", bench_file(rounds=2), "--results", results)
     sweep.saw(r"run 1/2: \d+/s for")
     host.kill()
     try:

@@ -10,11 +10,11 @@ from tests.lab.commands import (
     LONG_TRIALS,
     ROOT,
     SERVING,
-    SMALL,
     complaint,
     leaselab,
     resumed,
     stopped,
+    trials_of,
 )
 
 from leaselab.lab.deployment import read_deployment, write_deployment
@@ -131,7 +131,7 @@ def test_no_sweep_begins_where_somebody_else_serves_and_it_goes_on_alone(
 ):
     """What the generator asks is answered before the start, or in the warm-up."""
     stranger.serve()
-    bench = bench_file(limits={**SMALL["limits"], "warm_up_s": 1})
+    bench = bench_file(warm_up_s=1)
     told = stopped(results, "sweep", bench)
     assert "there is DHCP on the test network that is not the bench's" in told
     assert f"found {stranger.words}" in told
@@ -142,14 +142,13 @@ def test_no_sweep_begins_where_somebody_else_serves_and_it_goes_on_alone(
 def test_a_foreign_reply_voids_the_trial_that_it_fell_into(
     stranger, engine, bench_file, results
 ):
-    sweep = engine("sweep", bench_file(limits=LONG_TRIALS), "--results", results)
+    sweep = engine("sweep", bench_file(**LONG_TRIALS), "--results", results)
     sweep.saw(r"run 1/1: \d+/s for")
     stranger.offer()
     code, last = sweep.end()
     assert code == 0, last
     shown = leaselab("show", "last", "--results", results, "--json")
-    (run,) = json.loads(shown.stdout)["runs"]
-    trials = run["trials"]
+    trials = trials_of(json.loads(shown.stdout))
     (at,) = [place for place, trial in enumerate(trials) if not trial["valid"]]
     assert trials[at]["reason"] == "foreign-reply"
     assert trials[at]["detail"] == stranger.words

@@ -16,7 +16,7 @@ def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
     bench_file, results, engine, on_host, tmp_path
 ):
     """Others neither change nor measure it; what a killed sweep of it left is stopped."""
-    bench = bench_file(runs=1, limits=LONG_TRIALS)
+    bench = bench_file(**LONG_TRIALS)
     taken = leaselab("lab", "take", "--purpose", "a test", "--json")
     assert taken.returncode == 0, taken.stderr
     HOLD.rename(tmp_path / "hold")

@@ -2,9 +2,10 @@
 
 import contextlib
 import json
+import re
 
 import pytest
-from tests.lab.commands import leaselab, pinned_keys
+from tests.lab.commands import leaselab, pinned_keys, trials_of
 
 pytestmark = pytest.mark.lab
 
@@ -14,12 +15,36 @@ def test_another_packaged_server_is_measured_likewise(deployed, bench_file, resu
     done = leaselab("sweep", bench_file(), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["server"]["package"].startswith("dnsmasq-base 2.")
+    server = document["servers"]["server"]
+    assert server["package"].startswith("dnsmasq-base 2.")
     assert document["scenario"]["name"] == deployed["scenario"]["name"]
-    assert document["server"]["durability"] == "synced"
-    trials = [trial for run in document["runs"] for trial in run["trials"]]
-    for trial in trials:
-        assert trial["leases_held"][0] >= trial["completed"]
+    assert server["durability"] == "synced"
+    for trial in trials_of(document):
+        assert trial["held"]["server"] >= trial["completed"]
+
+
+@pytest.mark.usefixtures("deployed")
+def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(results):
+    first, second = names = ("v6-dnsmasq", "v6-dnsmasq-file")
+    quick = ["--runs=2", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--width=0.5"]
+    quick += ["--warm-up-s=0", "--confirm-s=0"]
+    done = leaselab("run", *names, *quick, "--results", results, timeout_s=400)
+    assert done.returncode == 0, done.stderr
+    assert f"{second}: deployed as it was" in done.stderr
+    turns = re.findall(r"^(\S+): run (\d)/2: max rate ", done.stderr, re.MULTILINE)
+    assert turns == [(first, "1"), (second, "1"), (second, "2"), (first, "2")]
+    rows = json.loads(leaselab("list", "--results", results, "--json").stdout)
+    shown = [leaselab("show", row["id"], "--results", results, "--json") for row in rows]
+    records = {one["scenario"]["name"]: one for one in (json.loads(s.stdout) for s in shown)}
+    assert sorted(records) == sorted(names)
+    points = [records[name]["id"] for name in names]
+    for record in records.values():
+        assert record["experiment"] == {
+            "id": points[0],
+            "points": points,
+            "interleaved": True,
+            "why": "",
+        }
 
 
 USER = "keeper"
@@ -65,5 +90,5 @@ def test_a_user_with_sudo_measures_over_a_jump_host(
 
     done = leaselab("sweep", bench_file(reach), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
-    (trial, *_) = json.loads(done.stdout)["runs"][0]["trials"]
-    assert trial["leases_held"][0] >= trial["completed"] > 0
+    trial, *_ = trials_of(json.loads(done.stdout))
+    assert trial["held"]["server"] >= trial["completed"] > 0

@@ -93,6 +93,20 @@ def test_what_was_changed_since_is_not_what_was_installed(host):
     assert MODULE.installed(host.prefix) == found
 
 
+def test_builds_lie_side_by_side_until_no_variant_has_them(host, tmp_path):
+    """What is there without a record that tells is left."""
+    host.install()
+    variants = tmp_path / "variants"
+    used, unused = (host.prefix.with_name(name) for name in ("used", "unused"))
+    for folder in (used, unused, variants / "v4", variants / "v6"):
+        folder.mkdir(parents=True)
+    (variants / "v4/server.json").write_text('{"build": "used"}', encoding="utf-8")
+    (variants / "v6/server.json").write_text('{"build": null}', encoding="utf-8")
+    assert MODULE.unused(host.prefix, variants) == [unused]
+    (variants / "v6/server.json").write_text("{", encoding="utf-8")
+    assert MODULE.unused(host.prefix, variants) == []
+
+
 def test_another_file_than_was_built_is_not_unpacked(host):
     """Not even looked into: what it holds is somebody else's."""
     reason, found = host.install(sha256="a" * 64)

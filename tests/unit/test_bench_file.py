@@ -6,8 +6,10 @@ import json
 import pytest
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench, read_bench
+from leaselab.lab.bench_file import parse_bench, parse_measured, read_bench
+from leaselab.lab.lock import lease_s
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.procedure import MaxRate
 
 
 @pytest.fixture
@@ -29,9 +31,9 @@ def test_a_document_becomes_a_bench(document):
     assert bench.scenario.name == "v4-memfile"
 
 
-def test_a_plan_names_only_what_differs(document):
-    plan = parse_bench(document, "bench.json").plan
-    assert (plan.runs, plan.trim, plan.goal.late_s, plan.goal.loss_ratio) == (3, 0, 1.0, 0.025)
+def test_a_procedure_names_only_what_differs(document):
+    found = parse_bench(document, "bench.json").procedure
+    assert found == MaxRate(rounds=3, trim=0, late_s=1.0, loss_ratio=0.025)
 
 
 def test_it_is_read_from_a_file(tmp_path, document):
@@ -46,7 +48,7 @@ def test_a_bench_needs_both_hosts(document, role):
     refused(document, f"no host for the {role}")
 
 
-@pytest.mark.parametrize("version", [None, 0, 2, "1"])
+@pytest.mark.parametrize("version", [None, 0, 1, 3, "2"])
 def test_another_schema_version_is_refused(document, version):
     document["schema_version"] = version
     refused(document, "schema version is not this leaselab's")
@@ -58,13 +60,73 @@ def test_another_json_than_an_object_is_refused(content):
 
 
 def test_a_misspelt_parameter_names_the_right_one(document):
-    document["plan"]["rnus"] = 3
-    refused(document, "did you mean 'runs'")
+    document["procedure"]["ruonds"] = 3
+    refused(document, "did you mean 'rounds'")
 
 
-def test_a_scenario_that_cannot_hold_its_sweep_is_refused(document):
+def test_a_scenario_is_one_of_this_version(document):
     document["scenario"]["lease_lifetime_s"] = 60
-    refused(document, "leases could expire")
+    refused(document, "unknown key 'lease_lifetime_s'")
+
+
+def pair(document):
+    """Let a pair serve, on two hosts."""
+    document["scenario"]["partner"] = True
+    document["servers"]["partner"] = document["servers"]["server"]
+    document["hosts"]["partner"] = document["hosts"]["server"]
+
+
+@pytest.mark.parametrize("part", ["servers", "hosts"])
+def test_a_pair_needs_its_partner(document, part):
+    pair(document)
+    assert parse_bench(document, "bench.json").partner
+    del document[part]["partner"]
+    refused(document, "no partner for the pair")
+
+
+def test_a_bench_needs_its_server(document):
+    document["servers"] = {}
+    refused(document, r"no server.*wanted servers\.server")
+
+
+def test_what_an_old_result_was_measured_with_is_read_as_of_today(document):
+    """So that it can be measured again."""
+    today = parse_measured(document, "bench.json")
+    old = {name: document[name] for name in ("name", "inventory", "environment", "hosts")}
+    old |= {
+        "schema_version": 1,
+        "server": document["servers"]["server"],
+        "scenario": {
+            "name": "v4-memfile",
+            "description": "",
+            "family": 4,
+            "server": "kea",
+            "backend": "memfile",
+            "pool": {"subnet": "10.0.0.0/8", "range": "10.0.0.1 - 10.255.255.254"},
+        },
+        "plan": {"runs": 3, "goal": {"late_s": 1.0}, "limits": {"max_trials": 30}},
+    }
+    found = parse_measured(old, "bench.json")
+    assert found.scenario.load == today.scenario.load
+    assert found.scenario.transaction == today.scenario.transaction
+    assert found.scenario.factors.items() >= today.scenario.factors.items()
+    assert found.scenario.server.options["lease_lifetime_s"] == 86400
+    assert (found.procedure.rounds, found.procedure.max_trials) == (3, 30)
+    assert found.procedure.late_s == today.procedure.late_s
+    assert found.servers["server"].config_sha256 == today.servers["server"].config_sha256
+
+
+def test_a_lock_outlasts_what_comes_between_its_renewals(document):
+    """A start of the server; with a database and a partner, what these take to start."""
+    assert lease_s(parse_bench(document, "bench.json")) == 60
+    document["scenario"]["beside"] = {"mysql": {}}
+    assert lease_s(parse_bench(document, "bench.json")) == 150
+    document["servers"]["server"]["settle_s"] = 25.0
+    pair(document)
+    assert lease_s(parse_bench(document, "bench.json")) == 2 * 150 + 2 * 25
+    document["procedure"] = {"name": "fixed-load", "rate": 100, "trial_s": 600}
+    document["procedure"] |= {"duration_s": 600}
+    assert lease_s(parse_bench(document, "bench.json")) == 2 * (600 + 4 + 5) + 2 * 25
 
 
 def test_a_missing_file_says_how_it_is_made(tmp_path):

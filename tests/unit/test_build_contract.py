@@ -48,7 +48,7 @@ class Builder:
             "name": "some",
             "recipe": str(folder / "recipe"),
             "options": {"flags": "-O2"},
-            "prefix": "/opt/some",
+            "builds": "/opt/builds",
             "cache": str(self.cache),
             "uid": self.user,
             "gid": self.user,
@@ -87,6 +87,11 @@ class Builder:
             check=False,
         )
 
+    @property
+    def prefix(self):
+        """Where what it builds is installed: a folder that the key names."""
+        return f"/opt/builds/{made(self('key'))['key']}"
+
     def log(self):
         (path,) = self.cache.glob("logs/*.log.gz")
         return gzip.decompress(path.read_bytes()).decode()
@@ -120,7 +125,7 @@ def test_the_artifact_holds_what_was_installed_and_no_times(builder):
     key = made(builder("build"))["key"]
     path = builder.cache / "artifacts" / key / "artifact.tar.gz"
     with tarfile.open(path) as files:
-        assert files.extractfile("opt/some/text").read() == b"as committed"
+        assert files.extractfile(f"opt/builds/{key}/text").read() == b"as committed"
         assert {member.mtime for member in files} == {0}
         assert {member.uid for member in files} == {0}
 
@@ -135,17 +140,26 @@ def test_the_same_files_make_the_same_artifact(builder):
     "change",
     [
         lambda builder: builder.settings["options"].update(flags="-O3"),
-        lambda builder: builder.settings.update(prefix="/opt/other"),
+        lambda builder: builder.settings.update(builds="/opt/other"),
         lambda builder: builder.job.update(commit="e" * 40),
         lambda builder: builder.job.update(tree="e" * 40),
         lambda builder: builder.recipe(f"{GOOD}; true"),
     ],
-    ids=["options", "prefix", "commit", "tree", "recipe"],
+    ids=["options", "builds", "commit", "tree", "recipe"],
 )
 def test_whatever_makes_another_binary_makes_another_key(builder, change):
     before = made(builder("key"))["key"]
     change(builder)
     assert made(builder("key"))["key"] != before
+
+
+def test_builds_of_two_commits_are_installed_side_by_side(builder):
+    first = made(builder("build"))
+    builder.job["commit"] = "e" * 40
+    second = made(builder("build"))
+    for one in (first, second):
+        assert one["prefix"] == f"/opt/builds/{one['key']}"
+    assert first["prefix"] != second["prefix"]
 
 
 def test_a_damaged_artifact_is_built_again(builder):
@@ -162,7 +176,7 @@ def test_a_recipe_is_told_prefix_options_jobs_and_description(builder):
     builder.recipe(f"printf '%s\\n' {told}; {GOOD}")
     made(builder("build"))
     prefix, flags, jobs, described = builder.log().split()
-    assert (prefix, flags, described) == ("/opt/some", "-O2", "v1")
+    assert (prefix, flags, described) == (builder.prefix, "-O2", "v1")
     assert int(jobs) >= 1
 
 
@@ -237,7 +251,7 @@ def test_a_recipe_that_installs_nothing_is_the_builders_fault(builder):
     builder.recipe("true")
     done = builder("build")
     assert done.returncode == 4
-    assert "installed nothing below /opt/some" in done.stderr
+    assert f"installed nothing below {builder.prefix}" in done.stderr
 
 
 def test_two_at_once_build_once(builder):
@@ -383,20 +397,20 @@ def test_only_what_is_below_the_prefix_is_packed(builder):
         'echo key > "$3/root/.ssh/authorized_keys"; echo job > "$3/etc/cron.d/x"'
     )
     key = made(builder("build"))["key"]
-    assert sorted(members(builder, key)) == ["opt/some", "opt/some/text"]
+    assert sorted(members(builder, key)) == [f"opt/builds/{key}", f"opt/builds/{key}/text"]
 
 
 @pytest.mark.parametrize(
     ("hostile", "reason"),
     [
-        ('chmod u+s "$P/text"', "/opt/some/text: it has setuid or setgid"),
-        ('ln -s /etc/shadow "$P/x"', "/opt/some/x: it is a link that leads out of /opt/some"),
-        ('ln -s ../../etc "$P/x"', "/opt/some/x: it is a link that leads out of /opt/some"),
+        ('chmod u+s "$P/text"', "{prefix}/text: it has setuid or setgid"),
+        ('ln -s /etc/shadow "$P/x"', "{prefix}/x: it is a link that leads out of {prefix}"),
+        ('ln -s ../../etc "$P/x"', "{prefix}/x: it is a link that leads out of {prefix}"),
         (
             'mkdir "$P/a"; ln -s .. "$P/a/up"; ln -s a/up/../../etc "$P/x"',
-            "/opt/some/x: it is a link that leads out of /opt/some",
+            "{prefix}/x: it is a link that leads out of {prefix}",
         ),
-        ('mkfifo "$P/x"', "/opt/some/x: it is neither a file, a folder nor a symbolic link"),
+        ('mkfifo "$P/x"', "{prefix}/x: it is neither a file, a folder nor a symbolic link"),
     ],
     ids=["setuid", "absolute", "relative", "behind-another", "fifo"],
 )
@@ -404,7 +418,7 @@ def test_what_is_not_to_be_installed_does_not_build(builder, hostile, reason):
     builder.recipe(f'{GOOD}; P="$3$LEASELAB_PREFIX"; {hostile}')
     done = builder("build")
     assert done.returncode == 1, done.stderr
-    assert done.stderr.startswith(f"it would install {reason}")
+    assert done.stderr.startswith(f"it would install {reason.format(prefix=builder.prefix)}")
     assert list(builder.cache.glob("artifacts/*")) == []
 
 
@@ -413,7 +427,7 @@ def test_a_prefix_that_is_a_link_in_the_stage_holds_nothing(builder):
     builder.recipe(f'ln -s {builder.folder}/elsewhere "$3/opt"')
     done = builder("build")
     assert done.returncode == 4
-    assert "installed nothing below /opt/some" in done.stderr
+    assert f"installed nothing below {builder.prefix}" in done.stderr
 
 
 def test_what_is_packed_is_roots_with_plain_modes_and_links_that_stay_inside(builder):
@@ -421,18 +435,21 @@ def test_what_is_packed_is_roots_with_plain_modes_and_links_that_stay_inside(bui
         f'{GOOD}; P="$3$LEASELAB_PREFIX"; cp "$P/text" "$P/lib.so.1"; '
         'chmod 0775 "$P/lib.so.1"; chmod 0602 "$P/text"; '
         'ln -s lib.so.1 "$P/lib.so"; mkdir -m 2777 "$P/d"; '
-        'ln -s ../lib.so "$P/d/up"; ln -s /opt/some/lib.so "$P/d/whole"'
+        'ln -s ../lib.so "$P/d/up"; ln -s "$LEASELAB_PREFIX/lib.so" "$P/d/whole"'
     )
-    found = members(builder, made(builder("build"))["key"])
-    modes = {name: member.mode for name, member in found.items()}
+    key = made(builder("build"))["key"]
+    found = members(builder, key)
+    modes = {
+        name.removeprefix(f"opt/builds/{key}"): member.mode for name, member in found.items()
+    }
     assert modes == {
-        "opt/some": 0o755,
-        "opt/some/d": 0o755,
-        "opt/some/d/up": 0o777,
-        "opt/some/d/whole": 0o777,
-        "opt/some/lib.so": 0o777,
-        "opt/some/lib.so.1": 0o755,
-        "opt/some/text": 0o644,
+        "": 0o755,
+        "/d": 0o755,
+        "/d/up": 0o777,
+        "/d/whole": 0o777,
+        "/lib.so": 0o777,
+        "/lib.so.1": 0o755,
+        "/text": 0o644,
     }
     assert {(member.uid, member.gid, member.uname) for member in found.values()} == {
         (0, 0, "root")

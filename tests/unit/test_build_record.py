@@ -32,6 +32,7 @@ def test_an_answer_to_what_was_asked_for_is_taken():
         (("key",), 7),
         (("prefix",), "/"),
         (("prefix",), "/opt/leaselab/../../etc"),
+        (("prefix",), f"/opt/leaselab/builds/{'f' * 24}"),
         (("name",), "kea"),
         (("commit",), "e" * 40),
         (("tree",), "e" * 40),
@@ -100,7 +101,10 @@ def test_what_an_older_release_built_is_to_be_built_again(builds):
         read_record(builds(format=None), ANSWER["key"])
 
 
-@pytest.mark.parametrize("changes", [{"key": "f" * 24}, {"commit": "e" * 40}, {"source": None}])
+OTHER = {"key": "f" * 24, "prefix": f"/opt/leaselab/builds/{'f' * 24}"}
+
+
+@pytest.mark.parametrize("changes", [OTHER, {"commit": "e" * 40}, {"source": None}])
 def test_a_record_of_another_build_is_refused(builds, changes):
     with pytest.raises(LeaselabError, match="not of this build"):
         read_record(builds(**changes), ANSWER["key"])

@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from tests.examples import example_result
+from tests.examples import built, edited, example_result
 
 from leaselab.report.by_server import by_server_document, print_by_server
 
@@ -11,29 +11,23 @@ SUBJECT = "Answer twice \x1b[31mas fast"
 
 
 def of_commit(name, **fields):
-    document = example_result(commit=name * 40)
-    source = {
-        "hash": name * 40,
-        "tree": "0" * 40,
-        "author_date": "2026-11-01T12:00:00+01:00",
-        "subject": SUBJECT,
-        "dirty": False,
-        **fields,
-    }
-    document["server"]["build"] = {"source": source}
-    return document
+    """The result of a commit; all of them have the same files."""
+    return built(
+        example_result(), name * 40, **{"tree": "0" * 40, "subject": SUBJECT, **fields}
+    )
 
 
 def packaged(scenario, package, release):
-    document = example_result(scenario=scenario)
-    document["server"] |= {"package": package, "build": None}
-    document["bench"]["hosts"]["server"]["os"] = release
-    return document
+    def change(document):
+        document["servers"]["server"] |= {"package": package, "build": None}
+        document["bench"]["hosts"]["server"]["os"] = release
+
+    return edited(example_result(scenario=scenario), change)
 
 
-def printed(documents):
+def printed(records):
     stream = io.StringIO()
-    print_by_server(documents, stream)
+    print_by_server(records, stream)
     return stream.getvalue().splitlines()
 
 
@@ -55,19 +49,19 @@ def test_a_checkout_with_changes_is_marked():
 
 
 def test_packages_of_one_server_share_a_row_and_releases_do_not():
-    documents = [
+    records = [
         packaged("v4-memfile", "kea-dhcp4-server 2.6.3-1", "Debian 13.7"),
         packaged("v6-memfile", "kea-dhcp6-server 2.6.3-1", "Debian 13.7"),
         packaged("v4-memfile", "kea-dhcp4-server 2.6.3-2", "Debian 14"),
     ]
-    lines = printed(documents)
+    lines = printed(records)
     assert lines[0].split() == ["release", "server", "package", "v4-memfile", "v6-memfile"]
     assert lines[1].split()[:5] == ["Debian", "13.7", "kea", "2.6.3", "2.6.3-1"]
     assert lines[2].split()[-1] == "-"  # not measured there
     assert lines[-1].startswith("releases differ in libraries and compiler, too")
-    rows = by_server_document(documents)
+    rows = by_server_document(records)
     assert [list(row["results"]) for row in rows] == [
         ["v4-memfile", "v6-memfile"],
         ["v4-memfile"],
     ]
-    assert rows[0]["results"]["v4-memfile"]["max_rate"] == pytest.approx(6006, abs=1)
+    assert rows[0]["results"]["v4-memfile"]["value"] == pytest.approx(6006, abs=1)

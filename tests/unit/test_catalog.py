@@ -3,29 +3,44 @@
 import pytest
 import yaml
 
-from leaselab.lab.catalog import find_scenario, load_scenarios, match_scenarios
+from leaselab.lab.catalog import (
+    find_scenario,
+    load_families,
+    load_scenarios,
+    match_scenarios,
+)
 from leaselab.model.errors import LeaselabError, Outcome
 
-COMMON = {
-    "server": "kea",
-    "backend": "memfile",
+SERVER = {"kind": "kea", "options": {"backend": "memfile"}}
+LOAD = {
+    "generator": "perfdhcp",
+    "transaction": {"name": "DHCPv4 exchange", "plural": "exchanges", "stages": ["A-B", "C-D"]},
     "family": 4,
-    "pool": {"subnet": "10.0.0.0/8", "range": "10.0.0.1 - 10.255.255.254"},
+    "subnet": "10.0.0.0/8",
+    "pool": "10.0.0.1 - 10.255.255.254",
 }
 
 
 def family(**fields):
     return {
         "description": "An example",
-        "common": COMMON,
+        "server": SERVER,
+        "load": "four",
         "axes": [[{"name": "one"}]],
         **fields,
     }
 
 
+def options(**fields):
+    """Fields of a family whose server has these options beside its backend."""
+    return {"server": {"kind": "kea", "options": {"backend": "memfile", **fields}}}
+
+
 @pytest.fixture
 def folder(tmp_path):
-    """A function that writes a family and returns the folder it is in."""
+    """A function that writes a family and returns the folder it is in, with a load ``four``."""
+    (tmp_path / "loads").mkdir()
+    (tmp_path / "loads" / "four.yml").write_text(yaml.safe_dump(LOAD), encoding="utf-8")
 
     def write(content, name="example.yml"):
         text = content if isinstance(content, str) else yaml.safe_dump(content)
@@ -45,22 +60,74 @@ def refused(place, match):
 def test_every_entry_of_one_axis_meets_every_entry_of_the_others(folder):
     axes = [
         [{"name": "a"}, {"name": "b"}],
-        [{"name": ""}, {"name": "slow", "lease_lifetime_s": 7}],
+        [{"name": ""}, {"name": "slow", "options": {"lease_lifetime_s": 7}}],
     ]
     found = load_scenarios(folder(family(axes=axes)))
     assert list(found) == ["a", "a-slow", "b", "b-slow"]
-    assert {name: item.lease_lifetime_s for name, item in found.items()} == {
-        "a": 86400,
-        "a-slow": 7,
-        "b": 86400,
-        "b-slow": 7,
-    }
+    lifetimes = {name: item.server.options["lease_lifetime_s"] for name, item in found.items()}
+    assert lifetimes == {"a": 86400, "a-slow": 7, "b": 86400, "b-slow": 7}
     assert all(item.description == "An example" for item in found.values())
 
 
-def test_an_axis_overrides_what_is_common(folder):
-    found = load_scenarios(folder(family(axes=[[{"name": "x", "backend": "mysql"}]])))
-    assert found["x"].backend == "mysql"
+def test_what_entries_set_is_merged_key_by_key_in_their_order(folder):
+    first = {
+        "name": "x",
+        "options": {"backend": "mysql", "threads": 2},
+        "beside": {"mysql": {"innodb_log_mib": 64, "innodb_doublewrite": False}},
+        "factors": {"backend": "mysql", "size": 1},
+    }
+    second = {
+        "name": "y",
+        "options": {"multi_threading": True, "threads": 4, "queue_size": 8},
+        "beside": {"mysql": {"innodb_log_mib": 128}},
+        "factors": {"size": 2},
+    }
+    fields = {"axes": [[first], [second]], "factors": {"place": "here"}, "across": ["size"]}
+    one = load_scenarios(folder(family(**fields)))["x-y"]
+    assert one.server.options["backend"] == "mysql"
+    assert (one.server.options["threads"], one.server.options["queue_size"]) == (4, 8)
+    assert one.beside == {"mysql": {"innodb_log_mib": 128, "innodb_doublewrite": False}}
+    assert one.factors == {"place": "here", "backend": "mysql", "size": 2}
+    assert one.across == ("size",)
+
+
+def test_an_axis_of_a_factor_sets_the_option_and_the_factor(folder):
+    fields = options(multi_threading=True, queue_size=64)
+    axes = [[{"name": "v4"}], {"threads": [2, 12]}]
+    found = load_families(folder(family(**fields, axes=axes)))["example"].scenarios
+    assert list(found) == ["v4-threads-2", "v4-threads-12"]
+    assert [one.server.options["threads"] for one in found.values()] == [2, 12]
+    assert [one.factors for one in found.values()] == [{"threads": 2}, {"threads": 12}]
+
+
+def test_a_switch_is_told_in_small_letters(folder):
+    found = load_scenarios(folder(family(axes=[{"memfile_persist": [True, False]}])))
+    assert list(found) == ["memfile_persist-false", "memfile_persist-true"]
+
+
+def test_a_family_without_axes_is_one_scenario_of_its_name(folder):
+    assert list(load_scenarios(folder(family(axes=[])))) == ["example"]
+
+
+def test_a_load_brings_its_generator_its_transaction_and_what_it_is_like(folder):
+    one = load_scenarios(folder(family()))["one"]
+    assert (one.generator, one.transaction.stages) == ("perfdhcp", ("A-B", "C-D"))
+    assert one.load == {key: LOAD[key] for key in ("family", "subnet", "pool")}
+
+
+def test_an_entry_may_name_another_load_and_a_partner(folder):
+    place = folder(family(axes=[[{"name": "one", "load": "six"}]]))
+    six = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
+    (place / "loads" / "six.yml").write_text(yaml.safe_dump({**LOAD, **six}), "utf-8")
+    one = load_scenarios(place)["one"]
+    assert (one.load, one.partner) == (six, False)
+    pair = {"name": "one", "partner": True, "options": {"pair_mode": "hot-standby"}}
+    assert load_scenarios(folder(family(axes=[[pair]])))["one"].partner is True
+
+
+def test_parameters_of_the_procedure_are_kept_as_they_are(folder):
+    found = load_families(folder(family(procedure={"trial_s": 2})))
+    assert found["example"].procedure == {"trial_s": 2}
 
 
 def test_an_unknown_scenario_names_the_nearest(folder):
@@ -79,16 +146,22 @@ def test_a_name_like_no_other_lists_them_all(folder):
     ("fields", "match"),
     [
         ({"discription": "x"}, r"example.yml: unknown key 'discription'.*'description'"),
-        ({"common": {**COMMON, "bakend": "x"}}, r"unknown key 'bakend'.*'backend'"),
-        ({"common": {**COMMON, "pool": {"subnet": "10.0.0.0/8"}}}, "key missing .wanted range"),
-        ({"common": {**COMMON, "pool": "10.0.0.0/8"}}, "pool: not a mapping"),
-        ({"common": {**COMMON, "family": "4"}}, r"family: value not allowed .found '4'"),
-        ({"common": {**COMMON, "family": 5}}, "value not allowed"),
-        ({"common": {**COMMON, "lease_lifetime_s": 1.5}}, "wanted int"),
-        ({"common": {**COMMON, "lease_lifetime_s": True}}, "value of another type"),
-        ({"common": {**COMMON, "memfile_persist": "yes"}}, "wanted bool"),
-        ({"common": {**COMMON, "server": None}}, "value of another type"),
-        ({"common": {"server": "kea"}}, "key missing"),
+        ({"axes": [[{"nmae": "x"}]]}, r"axes: unknown key 'nmae'; did you mean 'name'"),
+        ({"server": {"kind": "kea", "opt": {}}}, r"server: unknown key 'opt'.*'options'"),
+        ({"server": {}}, "example.yml: server: a key is missing .wanted kind"),
+        ({"server": "kea"}, "server: value of another type .found str, wanted object"),
+        (
+            {"axes": [[{"name": 1}]]},
+            r"axes\[0\]\[0\]: name: value of another type .found int, wanted str",
+        ),
+        ({"axes": [{"threads": [1], "queue_size": [1]}]}, "an axis of one factor"),
+        ({"axes": [[{"name": "V4"}]]}, "not a name"),
+        ({"load": "fuor"}, r"unknown load 'fuor'; did you mean 'four'"),
+        ({"load": None}, r"unknown load ''.*wanted one of four"),
+        (options(bakend="x"), r"unknown option of kea 'bakend'; did you mean 'backend'"),
+        (options(lease_lifetime_s=1.5), "lease_lifetime_s: value of another type.*wanted int"),
+        (options(lease_lifetime_s=True), "value of another type"),
+        (options(memfile_persist="yes"), "found 'yes', wanted bool"),
     ],
 )
 def test_what_does_not_belong_is_refused_with_its_place(folder, fields, match):
@@ -120,3 +193,36 @@ def test_patterns_mean_names_each_once_in_the_order_given(folder):
 def test_a_pattern_that_means_nothing_is_refused(folder):
     with pytest.raises(LeaselabError, match="unknown scenario 'z\\*'"):
         match_scenarios(folder(family()), ["one", "z*"])
+
+
+def test_a_familys_name_means_all_of_it_in_the_order_of_its_axes(folder):
+    place = folder(family(axes=[[{"name": "b"}, {"name": "a"}]]), "other.yml")
+    folder(family(axes=[[{"name": "one"}]]), "one.yml")
+    assert [one.name for one in match_scenarios(place, ["other"])] == ["b", "a"]
+    assert [one.name for one in match_scenarios(place, ["one"])] == ["one"]
+    with pytest.raises(LeaselabError, match="did you mean 'other'"):
+        match_scenarios(place, ["othr"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        ({"family": 5}, "family: value not allowed .found 5, wanted 4 or 6"),
+        ({"family": "4"}, "family: value of another type"),
+        ({"family": 6}, "pool does not fit the address family"),
+        ({"generator": "perfdchp"}, "unknown generator 'perfdchp'; did you mean 'perfdhcp'"),
+        ({"transaction": {"name": "x"}}, "loads/four.yml: transaction: .*missing"),
+    ],
+)
+def test_a_load_that_cannot_be_is_refused(folder, fields, match):
+    place = folder(family())
+    (place / "loads" / "four.yml").write_text(yaml.safe_dump({**LOAD, **fields}), "utf-8")
+    refused(place, match)
+
+
+@pytest.mark.parametrize("key", ["generator", "transaction"])
+def test_a_load_without_its_generator_or_transaction_is_refused(folder, key):
+    place = folder(family())
+    less = {name: value for name, value in LOAD.items() if name != key}
+    (place / "loads" / "four.yml").write_text(yaml.safe_dump(less), "utf-8")
+    refused(place, f"loads/four.yml: key missing .wanted {key}")

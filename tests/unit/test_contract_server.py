@@ -5,21 +5,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from leaselab.lab.pair import ServerPair
 from leaselab.lab.server import ContractServer
+from leaselab.lab.servers import Servers
 from leaselab.model.bench import ServerUnderTest
 from leaselab.model.errors import LeaselabError, Outcome
 
 CONTRACT = "/opt/leaselab/server"
+VARIANT = "v4-memfile.1a2b3c4d5e"
 STARTED = {"pid": 7, "version": "2.6.3", "commit": None, "config_sha256": "1" * 64}
 SAMPLE = {
     "t": 1.0,
     "cpu_s": 0.5,
     "rss_bytes": 1000,
     "udp_drops": 0,
-    "leases": 3,
+    "held": 3,
     "counters": {},
-    "database_cpu_s": None,
+    "refused": None,
+    "beside_cpu_s": {},
 }
 
 
@@ -28,9 +30,11 @@ def deployed(**fields):
         name="kea",
         version="2.6.3",
         contract=CONTRACT,
+        variant=VARIANT,
+        holds="leases",
         config_sha256="0" * 64,
         running_config_sha256="1" * 64,
-        config_file="/etc/kea/leaselab-dhcp4.json",
+        config_file=f"/etc/kea/leaselab-{VARIANT}_dhcp.json",
         **fields,
     )
 
@@ -38,8 +42,9 @@ def deployed(**fields):
 class Sampler:
     """A running `sample`, or one that has ended with a status and its last words."""
 
-    def __init__(self, status=None, words=""):
+    def __init__(self, status=None, words="", **changes):
         self.status = status
+        self.sample = {**SAMPLE, **changes}
         self.ended = None if status is None else words
 
     def __enter__(self):
@@ -49,10 +54,10 @@ class Sampler:
         pass
 
     def ask(self, _timeout_s):
-        return None if self.status is not None else json.dumps(SAMPLE)
+        return None if self.status is not None else json.dumps(self.sample)
 
     def lines(self):
-        return [json.dumps(SAMPLE)]
+        return [json.dumps(self.sample)]
 
 
 class Host:
@@ -60,6 +65,7 @@ class Host:
 
     def __init__(self, name="leaselab-server", sampler=None, sums=None, **answers):
         self.sums = sums
+        self.everything = False
         self.access = SimpleNamespace(name=name)
         self.sampler = sampler or Sampler()
         self.verbs = []
@@ -67,7 +73,8 @@ class Host:
             "start": STARTED,
             "state": {"trouble": ""},
             "settle": {"trouble": ""},
-            "wipe": {"leases": 0, "wiped": 5},
+            "reset": {"held": 0, "was": 5},
+            "list": "10.0.0.1 000c01\n10.0.0.2 000c02\n",
             "stop": {"was_running": True},
             **answers,
         }
@@ -80,17 +87,18 @@ class Host:
             return SimpleNamespace(
                 status=int(len(self.sums) < 2), stdout=rows.encode(), stderr=""
             )
-        program, verb = argv
-        assert program == CONTRACT
+        program, verb, *variant = argv
+        assert (program, variant) == (CONTRACT, [] if self.everything else [VARIANT])
         self.verbs.append(verb)
         answer = self.answers[verb]
         if isinstance(answer, tuple):
             status, words = answer
             return SimpleNamespace(status=status, stdout=b"", stderr=words)
-        return SimpleNamespace(status=0, stdout=json.dumps(answer).encode(), stderr="")
+        text = answer if isinstance(answer, str) else json.dumps(answer)
+        return SimpleNamespace(status=0, stdout=text.encode(), stderr="")
 
     def follow(self, argv, _heard=None):
-        assert argv == [CONTRACT, "sample"]
+        assert argv == [CONTRACT, "sample", VARIANT]
         return self.sampler
 
 
@@ -169,7 +177,12 @@ def test_a_program_that_was_replaced_and_does_not_start_is_not_the_servers_fault
     assert error.found == found
 
 
-DATABASE = {"name": "mysql", "version": "11.8.6", "variables": {"flush": "2", "log": "1"}}
+DATABASE = {
+    "name": "mysql",
+    "version": "11.8.6",
+    "confinement": "mysqld (enforce)",
+    "variables": {"flush": "2", "log": "1"},
+}
 
 
 @pytest.mark.parametrize(
@@ -177,34 +190,26 @@ DATABASE = {"name": "mysql", "version": "11.8.6", "variables": {"flush": "2", "l
     [
         ({**DATABASE, "variables": {"flush": "1", "log": "1"}}, "1", "2"),
         ({**DATABASE, "version": "12.0.1"}, "12.0.1", "11.8.6"),
-        (None, "none, none, none, none", "2, 1, mysql, 11.8.6"),
+        (None, "none, none, none, none, none", "mysqld (enforce), 2, 1, mysql, 11.8.6"),
+        ({**DATABASE, "confinement": "unconfined"}, "unconfined", "mysqld (enforce)"),
+        ({**DATABASE, "confinement": None}, "None", "mysqld (enforce)"),
     ],
 )
 def test_a_database_that_was_changed_since_it_was_tuned_is_not_measured(running, found, wanted):
-    host = Host(start={**STARTED, "database": running})
-    error = refused(server(host, tuning={"database": DATABASE}).start)
+    host = Host(start={**STARTED, "beside": {"database": running} if running else {}})
+    error = refused(server(host, beside={"database": DATABASE}).start)
     assert error.outcome is Outcome.LAB
     assert (error.found, error.wanted) == (found, wanted)
 
 
 def test_the_database_that_was_tuned_is_measured():
-    confined = {**DATABASE, "confinement": "mysqld (enforce)"}
-    for running, tuned in (
-        (DATABASE, DATABASE),
-        (confined, confined),
-        (confined, DATABASE),  # by an older release
-    ):
-        host = Host(start={**STARTED, "database": running})
-        assert server(host, tuning={"database": tuned}).start().pid == 7
+    host = Host(start={**STARTED, "beside": {"database": DATABASE}})
+    assert server(host, beside={"database": DATABASE}).start().pid == 7
 
 
-@pytest.mark.parametrize("label", ["unconfined", None])
-def test_a_database_that_is_confined_otherwise_is_not_measured(label):
-    confined = {**DATABASE, "confinement": "mysqld (enforce)"}
-    host = Host(start={**STARTED, "database": {**DATABASE, "confinement": label}})
-    error = refused(server(host, tuning={"database": confined}).start)
-    assert (error.outcome, error.found) == (Outcome.LAB, str(label))
-    assert "another AppArmor profile than was tuned" in str(error)
+def test_a_database_that_nothing_was_tuned_for_is_not_measured():
+    error = refused(server(Host(start={**STARTED, "beside": {"database": DATABASE}})).start)
+    assert (error.outcome, error.wanted) == (Outcome.LAB, "none, none, none, none, none")
 
 
 @pytest.mark.parametrize(
@@ -225,48 +230,100 @@ def test_a_server_that_ends_while_measured_says_whose_fault_it_was(status, outco
     assert "Kea is gone" in error.what
 
 
-def test_a_wipe_that_meets_a_dead_server_is_the_servers_death():
-    one = server(Host(sampler=Sampler(1, "Kea is gone"), wipe=(1, "no answer")))
+def test_a_reset_that_meets_a_dead_server_is_the_servers_death():
+    one = server(Host(sampler=Sampler(1, "Kea is gone"), reset=(1, "no answer")))
     one.start()
-    assert refused(one.wipe).outcome is Outcome.INVALID
+    assert refused(one.reset).outcome is Outcome.INVALID
 
 
-def test_a_wipe_that_leaves_leases_is_a_broken_lab():
-    error = refused(server(Host(wipe={"leases": 3, "wiped": 5})).wipe)
+def test_a_reset_that_leaves_leases_is_a_broken_lab():
+    error = refused(server(Host(reset={"held": 3, "was": 5})).reset)
     assert error.outcome is Outcome.LAB
     assert "3 leases left" in error.what
 
 
-def pair(first=None, second=None):
+def test_a_sample_is_read_as_it_is_kept():
+    one = server(Host(sampler=Sampler(held=None, beside_cpu_s={"database": 1.5})))
+    one.start()
+    (sample,) = one.samples()
+    assert (sample.held, sample.beside_cpu_s, sample.rss_bytes) == (
+        None,
+        {"database": 1.5},
+        1000,
+    )
+
+
+@pytest.mark.parametrize("change", [{"leases": 3}, {"cpu_s": "many"}])
+def test_a_sample_of_another_shape_is_a_broken_lab(change):
+    """As the contract of another release prints it."""
+    one = server(Host(sampler=Sampler(**change)))
+    one.start()
+    error = refused(one.samples)
+    assert (error.outcome, next(iter(change)) in str(error)) == (Outcome.LAB, True)
+
+
+def test_one_server_is_as_good_as_several():
+    host = Host()
+    one = Servers({"server": server(host)})
+    assert one.start().pid == 7
+    assert one.trouble() == ""
+    one.settle()
+    assert one.reset() == {"server": 5}
+    assert {role: len(found) for role, found in one.samples().items()} == {"server": 1}
+    assert one.listing() == {"server": {"10.0.0.1": "000c01", "10.0.0.2": "000c02"}}
+    assert host.verbs == ["start", "reset", "list"]
+
+
+def test_a_server_that_holds_nothing_has_nothing_to_tell():
+    one = Servers({"server": server(Host(reset={"held": None, "was": None}))})
+    assert one.reset() == {}
+
+
+def several(first=None, second=None):
     hosts = first or Host(), second or Host("leaselab-partner")
-    return ServerPair(*(server(host) for host in hosts)), *hosts
+    roles = zip(("server", "partner"), hosts, strict=True)
+    return Servers({role: server(host) for role, host in roles}), *hosts
 
 
 def test_a_pair_starts_with_its_partner_and_waits_for_both():
-    both, first, second = pair()
+    both, first, second = several()
     assert both.start().pid == 7
     assert first.verbs == ["start", "settle"]
     assert second.verbs == ["start", "settle"]
 
 
-def test_a_pair_tells_the_leases_of_each():
-    both, *_ = pair(second=Host("leaselab-partner", wipe={"leases": 0, "wiped": 4}))
-    assert both.wipe() == (5, 4)
+def test_a_pair_tells_what_each_held():
+    both, *_ = several(second=Host("leaselab-partner", reset={"held": 0, "was": 4}))
+    assert both.reset() == {"server": 5, "partner": 4}
 
 
 def test_a_pair_is_in_trouble_when_one_of_them_says_so():
-    both, *_ = pair(second=Host("leaselab-partner", state={"trouble": "waiting"}))
+    both, *_ = several(second=Host("leaselab-partner", state={"trouble": "waiting"}))
     assert both.trouble() == "waiting"
 
 
 def test_a_partner_that_dies_ends_the_measurement_and_is_named():
-    both, *_ = pair(second=Host("leaselab-partner", Sampler(1, "killed")))
+    both, *_ = several(second=Host("leaselab-partner", Sampler(1, "killed")))
     both.start()
     error = refused(both.sample_now)
     assert (error.outcome, error.where) == (Outcome.INVALID, "leaselab-partner")
 
 
+def test_a_crash_is_that_of_the_server_alone():
+    both, first, second = several(first=Host(crash={"was_running": True}))
+    both.crash()
+    assert (first.verbs, second.verbs) == (["crash"], [])
+
+
 def test_a_partner_is_stopped_when_the_server_cannot_be():
-    both, _, second = pair(first=Host(stop=(1, "it hangs")))
+    both, _, second = several(first=Host(stop=(1, "it hangs")))
     assert "it hangs" in refused(both.stop).what
     assert second.verbs == ["stop"]
+
+
+def test_what_an_earlier_sweep_left_is_stopped_whatever_its_variant():
+    both, *hosts = several()
+    for host in hosts:
+        host.everything = True
+    both.clear()
+    assert [host.verbs for host in hosts] == [["stop"], ["stop"]]

@@ -1,18 +1,32 @@
 """Which flags a result has."""
 
 import pytest
-from tests.examples import MAX_RATES, example_result, invalid_result
+from msgspec.structs import replace
+from tests.examples import (
+    MAX_RATES,
+    PROCEDURE,
+    confirmed,
+    edited,
+    example_result,
+    invalid_result,
+)
 
 from leaselab.analysis.credibility import flags
 
 
-def words(document, level=None):
-    return {flag.word for flag in flags(document) if level in (None, flag.level)}
+def words(record, level=None):
+    return {flag.word for flag in flags(record) if level in (None, flag.level)}
 
 
 def test_a_good_sweep_has_nothing_to_doubt():
     assert words(example_result(), "doubt") == words(example_result(), "refused") == set()
     assert words(example_result()) == {"traffic", "not confirmed"}
+
+
+def test_what_was_not_searched_for_or_was_confirmed_is_not_said_to_lack_it():
+    record = example_result()
+    rounds = tuple(replace(one, bracket=None) for one in record.rounds)
+    assert words(replace(record, rounds=rounds)) == words(confirmed(record)) == {"traffic"}
 
 
 def test_an_invalid_one_is_refused_with_its_reason_first():
@@ -23,22 +37,33 @@ def test_an_invalid_one_is_refused_with_its_reason_first():
 
 
 def test_three_runs_leave_one_and_no_interval():
-    document = example_result(MAX_RATES[:3], goal={"runs": 3})
-    assert "no interval" in words(document, "doubt")
+    record = example_result(MAX_RATES[:3], procedure=replace(PROCEDURE, rounds=3))
+    assert "no interval" in words(record, "doubt")
 
 
 def test_runs_that_scatter_are_told():
-    document = example_result([rate * (1 + 0.1 * (n % 3)) for n, rate in enumerate(MAX_RATES)])
-    assert "wide spread" in words(document, "doubt")
+    record = example_result([rate * (1 + 0.1 * (n % 3)) for n, rate in enumerate(MAX_RATES)])
+    assert "wide spread" in words(record, "doubt")
+
+
+COMMIT = {
+    "repository": "https://example.invalid/kea.git",
+    "ref": "master",
+    "hash": "a" * 40,
+    "tree": "b" * 40,
+    "described": "Kea-2.6.3",
+    "author_date": "2026-11-20T10:00:00+01:00",
+    "subject": "[#1] Change something",
+}
 
 
 def _widen(document):
-    document["runs"][0]["lower_bound"] *= 0.9
+    document["rounds"][0]["bracket"]["lower"] *= 0.9
 
 
 def _refuse_most(document):
-    for run in document["runs"]:
-        for trial in run["trials"][:2]:
+    for one in document["rounds"]:
+        for trial in one["trials"][:2]:
             trial |= {"valid": False, "reason": "generator-limited"}
 
 
@@ -47,7 +72,7 @@ def _change_checkout(document):
 
 
 def _change_server(document):
-    document["server"]["build"] = {"source": {"dirty": True}}
+    document["servers"]["server"]["build"] = {"source": {**COMMIT, "dirty": True}}
 
 
 @pytest.mark.parametrize(
@@ -60,16 +85,23 @@ def _change_server(document):
     ],
 )
 def test_what_makes_a_figure_doubtful_is_said(change, word):
-    document = example_result()
-    change(document)
-    assert word in words(document, "doubt")
+    assert word in words(edited(example_result(), change), "doubt")
 
 
 def test_lost_packets_shared_processors_and_slow_clocks_are_known():
-    document = example_result()
-    document["runs"][0]["trials"][1]["samples"][-1]["udp_drops"] = 12
-    document["bench"]["hosts"]["server"] |= {"cpus_allowed": "0-2", "governor": "powersave"}
-    found = {flag.word: flag.text for flag in flags(document) if flag.level == "known"}
+    def change(document):
+        trial = document["rounds"][0]["trials"][1]
+        trial["samples"]["server"][-1]["udp_drops"] = 12
+        document["bench"]["hosts"]["server"] |= {
+            "cpus_allowed": "0-2",
+            "governor": "powersave",
+        }
+
+    found = {
+        flag.word: flag.text
+        for flag in flags(edited(example_result(), change))
+        if flag.level == "known"
+    }
     assert found["receive buffer full"].startswith("12 packets")
     assert "shared processor" in found
     assert found["clock"] == "CPU governor performance, powersave"

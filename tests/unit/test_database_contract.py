@@ -50,12 +50,17 @@ class Contract:
             "variables": ["flush"],
             "reset_sql": "DROP",
         }
-        (folder / "database.json").write_text(json.dumps(settings), encoding="utf-8")
+        place = folder / "variants" / "v4-mysql"
+        place.mkdir(parents=True)
+        (place / "database.json").write_text(json.dumps(settings), encoding="utf-8")
 
-    def do(self, verb):
+    def do(self, verb, *variant):
         """Its answer to a verb, or the line with which it fails."""
         done = subprocess.run(
-            [sys.executable, self._program, verb], capture_output=True, text=True, check=False
+            [sys.executable, self._program, verb, *variant],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return json.loads(done.stdout or "{}") if done.returncode == 0 else done.stderr
 
@@ -77,32 +82,41 @@ def contract(tmp_path):
 
 
 def test_a_database_tells_what_it_runs_with_and_ends(contract):
-    told = contract.do("start")
+    told = contract.do("start", "v4-mysql")
     assert told == {
         "name": "mysql",
         "version": "11.8",
         "confinement": label_of_this_process(),
         "variables": {"flush": "2"},
     }
-    assert contract.do("start") == told  # it is left as it is
-    assert contract.do("state")["running"]
-    assert contract.do("stop") == {"was_running": True}
-    assert contract.do("stop") == {"was_running": False}
+    assert contract.do("start", "v4-mysql") == told  # it is left as it is
+    assert contract.do("state", "v4-mysql")["running"]
+    assert contract.do("stop", "v4-mysql") == {"was_running": True}
+    assert contract.do("stop", "v4-mysql") == {"was_running": False}
 
 
 def test_after_a_boot_every_verb_finds_what_it_needs(contract):
     """A boot ends the process and empties /run, in whatever moment."""
-    contract.do("start")
-    contract.do("stop")
+    contract.do("start", "v4-mysql")
+    contract.do("stop", "v4-mysql")
     shutil.rmtree(contract.run_folder)
-    assert contract.do("stop") == {"was_running": False}
-    assert "no such socket" in contract.do("reset")
-    assert contract.do("start")["version"] == "11.8"
-    assert contract.do("reset") == {}
+    assert contract.do("stop", "v4-mysql") == {"was_running": False}
+    assert "no such socket" in contract.do("reset", "v4-mysql")
+    assert contract.do("start", "v4-mysql")["version"] == "11.8"
+    assert contract.do("reset", "v4-mysql") == {}
     assert contract.run_folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_that_of_any_variant_is_stopped_without_its_name(contract):
+    contract.do("start", "v4-mysql")
+    assert contract.do("stop") == {"was_running": True}
+    assert contract.do("stop", "v4-mysql") == {"was_running": False}
+    assert "usage: " in contract.do("reset")
 
 
 def test_another_one_that_answers_in_its_place_is_refused(contract):
     contract.run_folder.mkdir()
     contract.socket.touch()
-    assert "another mysql answers already where the lab's own should" in contract.do("start")
+    assert "another mysql answers already where the lab's own should" in contract.do(
+        "start", "v4-mysql"
+    )

@@ -23,7 +23,7 @@ from leaselab.lab.transport import Completed
 from leaselab.model.errors import lab_broken
 
 ROOT = Path(__file__).parents[2]
-RECORD = Deployment("played", "1-abc", {"sut": "0", "gen": "1"}, "deployed", {"plan": {}})
+RECORD = Deployment("played", "1-abc", {"sut": "0", "gen": "1"}, {"0a": {"procedure": {}}})
 
 
 def inventory(**variables):
@@ -52,7 +52,7 @@ def test_a_record_is_kept_and_forgotten(tmp_path):
     write_deployment(tmp_path, "rack1", RECORD)
     assert read_deployment(tmp_path, "rack1") == RECORD
     distrust_deployment(tmp_path, "rack1")
-    assert read_deployment(tmp_path, "rack1") == replace(RECORD, deployed="")
+    assert read_deployment(tmp_path, "rack1") == replace(RECORD, documents={})
     forget_deployment(tmp_path, "rack1")
     assert read_deployment(tmp_path, "rack1") is None
     distrust_deployment(tmp_path, "rack1")  # of nothing nothing is left

@@ -1,33 +1,49 @@
 """What differs between results is named by its field, and nothing else is."""
 
-import copy
-
-from tests.examples import example_result
+from tests.examples import edited, example_result
 
 from leaselab.analysis.differences import config_differences, differences
 
 
 def test_two_sweeps_of_the_same_differ_in_nothing_but_what_they_found():
-    base = example_result()
-    again = copy.deepcopy(base)
-    again["runs"][0]["max_rate"] = 1.0
-    again["bench"]["lock_owner"] = "somebody else"
-    assert differences([base, again]) == []
+    def again(document):
+        document["rounds"][0]["metrics"]["max_rate"] = 1.0
+        document["bench"]["lock_owner"] = "somebody else"
+        document["provenance"]["command"] = ["leaselab", "run"]
+        document["servers"]["server"]["config_file"] = "config/other.conf"
+        document["scenario"]["description"] = "in other words"
+        document["scenario"]["across"] = ["backend"]
+        document["scenario"]["factors"]["backend"] = "files"
+
+    assert differences([example_result(), edited(example_result(), again)]) == []
 
 
 def test_each_field_that_differs_is_named_with_all_its_values():
-    base = example_result()
-    other = copy.deepcopy(base)
-    other["scenario"]["threads"] = 4
-    other["bench"]["hosts"]["server"]["kernel"] = "6.1"
-    del other["provenance"]["tuning"]["memfile_persist"]
-    found = {one.field: one.values for one in differences([base, other])}
-    assert found == {
-        "scenario.threads": ("0", "4"),
+    def other(document):
+        document["scenario"]["server"]["options"]["queue_size"] = 32
+        document["procedure"]["trial_s"] = 2
+        document["bench"]["hosts"]["server"]["kernel"] = "6.1"
+        document["servers"]["server"]["version"] = "2.6.4"
+        del document["servers"]["server"]["tuning"]["memfile_persist"]
+
+    found = differences([example_result(), edited(example_result(), other)])
+    assert {one.field: one.values for one in found} == {
+        "scenario.server.options.queue_size": ("64", "32"),
+        "procedure.trial_s": ("5", "2"),
         "bench.hosts.server.kernel": ("6.12.48+deb13-amd64", "6.1"),
-        "provenance.tuning.memfile_persist": ("true", "-"),
-        "provenance.tuning": ("-", "{}"),
+        "server.version": ("2.6.3", "2.6.4"),
+        "server.tuning.memfile_persist": ("true", "-"),
+        "server.tuning": ("-", "{}"),
     }
+
+
+def test_a_second_server_differs_field_by_field_from_none():
+    def pair(document):
+        document["servers"]["partner"] = {**document["servers"]["server"], "version": "2.6.4"}
+
+    found = differences([example_result(), edited(example_result(), pair)])
+    assert {one.field.partition(".")[0] for one in found} == {"partner"}
+    assert ("partner.version", ("-", "2.6.4")) in [(one.field, one.values) for one in found]
 
 
 def test_configurations_in_json_differ_by_setting_whatever_their_layout():

@@ -16,10 +16,11 @@ def contract(tmp_path):
     """The contract in a folder; no server runs."""
     for part in ("dnsmasq/files/dnsmasq_contract", "contract/files/leaselab_contract"):
         shutil.copytree(ROLES / part, tmp_path / Path(part).name)
-    shutil.copy(ROLES / "dnsmasq/files/server", tmp_path / "server")
+    shutil.copy(ROLES / "contract/files/server", tmp_path / "server")
     (tmp_path / "server").chmod(0o755)
     gone = {"argv": ["dnsmasq"], "stop_signal": "SIGTERM"}
     settings = {
+        "kind": "dnsmasq",
         "process": {**gone, "pid_file": str(tmp_path / "run" / "dnsmasq.pid")},
         "bus": {
             "process": {**gone, "pid_file": str(tmp_path / "run" / "bus.pid")},
@@ -27,16 +28,19 @@ def contract(tmp_path):
         },
         "lock_file": str(tmp_path / "run" / "lock"),
     }
-    (tmp_path / "server.json").write_text(json.dumps(settings))
+    (tmp_path / "variants/v4-dnsmasq").mkdir(parents=True)
+    (tmp_path / "variants/v4-dnsmasq/server.json").write_text(json.dumps(settings))
     return tmp_path
 
 
-def test_stopping_waits_for_a_wipe_that_would_start_the_server_again(contract):
+def test_stopping_waits_for_a_reset_that_would_start_the_server_again(contract):
     """As when a sweep is interrupted between two trials: nothing may go on serving."""
     (contract / "run").mkdir()
     with (contract / "run" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        stop = subprocess.Popen([contract / "server", "stop"], stdout=subprocess.PIPE)
+        stop = subprocess.Popen(
+            [contract / "server", "stop", "v4-dnsmasq"], stdout=subprocess.PIPE
+        )
         with pytest.raises(subprocess.TimeoutExpired):
             stop.wait(1.0)
     assert stop.wait(20) == 0
@@ -45,5 +49,7 @@ def test_stopping_waits_for_a_wipe_that_would_start_the_server_again(contract):
 
 def test_stopping_what_never_ran_succeeds_without_its_folder(contract):
     """After a reboot the folder below /run is gone."""
-    done = subprocess.run([contract / "server", "stop"], capture_output=True, check=True)
+    done = subprocess.run(
+        [contract / "server", "stop", "v4-dnsmasq"], capture_output=True, check=True
+    )
     assert json.loads(done.stdout) == {"was_running": False}

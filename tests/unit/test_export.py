@@ -8,6 +8,7 @@ from datetime import timedelta
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pyarrow import parquet
 from tests.examples import MAX_RATES, START, archive_result, example_result, invalid_result
@@ -15,6 +16,8 @@ from tests.hostile import ATTACK, hostile_archive
 
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
+from leaselab.model.record import Metric
+from leaselab.report.export.records import results_table
 
 
 @pytest.fixture
@@ -47,9 +50,17 @@ def test_csv_has_a_row_for_each_of_its_level(level, count, capfdbinary):
         by_outcome = {row["outcome"]: row for row in rows}
         assert by_outcome["invalid"]["max_rate"] == ""
         assert by_outcome["invalid"]["reasons"] == "generator-limited"
+        assert (rows[0]["metric"], rows[0]["unit"]) == ("max_rate", "exchanges/s")
+        assert (rows[0]["cpu_us"], rows[0]["trial_s"]) == ("155", "5")
+        assert rows[0]["max_rate_low"] == rows[0]["ci_low"]
+        assert rows[0]["parameter_max_rate"] == "200000"  # the highest load that was tried
     if level == "runs":
         assert sorted(float(row["max_rate"]) for row in rows[:9]) == sorted(MAX_RATES)
         assert sum(row["dropped"] == "true" for row in rows) == 4
+    if level == "trials":
+        assert {row["trial"] for row in rows} == {"1", "2", "3"}
+        first = example_result().rounds[0].trials[0]
+        assert (rows[0]["started"], rows[0]["trial_cpu_us"]) == (str(first.attempted), "151")
 
 
 def test_parquet_is_the_same_table_with_its_types(archive, tmp_path, capfdbinary):
@@ -88,6 +99,60 @@ def test_a_history_of_metrics_has_every_result_at_its_time(capfdbinary):
     assert len(families["leaselab_run_max_rate"].samples) == 18
 
 
+def test_parameters_that_are_no_numbers_are_texts(archive):
+    rows = Store(archive).index.every()
+    ruler = {"name": "steps", "rates": [100, 200], "order": "up", "late_s": 1.0}
+    rows[0] |= {"ruler": json.dumps(ruler)}
+    table = results_table(rows)
+    assert table["rates"].to_pylist() == ["[100, 200]", None, None]
+    assert table["order"].to_pylist() == ["up", None, None]
+    assert table["late_s"].to_pylist() == [1.0, 2.0, 2.0]
+
+
+def with_latency(record):
+    """A record of a procedure that is about latency; it has a max rate, too."""
+    latency = Metric(
+        name="latency_ms", title="latency", unit="ms", better="lower", how="median", value=1.5
+    )
+    rounds = tuple(
+        replace(one, metrics={**one.metrics, "latency_ms": 0.5 * one.index})
+        for one in record.rounds
+    )
+    return replace(record, metrics=(latency, *record.metrics), rounds=rounds)
+
+
+def test_metrics_of_other_procedures_come_out_by_their_names(archive, capfdbinary):
+    archive_result(archive, with_latency(example_result(scenario="v4-latency")))
+    text = export(capfdbinary, "--csv").decode()
+    rows = {row["scenario"]: row for row in csv.DictReader(io.StringIO(text))}
+    assert (rows["v4-latency"]["metric"], rows["v4-latency"]["latency_ms"]) == (
+        "latency_ms",
+        "1.5",
+    )
+    assert (rows["v4-memfile"]["metric"], rows["v4-memfile"]["latency_ms"]) == ("max_rate", "")
+    text = export(capfdbinary, "--csv", "--level", "runs").decode()
+    runs = [row for row in csv.DictReader(io.StringIO(text)) if row["scenario"] == "v4-latency"]
+    assert [(row["max_rate"], row["latency_ms"]) for row in runs[:2]] == [
+        ("", "0.5"),
+        ("", "1"),
+    ]
+    families = {
+        family.name: family
+        for family in text_string_to_metric_families(
+            export(capfdbinary, "--openmetrics").decode()
+        )
+    }
+    (latency,) = families["leaselab_latency_seconds"].samples
+    assert latency.value == pytest.approx(0.0015)  # Prometheus wants seconds
+    assert families["leaselab_latency_seconds"].documentation == "Latency seconds (s)"
+    assert "leaselab_latency_seconds_low" not in families  # it has no interval
+    runs = families["leaselab_run_latency_seconds"].samples
+    assert [one.value for one in runs[:2]] == pytest.approx([0.0005, 0.001])
+    cpu = {one.value for one in families["leaselab_cpu_seconds"].samples}
+    assert max(cpu) == min(cpu) == pytest.approx(155e-6)
+    assert families["leaselab_cpu_seconds"].documentation == "Cpu seconds (s per exchange)"
+
+
 @pytest.mark.usefixtures("archive")
 def test_a_test_report_never_takes_an_invalid_measurement_for_a_pass(capfdbinary):
     root = ET.fromstring(export(capfdbinary, "--junit"))  # noqa: S314  # our own
@@ -118,9 +183,9 @@ def test_a_build_that_fails_after_a_good_result_is_no_pass(archive, capfdbinary)
         outcome="build-failed",
         reasons=[{"word": "build-failed", "text": "it does not compile"}],
     )
-    failed["server"] |= {"durability": None, "version": None}
-    archive_result(archive, failed)
-    place = Store(archive).find(invalid_result(scenario="v6-memfile")["id"])
+    never = replace(failed.server, durability=None, version=None)
+    archive_result(archive, replace(failed, servers={"server": never}))
+    place = Store(archive).find(invalid_result(scenario="v6-memfile").id)
     (place / "result.json").chmod(0o644)
     (place / "result.json").write_text("{", encoding="utf-8")
     Store(archive).index.rebuild()
@@ -133,9 +198,9 @@ def test_a_build_that_fails_after_a_good_result_is_no_pass(archive, capfdbinary)
 @pytest.mark.usefixtures("archive")
 def test_markdown_has_the_table_the_flags_and_the_ids(capfdbinary):
     text = export(capfdbinary, "--markdown").decode()
-    assert "| clients | backend | durability | st |" in text
+    assert "| clients | backend | durability | single |" in text
     assert "- **v6-memfile**: generator-limited: run 3: perfdhcp started 5702 of 6000" in text
-    assert f"`{example_result(started=START + timedelta(days=1))['id']}`" in text
+    assert f"`{example_result(started=START + timedelta(days=1)).id}`" in text
 
 
 def test_nothing_that_somebody_wrote_is_markup_in_markdown_or_xml(tmp_path, capfdbinary):
@@ -150,7 +215,7 @@ def test_nothing_that_somebody_wrote_is_markup_in_markdown_or_xml(tmp_path, capf
 
 @pytest.mark.usefixtures("archive")
 def test_one_result_or_one_family_can_be_asked_for(capfdbinary):
-    one = export(capfdbinary, "--csv", example_result()["id"]).decode()
+    one = export(capfdbinary, "--csv", example_result().id).decode()
     assert len(one.splitlines()) == 2
     family = export(capfdbinary, "--csv", "--scenario", "v6-*").decode()
     assert len(family.splitlines()) == 2
@@ -183,7 +248,7 @@ def test_report_says_where_its_first_page_is(tmp_path, capsys):
 
 
 def test_results_that_are_named_do_not_replace_the_report_of_all(archive, capsys):
-    ref = example_result()["id"]
+    ref = example_result().id
     assert main(["report"]) == 0
     assert main(["report", ref]) == 0
     assert capsys.readouterr().out.splitlines() == [

@@ -1,6 +1,5 @@
 """What is read of a host, by the program that runs there."""
 
-import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -9,7 +8,6 @@ import pytest
 
 from leaselab.lab.host_reading import RemoteHost
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.observation import HostReading, HostUse
 
 
 class Here:
@@ -33,13 +31,6 @@ def test_a_host_is_read_in_some_milliseconds_of_work():
     assert after.steal_s >= before.steal_s >= 0
     assert after.receive_errors >= before.receive_errors >= 0
     assert before.throttled_s is None or before.throttled_s >= 0
-
-
-def test_what_happened_in_between_is_the_difference():
-    before = HostReading(0.010, 4.0, None, 7)
-    use = HostUse.between(before, HostReading(0.012, 4.5, None, 10))
-    assert use == HostUse((0.010, 0.012), 0.5, 0.0, 3)
-    assert json.dumps(use.work_s) == "[0.01, 0.012]"
 
 
 def test_a_host_without_python_is_a_broken_lab():

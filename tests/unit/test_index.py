@@ -11,13 +11,22 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.examples import START, archive_result, example_result, invalid_result
+from msgspec.structs import replace
+from tests.examples import (
+    MAX_RATES,
+    START,
+    archive_result,
+    example_result,
+    invalid_result,
+)
 
 from leaselab.archive import index as index_module
 from leaselab.archive.index import INDEX, Index
-from leaselab.archive.row import UNREADABLE
+from leaselab.archive.row import COLUMNS, UNREADABLE
+from leaselab.archive.schema import encode
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError
+from leaselab.model.record import Experiment
 
 
 @pytest.fixture
@@ -30,13 +39,11 @@ def index(root):
     return Index(root)
 
 
-def place_result(root, sweep_id, document=None):
+def place_result(root, sweep_id):
     """Put a bare result.json where a result lies, as a copy from elsewhere does."""
     place = Store(root).place(sweep_id)
     place.mkdir(parents=True)
-    (place / "result.json").write_text(
-        json.dumps((document or example_result()) | {"id": sweep_id})
-    )
+    (place / "result.json").write_bytes(encode(replace(example_result(), id=sweep_id)))
     return place
 
 
@@ -52,35 +59,69 @@ def settle(root):
 
 
 def test_a_row_has_what_list_shows(root, index):
-    document = archive_result(root)
+    record = archive_result(root)
     assert index.rows() == [
         {
-            "id": document["id"],
+            "id": record.id,
             "started_at": "2026-11-21T11:30:05.000Z",
-            "finished_at": document["finished_at"],
+            "finished_at": record.finished_at,
             "scenario": "v4-memfile",
+            "procedure": "max-rate",
             "server": "kea",
             "version": "2.6.3",
             "commit": None,
             "durability": "written",
             "bench": "docker",
             "outcome": "ok",
-            "trimmed_mean": 6006.0,
-            "path": f"2026/11/{document['id']}",
+            "metric": "max_rate",
+            "unit": "exchanges/s",
+            "value": 6006.0,
+            "path": f"2026/11/{record.id}",
         }
     ]
+
+
+def test_a_row_has_what_a_history_shows(root, index):
+    """All of it, so that no result.json has to be read."""
+    record = archive_result(root, example_result(commit="1a2b3c4d5e6f7a8b"))
+    (row,) = index.every()
+    assert set(row) == set(COLUMNS)
+    figure = record.figure
+    assert (row["better"], row["standard_error"]) == ("higher", figure.standard_error)
+    assert (row["ci_low"], row["ci_high"]) == figure.ci95
+    assert json.loads(row["rounds"]) == [
+        [rate, place in (2, 4)] for place, rate in enumerate(MAX_RATES)
+    ]
+    metrics = json.loads(row["metrics"])
+    assert list(metrics) == ["max_rate", "completed_rate", "cpu_us"]
+    assert metrics["max_rate"] == [6006.0, *figure.ci95, "exchanges/s"]
+    assert metrics["cpu_us"] == [record.metric("cpu_us").value, None, None, "µs per exchange"]
+    assert json.loads(row["ruler"]) == record.procedure.ruler()
+    assert row["release"] == "Debian GNU/Linux 13 (trixie)"
+    assert (row["environment"], row["wall_s"]) == ("1", record.wall_s)
+    assert (row["dirty"], row["reasons"], row["experiment"]) == (0, "", None)
+
+
+def test_a_row_names_the_experiment_and_its_reasons(root, index):
+    of = Experiment(id="sizes", points=("a", "b"), interleaved=True)
+    record = archive_result(root, replace(invalid_result(), experiment=of))
+    (row,) = index.every()
+    assert (row["experiment"], row["reasons"]) == ("sizes", "generator-limited")
+    assert index.without_figure(5) == [row]
+    assert json.loads(row["rounds"])[-1] == [None, False]
+    assert record.figure.dropped == ()
 
 
 def test_rows_come_newest_first_and_can_be_chosen(root, index):
     old = archive_result(root, example_result(started=START - timedelta(days=40)))
     six = archive_result(root, example_result(scenario="v6-memfile-mt"))
     bad = archive_result(root, invalid_result(token="0bad", started=START + timedelta(hours=1)))
-    assert ids(index.rows()) == [bad["id"], six["id"], old["id"]]
-    assert ids(index.rows(limit=1)) == [bad["id"]]
-    assert ids(index.rows(scenario="v6-*")) == [six["id"]]
-    assert ids(index.rows(outcome="invalid")) == [bad["id"]]
-    assert ids(index.rows(scenario="v4-*", outcome="ok")) == [old["id"]]
-    assert index.rows(outcome="invalid")[0]["trimmed_mean"] is None
+    assert ids(index.rows()) == [bad.id, six.id, old.id]
+    assert ids(index.rows(limit=1)) == [bad.id]
+    assert ids(index.rows(scenario="v6-*")) == [six.id]
+    assert ids(index.rows(outcome="invalid")) == [bad.id]
+    assert ids(index.rows(scenario="v4-*", outcome="ok")) == [old.id]
+    assert index.rows(outcome="invalid")[0]["value"] is None
 
 
 def test_without_a_results_folder_there_are_no_rows_and_none_is_made(root, index):
@@ -260,7 +301,7 @@ def test_a_result_that_cannot_be_read_has_a_row_that_says_so(root, index):
     bad = place_result(root, "20261122T010203Z-v4-memfile-0002")
     (bad / "result.json").write_text("{")
     rows = index.rows()
-    assert ids(rows) == [bad.name, good["id"]]
+    assert ids(rows) == [bad.name, good.id]
     assert rows[0]["outcome"] == UNREADABLE
     assert rows[0]["started_at"] == "2026-11-22T01:02:03Z"
 

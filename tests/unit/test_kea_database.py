@@ -8,6 +8,7 @@ from tests.contracts import contract_module
 
 HUNG_UP = "mysql: ERROR 2026 (HY000): TLS/SSL error: Connection reset by peer"
 CONTRACT = f"""#!/bin/sh
+[ "$2" = v4-mysql ] || exit 9
 case $1 in
     state) echo '{{"free_bytes": 1000, "reason": "signal 9"}}' ;;
     start) echo "leaselab-database: Can't init tc log" >&2; exit 1 ;;
@@ -26,7 +27,7 @@ def database():
 @pytest.fixture
 def config(tmp_path):
     """Settings of a database whose contract answers that its client was hung up on."""
-    (tmp_path / "wipe.sql").write_text("TRUNCATE lease4;", encoding="ascii")
+    (tmp_path / "empty.sql").write_text("TRUNCATE lease4;", encoding="ascii")
     contract = tmp_path / "database"
     contract.write_text(CONTRACT, encoding="ascii")
     contract.chmod(0o755)
@@ -35,14 +36,15 @@ def config(tmp_path):
             "contract": str(contract),
             "pid_file": str(tmp_path / "pid"),
             "free_bytes": 1000,
-            "wipe_file": str(tmp_path / "wipe.sql"),
-        }
+            "empty_file": str(tmp_path / "empty.sql"),
+        },
+        "variant": "v4-mysql",
     }
 
 
-def test_a_database_that_died_of_the_wipe_or_before_it_is_told_as_gone(database, config):
+def test_a_database_that_died_of_a_reset_or_before_it_is_told_as_gone(database, config):
     with pytest.raises(database.BeneathError, match=r"^the database is gone: signal 9$"):
-        database.wipe(config)
+        database.empty(config)
 
 
 def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
@@ -53,7 +55,7 @@ def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
         Path(config["database"]["pid_file"]).write_text(str(living.pid), encoding="ascii")
         try:
             with pytest.raises(database.BeneathError, match=r"database: .*reset by peer$"):
-                database.wipe(config)
+                database.empty(config)
         finally:
             living.kill()
 

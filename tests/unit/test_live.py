@@ -11,6 +11,8 @@ import urllib.request
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
 from tests.examples import START, example_result
 from textual.widgets import Sparkline
 
@@ -24,31 +26,32 @@ from leaselab.report.live import CONFIRMING, LiveView
 
 SWEEP = "20261121T113005Z-v4-memfile-3f9a"
 BENCH = {
-    "scenario": {"name": "v4-memfile"},
-    "server": {"name": "kea", "version": "2.6.3"},
-    "plan": {"runs": 9, "goal": {"loss_ratio": 0.025}},
+    "scenario": {"name": "v4-memfile", "transaction": {"plural": "exchanges"}},
+    "servers": {"server": {"name": "kea", "version": "2.6.3", "holds": "leases"}},
+    "procedure": {"name": "max-rate", "rounds": 9, "loss_ratio": 0.025},
 }
 
 
 @pytest.fixture
 def running(tmp_path):
     """A sweep in its second run: one trial done, another under way."""
-    document = example_result()
+    record = example_result()
     with Store(tmp_path).create(SWEEP) as sweep:
-        first, second = document["runs"][:2]
-        sweep.record("sweep", {"bench": BENCH})
-        sweep.record("run", {"index": 1, "started_at": first["started_at"]})
-        for trial in first["trials"]:
-            sweep.record("trial", {"index": 1, "trial": trial})
-        sweep.record("run-done", {"run": first})
-        sweep.record("run", {"index": 2, "started_at": second["started_at"]})
-        sweep.record("trial", {"index": 2, "trial": second["trials"][0]})
+        first, second = record.rounds[:2]
+        sweep.record("point", {"bench": BENCH})
+        sweep.record("round", {"index": 1, "started_at": first.started_at})
+        for trial in first.trials:
+            sweep.record("trial", {"index": 1, "trial": to_builtins(trial)})
+        sweep.record("round-done", {"round": to_builtins(first)})
+        sweep.record("round", {"index": 2, "started_at": second.started_at})
+        sweep.record("trial", {"index": 2, "trial": to_builtins(second.trials[0])})
         feed = LiveFeed(sweep.path)
         feed.tell("phase", text="connecting to the server")
         feed.tell("run", index=2)
         feed.tell("trial", rate=6000, duration_s=5)
-        for sample in second["trials"][1]["samples"]:
-            feed.tell("sample", host="server", sample=sample)
+        for sample in second.trials[1].samples["server"]:
+            beside = replace(sample, beside_cpu_s={"database": sample.cpu_s})
+            feed.tell("sample", host="server", sample=to_builtins(beside))
         yield sweep, feed
         feed.close()
 
@@ -82,12 +85,22 @@ def test_a_live_file_that_cannot_be_written_is_said_once_and_stops_nothing(tmp_p
 
 def test_the_trial_under_way_stands_beside_those_that_are_done(running):
     view = view_of(running[0])
-    run = view.document()
-    assert [len(trial["per_second"]) for trial in run["trials"]] == [1, 0]
+    assert [len(trial.per_second) for trial in view.round().trials] == [1, 0]
     series = view.series()
     assert len(series["completed (1/s)"]) == 1
     assert series["leases held"][-1][1] > 0
+    assert series["leases gained (1/s)"][-1][1] > 0
     assert len(series["CPUs busy"]) == 1 + 5
+    assert [value for _, value in series["database CPUs"]] == pytest.approx([0.9] * 5)
+
+
+def test_what_a_server_holds_has_no_name_where_the_sweep_gives_none(running):
+    sweep, _ = running
+    view = LiveView(SWEEP)
+    trial = example_result().rounds[0].trials[0]
+    view.journaled("trial", {"trial": to_builtins(trial)})
+    assert {"held", "gained (1/s)"} <= view.series().keys()
+    assert "leases held" in view_of(sweep).series()
 
 
 def test_facts_say_where_the_sweep_is(running):
@@ -102,11 +115,11 @@ def test_facts_say_where_the_sweep_is(running):
 
 def test_a_trial_that_ends_is_taken_from_the_journal(running):
     sweep, feed = running
-    trial = example_result()["runs"][1]["trials"][1]
-    sweep.record("trial", {"index": 2, "trial": trial})
-    feed.tell("trial-done", rate=trial["rate"])
+    trial = example_result().rounds[1].trials[1]
+    sweep.record("trial", {"index": 2, "trial": to_builtins(trial)})
+    feed.tell("trial-done", rate=trial.rate)
     view = view_of(sweep)
-    assert [len(one["per_second"]) for one in view.document()["trials"]] == [1, 5]
+    assert [len(one.per_second) for one in view.round().trials] == [1, 5]
     assert "trial" not in view.facts(datetime.now(UTC))
 
 
@@ -137,6 +150,7 @@ def test_watch_prints_its_state_as_json(running, capsys):
     assert main(["watch", "--json", "--results", str(running[0].path.parents[1])]) == 0
     state = json.loads(capsys.readouterr().out)
     assert (state["id"], state["run"], state["runs"]) == (SWEEP, 2, 9)
+    assert state["values"] == [6015.0]
 
 
 def test_watch_in_a_pipe_prints_lines_until_the_sweep_ends(running, capsys):

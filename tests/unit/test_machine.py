@@ -1,14 +1,17 @@
 """A host in words: what of it stands on a terminal and on a sweep's page."""
 
+from msgspec.structs import replace
 from tests.examples import example_result
 
+from leaselab.model.record import Host, Nic
 from leaselab.report.facts import facts
 from leaselab.report.machine import host_lines
 
+HOST = example_result().bench.hosts["server"]
+
 
 def lines(**changes):
-    host = example_result()["bench"]["hosts"]["server"]
-    return dict(host_lines("server", {**host, **changes}))
+    return dict(host_lines("server", replace(HOST, **changes)))
 
 
 def test_processor_kernel_card_and_tuning_have_a_line_each():
@@ -33,15 +36,13 @@ def test_processors_with_several_governors_are_named():
 
 
 def test_a_result_without_these_fields_has_the_first_line_alone():
-    host = example_result()["bench"]["hosts"]["server"]
-    old = {name: host[name] for name in list(host)[:9]}
+    first = ("kernel", "cpu_model", "cpus_allowed", "memory_bytes", "governor", "os")
+    old = Host(**{name: getattr(HOST, name) for name in first})
     assert [label for label, _ in host_lines("server", old)] == ["server host"]
 
 
 def test_a_host_that_shows_nothing_has_no_empty_lines():
-    host = dict.fromkeys(example_result()["bench"]["hosts"]["server"])
-    nic = {"nic": {"driver": "veth", "firmware": None, "rings": None, "channels": None}}
-    assert list(host_lines("server", {**host, **nic})) == [("server NIC", "veth")]
+    assert list(host_lines("server", Host(nic=Nic(driver="veth")))) == [("server NIC", "veth")]
 
 
 def test_a_result_shows_them_for_each_host(tmp_path):

@@ -5,23 +5,45 @@ import re
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as change
 from rich.console import Console
 from tests.bench_document import DOCUMENT
 
 from leaselab.cli import progress as module
 from leaselab.cli.progress import LiveProgress, PlainProgress, describe, progress
 from leaselab.lab.bench_file import parse_bench
-from leaselab.model.trial import RunEstimate, Trial, TrialRequest
+from leaselab.model.load import Load
+from leaselab.model.procedure import Event, FixedLoad, MaxRate
+from leaselab.model.record import Bracket, Round
+from leaselab.model.trial import Trial
 from leaselab.report.live import CONFIRMING
 
 
 def trial(rate, lost=0, **fields):
-    started = rate * 5
-    return Trial(rate, 5, started, started - lost, 0, lost, 5.0, **fields)
+    return Trial(
+        rate=rate,
+        duration_s=5,
+        attempted=rate * 5,
+        completed=rate * 5 - lost,
+        late=0,
+        lost=lost,
+        traffic_s=5.0,
+        **fields,
+    )
 
 
 LOWER, UPPER = trial(6000, 100), trial(6050, 1500)
-ESTIMATE = RunEstimate(6020.4, 5980.0, LOWER, UPPER, (UPPER, LOWER))
+
+
+FOUND = Round(
+    index=1,
+    started_at="2026-11-21T11:30:05Z",
+    metrics={"max_rate": 6020.4},
+    bracket=Bracket(lower=6000, upper=6050, lower_trial=1, upper_trial=0),
+    traffic_s=10.0,
+    wall_s=20.0,
+    trials=(UPPER, LOWER),
+)
 
 
 @pytest.fixture
@@ -59,20 +81,20 @@ def drawn(view):
     ],
 )
 def test_a_trial_in_a_line(bench, made, text):
-    line = describe(made, made.passes(bench.plan.goal))
+    line = describe(made, bench.procedure)
     assert line.startswith("6000/s for 5 s: ")
     assert line.endswith(text)
 
 
 def test_a_pipe_gets_one_line_for_each_thing(bench):
     stream = io.StringIO()
-    with progress(bench, stream) as listener:
+    with progress(bench, stream=stream) as listener:
         listener.phase("connecting to the server")
-        listener.run_started(1)
-        listener.trial_started(TrialRequest(6050, 5))
+        listener.round_started(1)
+        listener.trial_started(Load(6050, 5))
         listener.trial_done(UPPER, replayed=True)
         listener.trial_done(LOWER, replayed=False)
-        listener.run_done(1, ESTIMATE)
+        listener.round_done(FOUND)
     assert stream.getvalue() == (
         "connecting to the server\n"
         "run 1/3: 6050/s for 5 s: 28750 of 30250 in time, loss 4.96 %, fails"
@@ -88,15 +110,17 @@ def test_a_terminal_gets_a_live_view_that_leaves_nothing_behind(bench):
         def isatty(self):
             return True
 
-    with progress(bench, Terminal()) as listener:
+    with progress(bench, stream=Terminal()) as listener:
         assert isinstance(listener, LiveProgress)
+    with progress(bench, "v4-memfile", Terminal()) as listener:
+        assert isinstance(listener, PlainProgress)  # points that take turns have lines
 
 
 def test_the_view_says_where_the_sweep_is(bench):
     view = LiveProgress(bench)
     assert "time left known after this run" in drawn(view)
-    view.run_started(1)
-    view.trial_started(TrialRequest(6050, 5))
+    view.round_started(1)
+    view.trial_started(Load(6050, 5))
     text = drawn(view)
     assert "v4-memfile on docker kea 2.6.3" in text
     assert "run 1 of 3" in text
@@ -110,11 +134,11 @@ def test_the_view_says_where_the_sweep_is(bench):
 def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
     view = LiveProgress(bench)
     for index, seconds in ((1, 100), (2, 40)):
-        view.run_started(index)
+        view.round_started(index)
         clock.now += seconds
-        view.run_done(index, ESTIMATE)
+        view.round_done(change(FOUND, index=index))
     assert view.time_left() == "about 1 min 16 s"  # 36 s of it for the confirmation
-    view.run_started(3)
+    view.round_started(3)
     clock.now += 30
     assert view.time_left() == "about 46 s"
     clock.now += 300
@@ -122,19 +146,16 @@ def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
 
 
 def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
-    bench = replace(
-        bench,
-        plan=replace(bench.plan, limits=replace(bench.plan.limits, trial_s=5, confirm_s=30)),
-    )
+    bench = replace(bench, procedure=MaxRate(rounds=3, trial_s=5, confirm_s=30))
     view = LiveProgress(bench)
     for index in (1, 2, 3):
-        view.run_started(index)
+        view.round_started(index)
         clock.now += 40
-        view.run_done(index, ESTIMATE)
+        view.round_done(change(FOUND, index=index))
     assert view.time_left() == "about 36 s"
     view.phase(CONFIRMING)
     view.phase("starting the server")
-    view.trial_started(TrialRequest(5000, 5))
+    view.trial_started(Load(5000, 5))
     clock.now += 6
     assert "phase confirming the result" in drawn(view)
     assert view.time_left() == "about 30 s"
@@ -142,6 +163,44 @@ def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
 
 def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
     view = LiveProgress(bench)
-    view.run_done(1, ESTIMATE)
+    view.round_done(FOUND)
     assert view.estimate() == "6020/s"
     assert view.time_left() == "known after this run"
+
+
+@pytest.mark.parametrize(
+    ("procedure", "metrics", "told", "estimate"),
+    [
+        (FixedLoad(rate=9), {"p99_s": 0.01412}, "p99 latency 0.0141 s", "0.0141 s"),
+        (Event(rate=9), {"outage_s": 12.5}, "outage 12.5 s", "12.5 s"),
+        (Event(rate=9), {"outage_s": None}, "outage -", "none yet"),
+    ],
+)
+def test_a_figure_of_another_procedure_has_its_name_and_unit(
+    bench, procedure, metrics, told, estimate
+):
+    """And no bracket, as nothing was searched."""
+    bench = replace(bench, procedure=procedure)
+    stream = io.StringIO()
+    one = change(FOUND, metrics=metrics, bracket=None, trials=(LOWER,))
+    PlainProgress(bench, stream).round_done(one)
+    assert stream.getvalue() == f"run 1/3: {told}, 1 trial\n"
+    view = LiveProgress(bench)
+    view.round_done(one)
+    assert view.estimate() == estimate
+
+
+def test_points_that_take_turns_say_whose_line_it_is(bench):
+    stream = io.StringIO()
+    view = PlainProgress(bench, stream, "v4-mysql")
+    view.phase("starting the server")
+    view.round_done(FOUND)
+    assert stream.getvalue().splitlines() == [
+        "v4-mysql: starting the server",
+        "v4-mysql: run 1/3: max rate 6020/s, bracket 6000 to 6050/s, 2 trials",
+    ]
+
+
+def test_a_trial_of_a_load_without_a_goal_neither_passes_nor_fails():
+    line = describe(trial(5000, lost=12500), FixedLoad(rate=5000))
+    assert line.endswith("loss 50.00 %, counts")

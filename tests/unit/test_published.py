@@ -3,19 +3,24 @@
 import copy
 import json
 import stat
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
-from tests.examples import example_result
+from tests.examples import edited, example_result
 
 from leaselab.archive.access import access_path
 from leaselab.archive.published import by_role, inventory_name, published
+from leaselab.archive.schema import document_of, encode
 from leaselab.archive.store import Store
-from leaselab.cli import measuring
 from leaselab.lab.inventory import parse_inventory
 from leaselab.model.bench import HostAccess, public_names
 from leaselab.model.errors import invalid_measurement, lab_broken
 from leaselab.model.source import public_address
+from leaselab.run import experiment
 
 SECRETS = ("192.0.2.", "labuser", "/users/ana", "sut1", "gen1", "t0ken")
 """What a result must not hold: addresses, a user, paths of a home, names of machines."""
@@ -27,7 +32,7 @@ def rack():
     document["inventory"] = "/users/ana/leaselab/inventory/rack1"
     for number, (role, name) in enumerate({"server": "sut1", "generator": "gen1"}.items(), 10):
         host = document["hosts"][role]
-        host["facts"] = {**example_result()["bench"]["hosts"][role], "hostname": name}
+        host["facts"] = {**document_of(example_result().bench.hosts[role]), "hostname": name}
         host["access"] = {
             "name": f"{name}.lab.example",
             "address": f"192.0.2.{number}",
@@ -46,6 +51,17 @@ def store(tmp_path, monkeypatch):
     return Store(tmp_path)
 
 
+def begin(store):
+    (running,) = experiment.begin(
+        store, {"20261121T113005Z-v4-memfile-3f9a": rack()}, "bench.json", store.root
+    )
+    return running
+
+
+def finish(store, running):
+    return experiment.finish(store, [running], store.root, lambda *_: nullcontext())
+
+
 def everything(folder):
     """The text of every file of a folder, by name."""
     return {
@@ -61,7 +77,7 @@ def assert_public(folder):
 
 
 def test_a_sweep_keeps_how_hosts_are_reached_beside_itself_and_for_its_owner(store):
-    running = measuring.begin(store, rack(), "bench.json")
+    running = begin(store)
     running.close()
     assert_public(running.path)
     assert set(everything(running.path)) == {"bench.json", "journal.jsonl"}
@@ -72,7 +88,7 @@ def test_a_sweep_keeps_how_hosts_are_reached_beside_itself_and_for_its_owner(sto
 
 def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkeypatch):
     """Its first attempt breaks, the second is resumed and ends; both say where."""
-    running = measuring.begin(store, rack(), "bench.json")
+    running = begin(store)
     faults = [
         lab_broken(
             "cannot be reached at labuser@192.0.2.10:22",
@@ -83,57 +99,80 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
     ]
     seen = []
 
-    def measure(_running, bench, *_):
-        seen.append(bench.hosts["server"].access.address)
+    def measure(store, parts, root, *_):
+        (part,) = parts
+        seen.append(part.bench.hosts["server"].access.address)
         if faults:
             raise faults.pop()
         wrong = invalid_measurement("too slow", where="gen1.lab.example", found="gen1: late")
-        return measuring._Measured([], None, wrong, "a.tester", {"server": ""}, 1.0)
+        part.point = SimpleNamespace(rounds=[], confirmation=None, error=wrong)
+        part.config_files = {"server": ""}
+        owner = experiment.point_owner(part.running.id, part.bench.name, root)
+        return [experiment._seal(store, part, owner, root)]
 
-    monkeypatch.setattr(measuring, "_measure", measure)
+    monkeypatch.setattr(experiment, "_measure", measure)
     with pytest.raises(type(lab_broken("")), match=r"labuser@192\.0\.2\.10"):
-        measuring.finish(store, running)  # who measures is told all of it
-    _, place = measuring.finish(store, store.open_running())
+        finish(store, running)  # who measures is told all of it
+    (ended,) = finish(store, store.open_running())
+    place = ended.place
     assert seen == ["192.0.2.10", "192.0.2.10"]
     assert_public(place)
     assert not access_path(running.path).exists()
-    document = store.load(place.name)
-    assert document["reasons"][0]["text"] == "generator: too slow (found generator: late)"
-    assert document["bench"]["inventory"] == "inventory/rack1"
-    assert document["provenance"]["command"][-1] == "--repo=https://git.example/x.git"
+    record = store.load(place.name)
+    assert record.reasons[0].text == "generator: too slow (found generator: late)"
+    assert record.bench.inventory == "inventory/rack1"
+    assert record.provenance.command[-1] == "--repo=https://git.example/x.git"
     journal = (place / "journal.jsonl").read_text()
     assert "server: cannot be reached at server (" in journal
     store.verify(place.name)
 
 
 def test_a_sweep_whose_way_to_the_hosts_is_gone_says_so(store):
-    running = measuring.begin(store, rack(), "bench.json")
+    running = begin(store)
     access_path(running.path).unlink()
     with pytest.raises(type(lab_broken("")), match="not known how the hosts"):
-        measuring.finish(store, running)
+        finish(store, running)
+
+
+def reveal(document):
+    """Let a result say what those of older releases did."""
+    document["reasons"] = [
+        {"word": "x", "text": "sut1: late; gen1.lab: https://t0ken@git/x fails"}
+    ]
+    document["bench"]["inventory"] = "/users/ana/leaselab/inventory/rack1"
+    document["bench"]["hosts"]["server"]["hostname"] = "sut1"
+    document["generator"]["host"] = "gen1.lab"
+    document["servers"]["server"]["build"]["source"] = {
+        **dict.fromkeys(("ref", "hash", "tree"), "c" * 40),
+        "repository": "https://git.example/kea.git?private_token=t0ken",
+        "described": "Kea-3.0.0",
+        "author_date": "2026-11-01T00:00:00+01:00",
+        "subject": "A change",
+    }
+    document["provenance"]["command"] += ["--repo", "https://ana:t0ken@git.example/kea.git"]
 
 
 def test_an_older_result_is_shown_as_a_new_one_is(tmp_path):
     """As they lie in archives: nothing of them can be changed."""
-    old = example_result(commit="b" * 40, outcome="invalid")
-    old["reasons"] = [{"word": "x", "text": "sut1: late; gen1.lab: https://t0ken@git/x fails"}]
-    old["bench"]["inventory"] = "/users/ana/leaselab/inventory/rack1"
-    old["bench"]["hosts"]["server"]["hostname"] = "sut1"
-    old["generator"]["host"] = "gen1.lab"
-    source = {"repository": "https://git.example/kea.git?private_token=t0ken", "tree": "c" * 40}
-    old["server"]["build"] = {"source": source}
-    old["provenance"]["command"] += ["--repo", "https://ana:t0ken@git.example/kea.git"]
+    old = edited(example_result(commit="b" * 40, outcome="invalid"), reveal)
     store = Store(tmp_path)
-    with store.create(old["id"]) as running:
-        running.write_text(old["server"]["config_file"], "{}")
+    with store.create(old.id) as running:
+        running.write_text(old.server.config_file, "{}")
         place = store.seal(running, old)
-    found = store.load(old["id"])
-    assert [secret for secret in SECRETS if secret in json.dumps(found)] == []
-    assert found["reasons"][0]["text"] == "server: late; generator: https://git/x fails"
-    assert found["server"]["build"]["source"]["repository"] == "https://git.example/kea.git"
-    assert found["runs"] == old["runs"]
+    found = store.load(old.id)
+    assert [secret for secret in SECRETS if secret in encode(found).decode()] == []
+    assert found.reasons[0].text == "server: late; generator: https://git/x fails"
+    assert found.source.repository == "https://git.example/kea.git"
+    assert found.generator.host == "generator"
+    assert found.rounds == old.rounds
     assert "sut1" in (place / "result.json").read_text()
     assert published(found) == found
+
+
+def test_both_servers_of_a_pair_are_shown_so():
+    old = edited(example_result(commit="b" * 40), reveal)
+    pair = replace(old, servers={**old.servers, "partner": old.server})
+    assert "t0ken" not in encode(published(pair)).decode()
 
 
 @pytest.mark.parametrize(
@@ -199,6 +238,6 @@ def test_a_commit_that_came_to_no_sweep_names_its_hosts_by_role_too():
         "dhcp_server": {"hosts": ["a"]},
         "dhcp_generator": {"hosts": ["b"]},
     }
-    inventory = parse_inventory(measuring.Path("/racks/one.yml"), listing)
+    inventory = parse_inventory(Path("/racks/one.yml"), listing)
     names = public_names(inventory.access())
     assert by_role("a: no answer from 192.0.2.2", names) == "server: no answer from generator"

@@ -1,138 +1,245 @@
-"""The schema of results, and the example that the other tests use."""
+"""The schema of results: made of the types, described in full, and kept by what is written."""
 
-import copy
 import json
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
-from tests.examples import example_result, invalid_result
+from msgspec.structs import replace
+from tests.examples import confirmed, edited, example_result, invalid_result
 
-from leaselab.archive.schema import SCHEMA_VERSION, check_document, load_schema
+from leaselab.archive.schema import (
+    SCHEMA_PATH,
+    SCHEMA_VERSION,
+    decode,
+    document_of,
+    encode,
+    json_schema,
+)
 from leaselab.model.errors import LeaselabError, Outcome
 
+SCHEMA = json.loads(SCHEMA_PATH.read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+EXAMPLES = {
+    "ok": example_result(),
+    "built": example_result(commit="1a2b3c4d5e6f7a8b"),
+    "six": example_result(scenario="v6-memfile-mt"),
+    "invalid": invalid_result(),
+    "confirmed": confirmed(example_result()),
+    "not sustained": confirmed(example_result(), loss=0.3),
+}
+FIELDS = {
+    f"{name}.{field}": described
+    for name, definition in SCHEMA["$defs"].items()
+    for field, described in definition["properties"].items()
+}
 
-def fields(schema, path="$"):
-    """Every field of the schema with its path."""
-    for name, field in schema.get("properties", {}).items():
-        yield f"{path}.{name}", field
-        yield from fields(field, f"{path}.{name}")
-    for name, definition in schema.get("$defs", {}).items():
-        yield f"#{name}", definition
-        yield from fields(definition, f"#{name}")
-    if "items" in schema:
-        yield from fields(schema["items"], f"{path}[]")
+
+def changed(edit):
+    """The JSON document of the example after `edit` has changed it in place."""
+    document = json.loads(encode(example_result()))
+    edit(document)
+    return document
+
+
+def refusal(document):
+    """How reading a document ends; the file of the schema has to refuse it as well."""
+    assert not VALIDATOR.is_valid(document)
+    with pytest.raises(LeaselabError) as caught:
+        decode(json.dumps(document).encode(), "a sweep")
+    assert caught.value.where == "a sweep"
+    return caught.value
 
 
 def test_the_schema_is_one():
-    Draft202012Validator.check_schema(load_schema())
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_file_is_what_the_types_say():
+    """Else `PYTHONPATH=scripts .venv/bin/python -m leaselab.archive.schema` makes it anew."""
+    assert json.loads(json.dumps(json_schema())) == SCHEMA
 
 
 def test_every_field_is_described():
-    bare = [
-        path
-        for path, field in fields(load_schema())
-        if "$ref" not in field and not field.get("description")
-    ]
+    bare = [path for path, field in FIELDS.items() if not field.get("description")]
+    bare += [name for name, kind in SCHEMA["$defs"].items() if not kind.get("description")]
     assert bare == []
+    assert len(FIELDS) > 150
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("Percentiles.p99.9", "99.9th percentile (s)."),  # another name than its attribute's
+        ("MaxRate.rounds", "Rounds planned."),  # inherited
+        ("MaxRate.name", "The word for it, such as ``max-rate``."),  # what tells it apart
+        ("Commit.hash", "Full hash of the commit."),  # a dataclass of another module
+        (
+            "Sample.udp_drops",
+            "receive buffer; null where the kernel does not tell.",
+        ),  # two lines
+    ],
+)
+def test_words_are_those_below_the_field(path, words):
+    assert FIELDS[path]["description"].endswith(words)
+
+
+def numbers(field):
+    """Whether a field is a number, several, or may be one."""
+    if isinstance(field, dict):
+        return field.get("type") in ("number", "integer") or any(
+            numbers(field.get(part))
+            for part in ("anyOf", "items", "prefixItems", "additionalProperties")
+        )
+    return isinstance(field, list) and any(map(numbers, field))
 
 
 def test_every_number_says_its_unit_or_what_it_counts():
     """A field of seconds, bytes or rates names the unit; the others are counts or ratios."""
-    units = ("(s)", "/s)", "(bytes)", "(us)", "(ratio)", "per second", "(1/s)")
-    named = ("_s", "_bytes", "rate", "_bound", "p50", "p90", "p99", "p99.9")
+    units = ("(s)", "/s)", "(s since", "(bytes)", "(us)", "(ratio)", "(0..1)", "(Mbit/s)")
+    named = ("_s", "_bytes", "_us", "_mbps", "rate", "ratio", "p50", "p90", "p99", "p99.9")
+    words = ("t", "max", "lower", "upper", "at_least", "seconds", "spread", "relative_width")
     missing = [
         path
-        for path, field in fields(load_schema())
-        if "number" in str(field.get("type"))
-        and path.rpartition(".")[2].endswith(named)
+        for path, field in FIELDS.items()
+        if numbers(field)
+        and ((name := path.partition(".")[2]).endswith(named) or name in words)
         and not any(unit in field["description"] for unit in units)
     ]
     assert missing == []
 
 
-@pytest.mark.parametrize("build", [example_result, invalid_result])
-def test_the_examples_fit(build):
-    check_document(build())
-    check_document(json.loads(json.dumps(build())))
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_fit_and_are_read_back_as_they_were(name):
+    content = encode(EXAMPLES[name])
+    VALIDATOR.validate(json.loads(content))
+    assert decode(content, "here") == EXAMPLES[name]
+
+
+def test_every_field_is_written():
+    """Those at their defaults too: who reads the file needs no types."""
+    document = json.loads(encode(example_result()))
+    for kind, part in {
+        "Record": document,
+        "Round": document["rounds"][0],
+        "Trial": document["rounds"][0]["trials"][0],
+        "Server": document["servers"]["server"],
+        "MaxRate": document["procedure"],
+        "Metric": document["metrics"][0],
+    }.items():
+        assert list(part) == list(SCHEMA["$defs"][kind]["properties"])
 
 
 def test_the_stable_core_is_required():
-    document = example_result()
     core = {
-        "": (
-            "schema_version id started_at finished_at outcome reasons "
-            "scenario goal server bench runs summary"
+        "Record": (
+            "schema_version id started_at finished_at outcome "
+            "scenario procedure servers generator bench metrics provenance"
         ),
-        "scenario": "name family backend",
-        "goal": "loss_ratio late_s relative_width",
-        "server": "name version commit config_sha256",
-        "bench": "name environment hosts",
-        "summary": "max_rate cpu_us_per_exchange traffic_s wall_s",
+        "Scenario": "name server generator transaction",
+        "MaxRate": "name",  # the others have defaults, and are written all the same
+        "Metric": "name title unit better value how",
+        "Round": "index started_at metrics traffic_s wall_s",
+        "Trial": "rate duration_s attempted completed late lost traffic_s",
     }
-    for parent, names in core.items():
-        for name in names.split():
-            short = copy.deepcopy(document)
-            del (short[parent] if parent else short)[name]
-            with pytest.raises(LeaselabError, match=f"'{name}' is a required property"):
-                check_document(short)
+    for kind, names in core.items():
+        assert SCHEMA["$defs"][kind]["required"] == names.split()
+    for name in core["Record"].split():
+        error = refusal(changed(lambda document, name=name: document.pop(name)))
+        assert name in error.found
 
 
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        (lambda d: d["runs"][2].update(max_rat=1), "runs[2]"),
-        (lambda d: d["goal"].update(loss=0.1), "goal"),
-        (lambda d: d["summary"]["max_rate"].update(mean=1), "summary.max_rate"),
+        (lambda d: d["rounds"][2].update(max_rat=1), "$.rounds[2]"),
+        (lambda d: d["procedure"].update(loss=0.1), "$.procedure"),
+        (lambda d: d["procedure"].update(name="soak"), "$.procedure.name"),
+        (lambda d: d["metrics"][0].update(mean=1), "$.metrics[0]"),
+        (lambda d: d["metrics"][0].update(ci95=[1.0]), "$.metrics[0].ci95"),
         (
-            lambda d: d["runs"][0]["trials"][1].update(completed=1.5),
-            "runs[0].trials[1].completed",
+            lambda d: d["rounds"][0]["trials"][1].update(completed=1.5),
+            "$.rounds[0].trials[1].completed",
         ),
-        (lambda d: d["runs"][0]["trials"][1].update(loss_ratio=1.2), "loss_ratio"),
-        (lambda d: d.update(outcome="fine"), "outcome"),
-        (lambda d: d.update(started_at="yesterday"), "started_at"),
-        (lambda d: d["server"].update(commit="HEAD"), "server.commit"),
-        (lambda d: d.update(schema_version=2), "schema_version"),
+        (
+            lambda d: d["rounds"][0]["trials"][1].update(lost=-1),
+            "$.rounds[0].trials[1].lost",
+        ),
+        (
+            lambda d: d["rounds"][0]["trials"][1].update(traffic_s=-0.1),
+            "$.rounds[0].trials[1].traffic_s",
+        ),
+        (lambda d: d.update(outcome="fine"), "$.outcome"),
+        (lambda d: d.update(id="last"), "$.id"),
+        (lambda d: d.update(started_at="yesterday"), "$.started_at"),
+        (lambda d: d["servers"]["server"].update(commit="HEAD"), "commit"),
+        (lambda d: d["servers"]["server"].update(program_sha256="12"), "program_sha256"),
         (lambda d: d["bench"]["hosts"]["server"].update(memory_bytes="64G"), "memory_bytes"),
     ],
 )
 def test_what_does_not_fit_is_named(change, field):
-    document = example_result()
-    change(document)
-    with pytest.raises(LeaselabError) as caught:
-        check_document(document, where="a sweep")
-    assert caught.value.outcome is Outcome.LAB
-    assert caught.value.where == "a sweep"
-    assert field in caught.value.what
+    error = refusal(changed(change))
+    assert error.outcome is Outcome.INVALID
+    assert field in error.found
 
 
 @pytest.mark.parametrize(
-    "parent", ["", "scenario", "server", "bench", "generator", "provenance"]
+    "parent", ["", "scenario", "servers.server", "bench", "generator", "provenance"]
 )
 def test_more_fields_are_welcome_where_things_are_described(parent):
-    document = example_result()
-    (document[parent] if parent else document)["more"] = {"text": 1}
-    check_document(document)
+    document = json.loads(encode(example_result()))
+    part = document
+    for name in filter(None, parent.split(".")):
+        part = part[name]
+    part["more"] = {"text": 1}
+    VALIDATOR.validate(document)
+    assert decode(json.dumps(document).encode(), "here") == example_result()
 
 
 def test_what_cannot_be_known_is_null():
-    document = example_result()
-    document["summary"] |= {
-        "max_rate": None,
-        "completed_rate": None,
-        "cpu_us_per_exchange": None,
-        "traffic_share": None,
-    }
-    document["server"] |= dict.fromkeys(set(document["server"]) - {"name"})
-    hosts = document["bench"]["hosts"]
-    document["bench"]["hosts"] = {role: dict.fromkeys(host) for role, host in hosts.items()}
-    trial = document["runs"][0]["trials"][0]
-    trial |= {"cpu_us_per_exchange": None, "raw_file": None, "seed": None, "samples": []}
-    trial["latency_s"] = dict.fromkeys(trial["latency_s"])
-    check_document(document)
+    def forget(document):
+        for metric in document["metrics"]:
+            metric |= {"value": None, "ci95": None, "standard_error": None, "spread": None}
+        server = document["servers"]["server"]
+        kept = ("name", "holds", "libraries_sha256", "tuning", "beside")
+        server |= dict.fromkeys(set(server) - set(kept))
+        hosts = document["bench"]["hosts"]
+        document["bench"]["hosts"] = {role: dict.fromkeys(host) for role, host in hosts.items()}
+        trial = document["rounds"][0]["trials"][0]
+        trial |= {"cpu_us": None, "raw_file": None, "samples": {}}
+        trial["latency_s"] = dict.fromkeys(trial["latency_s"])
+        trial["per_second"][0]["attempted"] = None
+
+    found = edited(example_result(), forget)
+    VALIDATOR.validate(json.loads(encode(found)))
+    assert decode(encode(found), "here") == found
+
+
+def test_a_record_that_its_types_do_not_allow_is_not_written():
+    with pytest.raises(ValueError, match=r"20261121T113005Z-v4-memfile-3f9a: .*outcome"):
+        encode(replace(example_result(), outcome="fine"))
+    figure = replace(example_result().figure, value=float("nan"))
+    with pytest.raises(ValueError, match="JSON compliant"):
+        encode(replace(example_result(), metrics=(figure,)))
+
+
+@pytest.mark.parametrize("version", [0, 3, "2", None])
+def test_a_result_of_another_version_is_refused(version):
+    error = refusal(changed(lambda document: document.update(schema_version=version)))
+    assert error.outcome is Outcome.USAGE
+    assert (error.found, error.wanted) == (f"schema version {version}", "1 or 2")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b"1", b"null", b"{}"])
+def test_what_is_no_result_is_said_to_be_none(content):
+    with pytest.raises(LeaselabError, match="not a result") as caught:
+        decode(content, "here")
+    assert (caught.value.outcome, caught.value.where) == (Outcome.INVALID, "here")
 
 
 def test_the_version_of_schema_and_code_agree():
-    assert load_schema()["properties"]["schema_version"] == {
-        "description": "Raised when a field changes its meaning or goes away",
-        "const": SCHEMA_VERSION,
-    }
+    version = SCHEMA["$defs"]["Record"]["properties"]["schema_version"]
+    assert version["enum"] == [SCHEMA_VERSION]
+    assert SCHEMA["$id"].endswith(f"result-{SCHEMA_VERSION}.json")
+    assert document_of(example_result())["schema_version"] == SCHEMA_VERSION
+    assert msgspec.json.decode(encode(example_result()))["schema_version"] == SCHEMA_VERSION

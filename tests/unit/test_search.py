@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from leaselab.measure.outcomes import Outcomes
-from leaselab.measure.search import search
+from leaselab.measure.search import Searched, search
 from leaselab.measure.search_error import SearchError, SearchReason, noisy
 from leaselab.model.errors import Outcome
-from leaselab.model.trial import Goal, RunEstimate, SearchLimits, Trial, TrialRequest
+from leaselab.model.load import Load
+from leaselab.model.procedure import MaxRate
+from leaselab.model.trial import Trial
 
-GOAL = Goal()
-LIMITS = SearchLimits()
+PROCEDURE = MaxRate()
 
 
 def keeps(rate, max_rate):
     """Completes its capacity whatever is offered."""
-    return min(1.0, max_rate * (1 - GOAL.loss_ratio) / rate)
+    return min(1.0, max_rate * (1 - PROCEDURE.loss_ratio) / rate)
 
 
 def collapses(rate, max_rate):
@@ -53,44 +54,46 @@ class Bench:
     def __init__(self, passed, max_rate, reach=10**9, noise=()):
         self.passed, self.max_rate, self.reach = passed, max_rate, reach
         self.noise = list(noise)
-        self.requests = []
+        self.loads = []
 
-    def __call__(self, request: TrialRequest) -> Trial:
-        self.requests.append(request)
-        factor = self.noise[len(self.requests) % len(self.noise)] if self.noise else 1.0
-        offered = min(request.rate, self.reach)
-        started = offered * request.duration_s
-        valid = started >= 0.99 * request.rate * request.duration_s
-        completed = math.floor(started * self.passed(offered, self.max_rate * factor) + 1e-9)
+    def __call__(self, load: Load) -> Trial:
+        self.loads.append(load)
+        factor = self.noise[len(self.loads) % len(self.noise)] if self.noise else 1.0
+        offered = min(load.rate, self.reach)
+        attempted = offered * load.duration_s
+        valid = attempted >= 0.99 * load.rate * load.duration_s
+        completed = math.floor(attempted * self.passed(offered, self.max_rate * factor) + 1e-9)
         return Trial(
-            rate=request.rate,
-            duration_s=request.duration_s,
-            started=started,
+            rate=load.rate,
+            duration_s=load.duration_s,
+            attempted=attempted,
             completed=completed,
             late=0,
-            lost=started - completed,
-            traffic_s=float(request.duration_s),
+            lost=attempted - completed,
+            traffic_s=float(load.duration_s),
             valid=valid,
             reason="" if valid else "generator-limited",
         )
 
 
-def assert_proven(estimate: RunEstimate, limits=LIMITS, goal=GOAL):
-    lower, upper = estimate.lower, estimate.upper
+def assert_proven(found: Searched):
+    bracket = found.bracket
+    lower, upper = found.trials[bracket.lower_trial], found.trials[bracket.upper_trial]
+    assert (bracket.lower, bracket.upper) == (lower.rate, upper.rate)
     assert lower.rate < upper.rate
-    assert (upper.rate - lower.rate) / upper.rate <= goal.relative_width
-    assert lower.passes(goal)
+    assert (upper.rate - lower.rate) / upper.rate <= PROCEDURE.relative_width
+    assert PROCEDURE.passes(lower)
     assert upper.valid
-    assert not upper.passes(goal)
-    assert lower.duration_s == upper.duration_s == limits.trial_s
-    assert lower in estimate.trials
-    assert upper in estimate.trials
-    assert lower.rate <= estimate.max_rate <= upper.rate
+    assert not PROCEDURE.passes(upper)
+    assert lower.duration_s == upper.duration_s == PROCEDURE.trial_s
+    assert lower in found.trials
+    assert upper in found.trials
+    assert lower.rate <= found.max_rate <= upper.rate
 
 
-def outcome_of(bench, limits):
+def outcome_of(bench):
     try:
-        return search(bench, GOAL, limits)
+        return search(bench, PROCEDURE)
     except SearchError as error:
         return error
 
@@ -103,14 +106,14 @@ servers = st.sampled_from(SERVERS)
 @given(passed=servers, max_rate=max_rates)
 def test_first_run_brackets_any_monotone_server(passed, max_rate):
     bench = Bench(passed, max_rate)
-    estimate = search(bench, GOAL, LIMITS)
+    estimate = search(bench, PROCEDURE)
     assert_proven(estimate)
     # Whole exchanges: a loss of one in some hundreds moves the goal a little.
     slack = 1 + 2 / max_rate
-    assert estimate.lower.rate <= max_rate * slack
-    assert estimate.upper.rate * slack >= max_rate
-    assert len(bench.requests) <= LIMITS.max_trials
-    assert all(LIMITS.min_rate <= item.rate <= LIMITS.max_rate for item in bench.requests)
+    assert estimate.bracket.lower <= max_rate * slack
+    assert estimate.bracket.upper * slack >= max_rate
+    assert len(bench.loads) <= PROCEDURE.max_trials
+    assert all(PROCEDURE.min_rate <= item.rate <= PROCEDURE.max_rate for item in bench.loads)
 
 
 @settings(max_examples=300, deadline=None)
@@ -121,17 +124,18 @@ def test_first_run_brackets_any_monotone_server(passed, max_rate):
     passed_before=servers,
 )
 def test_earlier_runs_never_decide_the_result(passed, max_rate, before, passed_before):
-    earlier: list[RunEstimate] = []
+    earlier: list[float] = []
     for rate in before:
-        earlier.append(search(Bench(passed_before, rate), GOAL, LIMITS, earlier))
-        assert_proven(earlier[-1])
+        found = search(Bench(passed_before, rate), PROCEDURE, earlier)
+        assert_proven(found)
+        earlier.append(found.max_rate)
     bench = Bench(passed, max_rate)
-    estimate = search(bench, GOAL, LIMITS, earlier)
+    estimate = search(bench, PROCEDURE, earlier)
     assert_proven(estimate)
     slack = 1 + 2 / max_rate
-    assert estimate.lower.rate <= max_rate * slack
-    assert estimate.upper.rate * slack >= max_rate
-    assert len(estimate.trials) == len(bench.requests) <= LIMITS.max_trials
+    assert estimate.bracket.lower <= max_rate * slack
+    assert estimate.bracket.upper * slack >= max_rate
+    assert len(estimate.trials) == len(bench.loads) <= PROCEDURE.max_trials
 
 
 @settings(max_examples=200, deadline=None)
@@ -142,16 +146,16 @@ def test_earlier_runs_never_decide_the_result(passed, max_rate, before, passed_b
 )
 def test_noise_ends_in_a_bracket_or_in_a_failure_that_says_noisy(passed, max_rate, noise):
     bench = Bench(passed, max_rate, noise=noise)
-    found = outcome_of(bench, LIMITS)
+    found = outcome_of(bench)
     if isinstance(found, SearchError):
         assert found.reason is SearchReason.NOISY
-        assert len(found.trials) == LIMITS.max_trials
+        assert len(found.trials) == PROCEDURE.max_trials
     else:
         assert_proven(found)
         # The noise's range, a bracket's width further to either side, and rates are whole.
-        slack = 1 - GOAL.relative_width - 2 / max_rate
+        slack = 1 - PROCEDURE.relative_width - 2 / max_rate
         assert 0.9 * max_rate * slack <= found.max_rate <= 1.1 * max_rate / slack
-    assert len(bench.requests) <= LIMITS.max_trials
+    assert len(bench.loads) <= PROCEDURE.max_trials
 
 
 @settings(max_examples=100, deadline=None)
@@ -162,19 +166,19 @@ def test_noise_ends_in_a_bracket_or_in_a_failure_that_says_noisy(passed, max_rat
 )
 def test_replayed_trials_lead_to_the_same_result(max_rate, noise, cut):
     bench = Bench(keeps, max_rate, noise=noise)
-    whole = search(bench, GOAL, LIMITS)
+    whole = search(bench, PROCEDURE)
     journal = list(whole.trials[:cut])
     again = Bench(keeps, max_rate, noise=noise)
 
-    def resumed(request):
-        trial = again(request)
+    def resumed(load):
+        trial = again(load)
         if journal:
             finished = journal.pop(0)
-            assert (finished.rate, finished.duration_s) == (request.rate, request.duration_s)
+            assert (finished.rate, finished.duration_s) == (load.rate, load.duration_s)
             return finished
         return trial
 
-    assert search(resumed, GOAL, LIMITS) == whole
+    assert search(resumed, PROCEDURE) == whole
 
 
 @settings(max_examples=150, deadline=None)
@@ -186,12 +190,12 @@ def test_replayed_trials_lead_to_the_same_result(max_rate, noise, cut):
 def test_a_weak_generator_gives_a_bracket_below_its_reach_or_says_so(passed, max_rate, reach):
     bench = Bench(passed, max_rate, reach=reach)
     if reach >= 1.02 * max_rate:
-        estimate = search(bench, GOAL, LIMITS)
+        estimate = search(bench, PROCEDURE)
         assert_proven(estimate)
-        assert estimate.upper.rate * 0.99 <= reach
+        assert estimate.bracket.upper * 0.99 <= reach
     elif reach <= 0.98 * max_rate:
         with pytest.raises(SearchError, match="generator is slower") as caught:
-            search(bench, GOAL, LIMITS)
+            search(bench, PROCEDURE)
         assert caught.value.reason is SearchReason.GENERATOR_LIMITED
         assert caught.value.outcome is Outcome.INVALID
 
@@ -200,7 +204,7 @@ def test_a_weak_generator_gives_a_bracket_below_its_reach_or_says_so(passed, max
 def test_an_overloaded_server_that_keeps_up_with_its_generator_says_where_to_look(max_rate):
     """The generator reaches 13 000/s, the server nearly: one trial beyond is enough."""
     bench = Bench(keeps, max_rate, reach=13_000)
-    estimate = search(bench, GOAL, dataclasses.replace(LIMITS, start_rate=15_240))
+    estimate = search(bench, replace(PROCEDURE, start_rate=15_240))
     assert_proven(estimate)
     assert [trial.rate for trial in estimate.trials if not trial.valid] == [15_240]
     assert len(estimate.trials) <= 5
@@ -209,36 +213,36 @@ def test_an_overloaded_server_that_keeps_up_with_its_generator_says_where_to_loo
 def test_one_hiccup_of_the_generator_costs_one_trial():
     bench = Bench(keeps, 6000)
 
-    def hiccup(request):
-        trial = bench(request)
-        if len(bench.requests) == 4:
-            return dataclasses.replace(
-                trial, valid=False, reason="generator-limited", started=trial.started // 2
+    def hiccup(load):
+        trial = bench(load)
+        if len(bench.loads) == 4:
+            return replace(
+                trial, valid=False, reason="generator-limited", attempted=trial.attempted // 2
             )
         return trial
 
-    estimate = search(hiccup, GOAL, LIMITS)
+    estimate = search(hiccup, PROCEDURE)
     assert_proven(estimate)
-    assert bench.requests[3] == bench.requests[4]
-    assert len(estimate.trials) == len(search(Bench(keeps, 6000), GOAL, LIMITS).trials) + 1
+    assert bench.loads[3] == bench.loads[4]
+    assert len(estimate.trials) == len(search(Bench(keeps, 6000), PROCEDURE).trials) + 1
 
 
 def test_a_trial_that_is_never_valid_ends_the_run_with_its_reason():
     bench = Bench(keeps, 6000)
 
-    def full_pool(request):
-        return dataclasses.replace(bench(request), valid=False, reason="pool-too-full")
+    def full_pool(load):
+        return replace(bench(load), valid=False, reason="pool-too-full")
 
     with pytest.raises(SearchError, match="pool-too-full") as caught:
-        search(full_pool, GOAL, LIMITS)
+        search(full_pool, PROCEDURE)
     assert caught.value.reason is SearchReason.INVALID_TRIAL
-    assert len(bench.requests) == 3
+    assert len(bench.loads) == 3
 
 
 @pytest.mark.parametrize("passed", [keeps, collapses, cliff])
 def test_a_server_below_the_lowest_rate_is_named(passed):
     with pytest.raises(SearchError, match=r"lowest rate .* 99/s") as caught:
-        search(Bench(passed, 60), GOAL, LIMITS)
+        search(Bench(passed, 60), PROCEDURE)
     assert caught.value.reason is SearchReason.BELOW_MIN_RATE
     assert str(caught.value).startswith("search: ")
 
@@ -248,7 +252,7 @@ def test_a_server_that_loses_at_any_load_is_told_from_a_slow_one(lost):
     """It completes thousands a second, and fails at a few hundred."""
     bench = Bench(lambda rate, max_rate: min(1 - lost, max_rate / rate), 6000)
     with pytest.raises(SearchError, match="loses exchanges at any load") as caught:
-        search(bench, GOAL, LIMITS)
+        search(bench, PROCEDURE)
     assert caught.value.reason is SearchReason.LOSES_AT_ANY_LOAD
 
 
@@ -256,56 +260,52 @@ def test_a_server_that_is_faster_while_its_store_is_empty_is_no_lossy_one():
     """dnsmasq searches all its leases: a second's trial completes twice the rate of five."""
     slow, fast = Bench(keeps, 2000), Bench(keeps, 4500)
 
-    def measure(request):
-        return (fast if request.duration_s == LIMITS.scout_s else slow)(request)
+    def measure(load):
+        return (fast if load.duration_s == PROCEDURE.scout_s else slow)(load)
 
-    estimate = search(measure, GOAL, LIMITS)
+    estimate = search(measure, PROCEDURE)
     assert_proven(estimate)
     assert estimate.max_rate == pytest.approx(2000, rel=0.01)
 
 
 def test_a_dead_server_is_below_the_lowest_rate():
     with pytest.raises(SearchError) as caught:
-        search(Bench(lambda *_: 0.0, 1), GOAL, LIMITS)
+        search(Bench(lambda *_: 0.0, 1), PROCEDURE)
     assert caught.value.reason is SearchReason.BELOW_MIN_RATE
 
 
 @pytest.mark.parametrize("passed", [keeps, collapses, cliff])
 def test_a_server_above_the_highest_rate_is_named(passed):
     with pytest.raises(SearchError, match=r"loss 0\.0% at 200000/s") as caught:
-        search(Bench(passed, 10**6), GOAL, LIMITS)
+        search(Bench(passed, 10**6), PROCEDURE)
     assert caught.value.reason is SearchReason.ABOVE_MAX_RATE
 
 
 def test_contradicting_outcomes_are_named_with_their_rates():
     """A server that was slow once: a failure at a rate below one that passes."""
-    failed = Bench(keeps, 5500)(TrialRequest(6000, 5))
-    passed = Bench(keeps, 7000)(TrialRequest(6200, 5))
-    error = noisy(Outcomes((failed, passed), GOAL, LIMITS))
+    failed = Bench(keeps, 5500)(Load(6000, 5))
+    passed = Bench(keeps, 7000)(Load(6200, 5))
+    error = noisy(Outcomes((failed, passed), PROCEDURE))
     assert error.reason is SearchReason.NOISY
     assert "no bracket after 2 trials" in str(error)
     assert "contradict each other between 6000/s and 6200/s" in str(error)
 
 
 def test_a_quiet_sweep_needs_one_scout_and_two_full_trials_a_run():
-    earlier: list[RunEstimate] = []
+    runs: list[Searched] = []
     for _ in range(9):
-        earlier.append(search(Bench(keeps, 6000.4), GOAL, LIMITS, earlier))
-    assert [[trial.duration_s for trial in run.trials] for run in earlier[1:]] == [
-        [1, 5, 5]
-    ] * 8
-    assert all(abs(run.max_rate / 6000.4 - 1) < 0.001 for run in earlier)
+        earlier = [run.max_rate for run in runs]
+        runs.append(search(Bench(keeps, 6000.4), PROCEDURE, earlier))
+    assert [[trial.duration_s for trial in run.trials] for run in runs[1:]] == [[1, 5, 5]] * 8
+    assert all(abs(run.max_rate / 6000.4 - 1) < 0.001 for run in runs)
 
 
 def test_earlier_runs_say_where_the_first_scout_goes_and_nothing_else():
     """Two histories that lead to one first scout lead to one run, noise and all."""
-    one, other = (
-        [dataclasses.replace(search(Bench(passed, 6000), GOAL, LIMITS), max_rate=6000.0)]
-        for passed in (keeps, collapses)
-    )
+    one, other = [5900.0, 6000.0, 6100.0], [6100.0, 5900.0, 6000.0]
     noise = [1.03, 0.97, 1.01, 0.99, 1.02]
     runs = [
-        search(Bench(collapses, 6100, noise=noise), GOAL, LIMITS, earlier)
+        search(Bench(collapses, 6100, noise=noise), PROCEDURE, earlier)
         for earlier in (one, other)
     ]
     assert runs[0] == runs[1]
@@ -315,21 +315,21 @@ def test_an_aborted_trial_may_be_the_failing_side():
     """It was asked for the full length and had lost too much for all of it."""
     inner = Bench(collapses, 6000)
 
-    def aborting(request):
-        trial = inner(request)
-        if trial.loss_ratio <= 1.2 * GOAL.loss_ratio:
+    def aborting(load):
+        trial = inner(load)
+        if trial.loss_ratio <= 1.2 * PROCEDURE.loss_ratio:
             return trial
-        started = trial.started // 2
-        completed = int(started * (1 - trial.loss_ratio))
-        return dataclasses.replace(
+        attempted = trial.attempted // 2
+        completed = int(attempted * (1 - trial.loss_ratio))
+        return replace(
             trial,
-            started=started,
+            attempted=attempted,
             completed=completed,
-            lost=started - completed,
-            traffic_s=request.duration_s / 2,
+            lost=attempted - completed,
+            traffic_s=load.duration_s / 2,
             aborted=True,
         )
 
-    estimate = search(aborting, GOAL, LIMITS)
+    estimate = search(aborting, PROCEDURE)
     assert_proven(estimate)
-    assert estimate.upper.aborted
+    assert estimate.trials[estimate.bracket.upper_trial].aborted

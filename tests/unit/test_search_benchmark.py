@@ -9,10 +9,17 @@ import statistics
 import pytest
 from benchmarks import search as benchmark
 from benchmarks._servers import Cell, Overload, Server, Shape
-from benchmarks._sweeps import ALGORITHMS, GOAL, Row, root_mean_square, simulate, standard_error
+from benchmarks._sweeps import (
+    ALGORITHMS,
+    PROCEDURE,
+    Row,
+    root_mean_square,
+    simulate,
+    standard_error,
+)
 from benchmarks._verdict import compare, judge
 
-from leaselab.model.trial import TrialRequest
+from leaselab.model.load import Load
 
 QUIET = Cell(Overload.COLLAPSES, 6000, 0.0, 0.0)
 
@@ -20,7 +27,7 @@ QUIET = Cell(Overload.COLLAPSES, 6000, 0.0, 0.0)
 @pytest.mark.parametrize("overload", list(Overload))
 @pytest.mark.parametrize("capacity", [6000, 40_000])
 def test_the_true_max_rate_is_where_the_loss_meets_the_goal(overload, capacity):
-    rate = overload.max_rate(capacity, GOAL.loss_ratio)
+    rate = overload.max_rate(capacity, PROCEDURE.loss_ratio)
     assert 1 - overload.completed_rate(rate, capacity) / rate == pytest.approx(0.025)
 
 
@@ -33,8 +40,8 @@ def test_goodput_collapses_as_the_excess_grows():
 def test_every_algorithm_meets_the_same_servers():
     cell = Cell(Overload.KEEPS, 6000, 0.03, 0.01)
     first, second = cell.server(3, 2), cell.server(3, 2)
-    request = TrialRequest(7000, 5)
-    assert first.measure(request) == second.measure(request)
+    load = Load(7000, 5)
+    assert first.measure(load) == second.measure(load)
     assert first.capacity != cell.server(3, 1).capacity
 
 
@@ -46,20 +53,20 @@ def test_mirrored_draws_cancel_over_a_pair_of_sweeps():
 
 def test_an_aborted_trial_costs_what_it_took_and_fails():
     server = QUIET.server(0, 0)
-    server.aborts = GOAL
-    trial = server.measure(TrialRequest(12_000, 5))
+    server.aborts = PROCEDURE
+    trial = server.measure(Load(12_000, 5))
     assert trial.aborted
-    assert not trial.passes(GOAL)
+    assert not PROCEDURE.passes(trial)
     assert trial.traffic_s == pytest.approx(server.seconds - 2.0)
     assert trial.traffic_s < 2.0
-    unanswered = trial.started - trial.completed
+    unanswered = trial.attempted - trial.completed
     assert unanswered == pytest.approx(0.025 * 12_000 * 5 + 6_000, rel=0.001)
 
 
 def test_a_trial_that_is_not_lost_yet_is_not_aborted():
-    server = Server(Overload.KEEPS, 6000.0, 0.0, QUIET.server(0, 0).noise, aborts=GOAL)
-    trial = server.measure(TrialRequest(6500, 5))
-    assert not trial.passes(GOAL)
+    server = Server(Overload.KEEPS, 6000.0, 0.0, QUIET.server(0, 0).noise, aborts=PROCEDURE)
+    trial = server.measure(Load(6500, 5))
+    assert not PROCEDURE.passes(trial)
     assert not trial.aborted
 
 

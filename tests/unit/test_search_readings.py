@@ -9,61 +9,63 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from leaselab.measure.belief import Belief, Observation, combine, expect
 from leaselab.measure.outcomes import Outcomes
 from leaselab.measure.response import Response
-from leaselab.model.trial import Goal, SearchLimits, Trial
+from leaselab.model.procedure import MaxRate
+from leaselab.model.trial import Trial
 
-GOAL = Goal()
+PROCEDURE = MaxRate()
 
 
 def trial(rate, loss_ratio, duration_s=5, valid=True, reason=""):
-    started = rate * duration_s
-    completed = round(started * (1 - loss_ratio))
+    attempted = rate * duration_s
+    completed = round(attempted * (1 - loss_ratio))
     return Trial(
-        rate,
-        duration_s,
-        started,
-        completed,
-        0,
-        started - completed,
-        float(duration_s),
+        rate=rate,
+        duration_s=duration_s,
+        attempted=attempted,
+        completed=completed,
+        late=0,
+        lost=attempted - completed,
+        traffic_s=float(duration_s),
         valid=valid,
         reason=reason,
     )
 
 
 def test_a_trial_at_the_goal_reads_as_its_own_rate():
-    reading = Response().read(trial(40_000, 0.025), GOAL)
+    reading = Response().read(trial(40_000, 0.025), PROCEDURE)
     assert math.exp(reading.log_rate) == pytest.approx(40_000)
     assert reading.sd == pytest.approx(Response().noise_sd)
 
 
 def test_overload_is_read_worse_the_further_it_is():
-    near, far = (Response().read(trial(9000, loss), GOAL) for loss in (0.05, 0.5))
+    near, far = (Response().read(trial(9000, loss), PROCEDURE) for loss in (0.05, 0.5))
     assert near.sd < 0.01 < far.sd
     assert math.exp(near.log_rate) == pytest.approx(9000 * 0.95 / 0.975, rel=0.01)
 
 
 @pytest.mark.parametrize("loss_ratio", [0.0, 0.002])
 def test_background_loss_is_only_a_lower_limit(loss_ratio):
-    assert Response().read(trial(6000, loss_ratio), GOAL).at_least
+    assert Response().read(trial(6000, loss_ratio), PROCEDURE).at_least
 
 
 def test_of_trials_far_above_only_the_lowest_is_read():
     far = [trial(rate, 0.6) for rate in (30_000, 20_000, 25_000)]
-    readings = Response().read_all([*far, trial(8000, 0.03)], GOAL)
+    readings = Response().read_all([*far, trial(8000, 0.03)], PROCEDURE)
     assert len(readings) == 2
-    assert readings[0] == Response().read(far[1], GOAL)
+    assert readings[0] == Response().read(far[1], PROCEDURE)
 
 
 def test_noise_is_learned_from_the_differences_within_a_run():
     quiet = [trial(6000, 0.025)] * 20
     noisy = [trial(6000, loss) for loss in (0.011, 0.051)] * 10
-    assert Response().scattered(quiet, GOAL).noise_sd < 0.003
-    assert Response().scattered(noisy, GOAL).noise_sd > 0.015
-    assert Response().scattered([trial(6000, 0.02)], GOAL) == Response()
+    assert Response().scattered(quiet, PROCEDURE).noise_sd < 0.003
+    assert Response().scattered(noisy, PROCEDURE).noise_sd > 0.015
+    assert Response().scattered([trial(6000, 0.02)], PROCEDURE) == Response()
 
 
 def test_readings_are_weighted_by_their_precision():
@@ -133,12 +135,12 @@ def test_steady_runs_narrow_the_expectation():
 
 
 def test_the_ceiling_comes_down_when_a_rate_is_out_of_reach_twice():
-    short = Trial(9000, 1, 7000, 7000, 0, 0, 1.0, valid=False, reason="generator-limited")
-    limits = SearchLimits()
-    assert Outcomes((short,), GOAL, limits).ceiling == limits.max_rate
-    assert Outcomes((short, short), GOAL, limits).ceiling == 7000
+    short = trial(7000, 0.0, duration_s=1, valid=False, reason="generator-limited")
+    short = replace(short, rate=9000)
+    assert Outcomes((short,), PROCEDURE).ceiling == PROCEDURE.max_rate
+    assert Outcomes((short, short), PROCEDURE).ceiling == 7000
 
 
 def test_whole_rates_set_a_floor_of_their_own():
-    assert Outcomes((), GOAL, SearchLimits(min_rate=10)).floor == 99
-    assert Outcomes((), GOAL, SearchLimits(min_rate=500)).floor == 500
+    assert Outcomes((), MaxRate(min_rate=10)).floor == 99
+    assert Outcomes((), MaxRate(min_rate=500)).floor == 500

@@ -1,60 +1,121 @@
-"""A run second by second, on one clock."""
+"""A round second by second, on one clock."""
 
 import pytest
+from msgspec.structs import replace
 from tests.examples import example_result
 
 from leaselab.analysis.seconds import server_points, traffic_points
+from leaselab.model.record import Round
+from leaselab.model.trial import Trial
+
+ROUND = example_result().rounds[0]
+"""Its trials begin 0.9, 8.9 and 16.9 s after it."""
 
 
-@pytest.fixture
-def run():
-    """One run; its trials begin 0.9, 8.9 and 16.9 s after it."""
-    return example_result()["runs"][0]
+def with_trial(number, **fields):
+    """ROUND with other fields in one of its trials, from 0."""
+    trials = list(ROUND.trials)
+    trials[number] = replace(trials[number], **fields)
+    return replace(ROUND, trials=tuple(trials))
 
 
-def test_every_second_of_every_trial_has_its_place_since_the_runs_start(run):
-    points = list(traffic_points(run))
+def with_samples(number, *changes):
+    """ROUND with changed samples in one of its trials: (position, fields)."""
+    samples = list(ROUND.trials[number].samples["server"])
+    for position, fields in changes:
+        samples[position] = replace(samples[position], **fields)
+    return with_trial(number, samples={"server": tuple(samples)})
+
+
+def with_second(**fields):
+    """ROUND with a changed first second."""
+    first, *rest = ROUND.trials[0].per_second
+    return with_trial(0, per_second=(replace(first, **fields), *rest))
+
+
+def test_every_second_of_every_trial_has_its_place_since_the_rounds_start():
+    points = list(traffic_points(ROUND))
     assert [(point["trial"], point["s"]) for point in points] == [
         (1, 0.9),
         *((2, pytest.approx(8.9 + second)) for second in range(5)),
         *((3, pytest.approx(16.9 + second)) for second in range(5)),
     ]
+    assert points[0]["attempted"] == ROUND.trials[0].rate
     assert points[0]["loss"] == pytest.approx(0.2, abs=0.001)
     assert points[0]["p99_ms"] == pytest.approx(8.8)
 
 
-def test_what_was_not_seen_is_no_loss(run):
-    run["trials"][0]["per_second"][0]["started"] = None
-    assert next(traffic_points(run))["loss"] is None
+def test_what_was_not_seen_is_no_loss():
+    assert next(traffic_points(with_second(attempted=None)))["loss"] is None
 
 
-def test_a_reply_in_the_next_second_makes_no_negative_loss(run):
-    run["trials"][0]["per_second"][0]["completed"] = 10**6
-    assert next(traffic_points(run))["loss"] == 0.0
+def test_a_reply_in_the_next_second_makes_no_negative_loss():
+    assert next(traffic_points(with_second(completed=10**6)))["loss"] == 0.0
 
 
-def test_cpu_and_drops_are_what_came_since_the_sample_before(run):
-    samples = run["trials"][1]["samples"]
-    samples[2]["udp_drops"] = samples[3]["udp_drops"] = 40
-    points = [point for point in server_points(run) if point["trial"] == 2]
+def test_cpu_and_drops_are_what_came_since_the_sample_before():
+    changed = with_samples(1, (2, {"udp_drops": 40}), (3, {"udp_drops": 40}))
+    points = [point for point in server_points(changed) if point["trial"] == 2]
     assert [point["cpu"] for point in points] == pytest.approx([0.9] * 5)
     assert [point["drops"] for point in points] == pytest.approx([0, 40, 0, -40, 0])
+    assert [point["held"] for point in points] == pytest.approx(
+        [point["gained"] * number for number, point in enumerate(points, start=1)]
+    )
     assert points[0]["s"] == pytest.approx(9.9)
+    assert points[0]["beside"] == {}
 
 
-def test_the_partner_stands_on_the_servers_clock(run):
-    trial = run["trials"][1]
-    trial["partner_samples"] = [
-        {**sample, "t": sample["t"] + 0.5} for sample in trial["samples"]
-    ]
-    first = next(server_points(run, "partner_samples"))
-    assert first["s"] == pytest.approx(8.9 + 1.5)
+def test_what_serves_beside_it_is_told_by_name():
+    changed = with_samples(
+        0,
+        (0, {"beside_cpu_s": {"database": 1.0}}),
+        (1, {"beside_cpu_s": {"database": 1.4, "proxy": 0.2}}),
+    )
+    point = next(server_points(changed))
+    assert point["beside"] == {"database": pytest.approx(0.4), "proxy": None}
 
 
-def test_a_server_that_tells_nothing_has_gaps_and_no_zeros(run):
-    for sample in run["trials"][0]["samples"]:
-        sample |= {"cpu_s": None, "rss_bytes": None, "udp_drops": None, "leases": None}
-    point = next(server_points(run))
-    assert {point[name] for name in ("cpu", "rss_mb", "drops", "leases", "database_cpu")} == {
-        None
-    }
+def test_the_partner_stands_on_the_servers_clock():
+    samples = ROUND.trials[1].samples["server"]
+    late = tuple(replace(sample, t=sample.t + 0.5) for sample in samples)
+    early = replace(samples[0], t=samples[0].t - 9)
+    told = (early, replace(early, t=early.t + 1), *late)
+    changed = with_trial(1, samples={"server": samples, "partner": told})
+    points = list(server_points(changed, "partner"))
+    assert [point["s"] for point in points] == pytest.approx(
+        [8.9 + 0.5 + second for second in range(6)]
+    )
+
+
+def test_a_server_that_tells_nothing_has_gaps_and_no_zeros():
+    nothing = {"cpu_s": None, "rss_bytes": None, "udp_drops": None, "held": None}
+    changed = with_samples(0, *((place, nothing) for place in range(2)))
+    point = next(server_points(changed))
+    assert {point[name] for name in ("cpu", "rss_mb", "held", "gained", "drops")} == {None}
+
+
+def test_a_round_that_is_measured_has_what_there_is_of_it():
+    """As a page shows it meanwhile: the trial under way has samples, but no seconds yet."""
+    begun = Trial(
+        rate=6000,
+        duration_s=5,
+        attempted=0,
+        completed=0,
+        late=0,
+        lost=0,
+        traffic_s=0.0,
+        started_at="2026-11-21T11:30:30Z",
+        samples={"server": ROUND.trials[0].samples["server"][:2]},
+    )
+    running = Round(
+        index=1,
+        started_at="2026-11-21T11:30:05Z",
+        metrics={},
+        traffic_s=0.0,
+        wall_s=0.0,
+        trials=(begun,),
+    )
+    assert list(traffic_points(running)) == []
+    (point,) = server_points(running)
+    assert (point["s"], point["trial"]) == (pytest.approx(26.0), 1)
+    assert list(server_points(replace(running, trials=(replace(begun, samples={}),)))) == []

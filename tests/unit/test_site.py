@@ -6,37 +6,35 @@ import os
 import re
 import shutil
 from datetime import timedelta
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.examples import (
     MAX_RATES,
+    PROCEDURE,
     START,
     archive_result,
     confirmed,
+    edited,
     example_result,
     invalid_result,
 )
-from tests.hostile import ATTACK, COMMIT, hostile_archive
+from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
 
 from leaselab.archive.bench_notes import STATUS, write_note
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
-from leaselab.cli.document import failed_document
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.inventory import read_inventory
-from leaselab.model.errors import LeaselabError, Outcome, server_broken
-from leaselab.model.plan import Plan
-from leaselab.model.source import Commit
+from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.report.confirmation import confirmation_words
 from leaselab.report.site import site
-from leaselab.report.site.history import history
+from leaselab.report.site.history import history, lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_benches, write_site
 from leaselab.report.site.vega import PURPLE
 
-ROOT = Path(__file__).parents[2]
 WHEN = "2026-11-23T10:00:00.000Z"
 SECONDS = [f"seconds-{run}" for run in range(1, 10)]
 OURS = {"assets/leaselab.js", "assets/charts.js"}
@@ -69,9 +67,9 @@ class Page(HTMLParser):
 def archive(tmp_path_factory):
     """A hostile archive with its report beside it."""
     root = tmp_path_factory.mktemp("results")
-    documents = hostile_archive(root)
+    records = hostile_archive(root)
     write_site(Store(root), root / "report")
-    return root, documents
+    return root, records
 
 
 def pages(folder):
@@ -79,7 +77,7 @@ def pages(folder):
 
 
 def test_every_result_scenario_and_question_has_its_page(archive):
-    root, documents = archive
+    root, records = archive
     names = {str(page.relative_to(root / "report")) for page in pages(root / "report")}
     assert names == {
         "index.html",
@@ -87,8 +85,9 @@ def test_every_result_scenario_and_question_has_its_page(archive):
         "validity.html",
         "benches.html",
         "histories.html",
-        *(f"history/{document['scenario']['name']}.html" for document in documents),
-        *(f"sweep/{document['id']}.html" for document in documents),
+        *(f"history/{record.scenario.name}.html" for record in records),
+        *(f"sweep/{record.id}.html" for record in records),
+        f"experiment/{EXPERIMENT}.html",
     }
 
 
@@ -119,7 +118,7 @@ def test_no_text_becomes_markup_and_nothing_needs_a_style_of_its_own(archive):
         assert found.styles == [], page.name
         if ATTACK in "".join(found.words):
             seen.add(page.parent.name)
-    assert seen == {"report", "history", "sweep"}
+    assert seen == {"report", "history", "sweep", "experiment"}
 
 
 def test_data_files_hold_nothing_that_html_would_read(archive):
@@ -130,8 +129,8 @@ def test_data_files_hold_nothing_that_html_would_read(archive):
 
 
 def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
-    root, documents = archive
-    page = root / "report" / "sweep" / f"{documents[0]['id']}.html"
+    root, records = archive
+    page = root / "report" / "sweep" / f"{records[0].id}.html"
     text = page.read_text(encoding="utf-8")
     names = re.findall(r'data-chart="([\w-]+)"', text)
     assert names == ["runs", "loss", "latency", *SECONDS, "seconds-confirmation"]
@@ -144,10 +143,9 @@ def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
 
 
 def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_table(archive):
-    root, documents = archive
-    document = documents[0]
-    text = (root / "report" / "sweep" / f"{document['id']}.html").read_text(encoding="utf-8")
-    rate = document["confirmation"]["rate"]
+    root, records = archive
+    text = (root / "report" / "sweep" / f"{records[0].id}.html").read_text(encoding="utf-8")
+    rate = records[0].confirmation.rate
     line = f"Confirmed at {rate} exchanges/s over 30 s: loss 1.30 %."
     assert text.index("95 % interval") < text.index(line) < text.index('id="runs"')
     loss = text.split('data-chart="loss"')[1].split("</figure>")[0]
@@ -159,7 +157,7 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
 
 
 @pytest.mark.parametrize(
-    ("document", "words"),
+    ("record", "words"),
     [
         (
             confirmed(example_result(), loss=0.04),
@@ -173,13 +171,13 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
         ),
         (invalid_result(), "not confirmed: the sweep ended before that"),
         (
-            example_result(goal={"confirm_s": 0}),
+            example_result(procedure=replace(PROCEDURE, confirm_s=0)),
             "not confirmed: switched off (--confirm-s 0)",
         ),
     ],
 )
-def test_a_result_that_is_not_confirmed_says_why(document, words):
-    assert confirmation_words(document) == words
+def test_a_result_that_is_not_confirmed_says_why(record, words):
+    assert confirmation_words(record) == words
 
 
 def test_a_history_has_nine_dots_a_mean_an_interval_and_a_mark_where_the_lab_changed(archive):
@@ -200,7 +198,7 @@ def test_a_history_has_nine_dots_a_mean_an_interval_and_a_mark_where_the_lab_cha
 def test_the_axis_of_a_history_has_iso_dates_in_utc():
     row = row_of(example_result(), "2026/11/x")
     rows = [row | {"started_at": f"2026-11-{day:02}T23:30:00.000Z"} for day in (1, 9, 17, 25)]
-    _, (chart, _) = history("v4-memfile", rows, lambda _: "")
+    _, (chart, _) = history(*lines_of("v4-memfile", rows), lambda _: "")
     labels = chart.drawing.split("role-axis-label")[1].split("</g>")[0]
     dates = re.findall(r">([^<]+)</text>", labels)
     assert len(dates) >= 3
@@ -211,20 +209,19 @@ def test_the_axis_of_a_history_has_iso_dates_in_utc():
 def test_the_overview_explains_its_columns_where_they_stand(tmp_path):
     """A threaded server and one thread alone, and nothing that would need other words."""
     for place, scenario in enumerate(("v4-memfile", "v4-memfile-mt")):
-        document = example_result(
+        record = example_result(
             [rate * (1 + 0.5 * place) for rate in MAX_RATES],
             scenario=scenario,
             started=START + timedelta(hours=place),
         )
-        document["scenario"]["multi_threading"] = {"enabled": bool(place)}
-        archive_result(tmp_path, document)
+        archive_result(tmp_path, record)
     page = Page(write_site(Store(tmp_path), tmp_path / "report"))
     words = [word.strip() for word in page.words if word.strip()]
     head = words[words.index("durability") + 1 :][:3]
-    assert head == ["single-threaded", "multi-threaded", "multi-threaded / single-threaded"]
+    assert head == ["single", "multi", "multi / single"]
     assert "1.50 (+50 %)" in words
-    assert words.count("multi-threaded / single-threaded") == 2, "a heading and its line"
-    assert "hot standby, load balancing" not in words
+    assert words.count("multi / single") == 2, "a heading and its line"
+    assert words[words.index("threading") + 1] == "single, multi"
 
 
 def test_validity_explains_the_verdicts_above_and_the_words_below_its_table(archive):
@@ -244,7 +241,7 @@ def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_number
         for month in range(1, 11)
         for day in range(1, 29)
     ]
-    context, (chart, _) = history("v4-memfile", rows, lambda _: "page.html")
+    context, (chart, _) = history(*lines_of("v4-memfile", rows), lambda _: "page.html")
     assert [mark.number for mark in context["marks"]] == list(range(1, 10))
     drawn = re.findall(r"<text[^>]*>(\d)</text>", chart.drawing)
     assert drawn[-7:] == ["3", "4", "5", "6", "7", "8", "9"]
@@ -268,7 +265,7 @@ def test_pages_that_are_current_are_left_alone_and_others_are_not(tmp_path):
     first = {page: page.stat().st_mtime_ns for page in report.rglob("*.*ml")}
     archive_result(tmp_path, example_result(started=START + timedelta(hours=1)))
     write_site(Store(tmp_path), report)
-    old = report / "sweep" / f"{example_result()['id']}.html"
+    old = report / "sweep" / f"{example_result().id}.html"
     changed = {
         str(page.relative_to(report))
         for page in report.rglob("*.*ml")
@@ -299,7 +296,7 @@ def test_older_results_are_linked_where_they_lie_and_keep_the_page_they_had(tmp_
     history = report / "history" / "v4-memfile.html"
     links = set(Page(history).links)
     assert sum(link.endswith("/result.json") for link in links) == 2
-    oldest = example_result()["id"]
+    oldest = example_result().id
     write_site(Store(tmp_path), report, [oldest])
     assert (report / "sweep" / f"{oldest}.html").exists()
     write_site(Store(tmp_path), report, sweeps=1)
@@ -321,8 +318,8 @@ def test_a_report_elsewhere_links_nothing_that_it_does_not_hold(tmp_path):
 def test_results_that_are_named_are_reported_alone_and_compared_with_the_first(tmp_path):
     ids = []
     for hour in range(3):
-        document = example_result(started=START + timedelta(hours=hour))
-        ids.append(archive_result(tmp_path, document)["id"])
+        record = example_result(started=START + timedelta(hours=hour))
+        ids.append(archive_result(tmp_path, record).id)
     write_site(Store(tmp_path), tmp_path / "out", [ids[2], ids[0]])
     assert {page.stem for page in (tmp_path / "out" / "sweep").glob("*.html")} == {
         ids[0],
@@ -374,7 +371,7 @@ def test_a_report_of_named_results_says_nothing_of_the_benches(tmp_path):
     write_note(
         tmp_path, "rack1", STATUS, {"at": WHEN, "state": "held", "told": "", "hosts": []}
     )
-    first = write_site(Store(tmp_path), tmp_path / "site", [result["id"]])
+    first = write_site(Store(tmp_path), tmp_path / "site", [result.id])
     assert not (first.parent / "benches.html").exists()
     assert "benches.html" not in first.read_text(encoding="utf-8")
 
@@ -407,7 +404,7 @@ def test_an_older_result_that_gets_a_page_is_linked_there_from_everywhere(tmp_pa
         archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
     report = tmp_path / "report"
     write_site(Store(tmp_path), report, sweeps=1)
-    oldest = f"sweep/{example_result()['id']}.html"
+    oldest = f"sweep/{example_result().id}.html"
     assert oldest not in Page(report / "index.html").links
     write_site(Store(tmp_path), report, sweeps=4)
     assert oldest in Page(report / "index.html").links
@@ -420,9 +417,9 @@ def test_an_empty_archive_is_said(tmp_path):
 
 
 def test_a_damaged_result_is_refused_and_keeps_no_other_from_its_page(tmp_path):
-    good = archive_result(tmp_path, example_result(started=START + timedelta(hours=1)))["id"]
-    place = Store(tmp_path).place(archive_result(tmp_path, example_result())["id"])
-    other = archive_result(tmp_path, example_result(scenario="v6-memfile"))["id"]
+    good = archive_result(tmp_path, example_result(started=START + timedelta(hours=1))).id
+    place = Store(tmp_path).place(archive_result(tmp_path, example_result()).id)
+    other = archive_result(tmp_path, example_result(scenario="v6-memfile")).id
     (Store(tmp_path).place(other) / "SHA256SUMS").chmod(0o644)
     (Store(tmp_path).place(other)).chmod(0o755)
     (Store(tmp_path).place(other) / "SHA256SUMS").unlink()
@@ -445,26 +442,49 @@ def test_a_foreign_result_neither_leaves_the_folder_nor_shows_a_file_of_this_mac
     second = archive_result(
         tmp_path / "results", example_result(started=START + timedelta(hours=1))
     )
-    _forge(
-        tmp_path / "results", first["id"], scenario={"name": "../../../escaped", "family": 4}
-    )
-    _forge(
-        tmp_path / "results",
-        second["id"],
-        server=second["server"] | {"config_file": str(secret)},
-    )
+    _forge(tmp_path / "results", first.id, _escape)
+    _forge(tmp_path / "results", second.id, partial(_show_file, path=str(secret)))
     report = tmp_path / "results" / "report"
     write_site(Store(tmp_path / "results"), report)
     assert list(tmp_path.rglob("escaped*")) == []
-    page = report / "sweep" / f"{second['id']}.html"
+    page = report / "sweep" / f"{second.id}.html"
     assert "of this machine alone" not in page.read_text(encoding="utf-8")
     assert "unreadable" in (report / "index.html").read_text(encoding="utf-8")
 
 
-def _forge(root, ref, **fields):
+@pytest.mark.parametrize("part", ["scenario", "metric", "experiment"])
+def test_no_name_of_a_foreign_result_is_a_way_out_of_the_report(tmp_path, part):
+    good = archive_result(tmp_path / "results", example_result(scenario="v6-memfile"))
+    bad = archive_result(tmp_path / "results", example_result())
+
+    def edit(document):
+        if part == "scenario":
+            document["scenario"]["name"] = "../../escaped"
+        elif part == "metric":
+            document["metrics"][0]["name"] = "../../escaped"
+        else:
+            document["experiment"] = {"id": "../../escaped", "points": [], "interleaved": True}
+
+    _forge(tmp_path / "results", bad.id, edit)
+    report = write_site(Store(tmp_path / "results"), tmp_path / "results" / "report").parent
+    assert list(tmp_path.rglob("*escaped*")) == []
+    assert [page.stem for page in (report / "sweep").glob("*.html")] == [good.id]
+
+
+def _escape(document):
+    document["scenario"]["name"] = "../../../escaped"
+
+
+def _show_file(document, path):
+    document["servers"]["server"]["config_file"] = path
+
+
+def _forge(root, ref, edit):
     """Change a result so that its checksum agrees, as a stranger could have made it."""
     place = Store(root).place(ref)
-    content = json.dumps(json.loads((place / "result.json").read_bytes()) | fields)
+    document = json.loads((place / "result.json").read_bytes())
+    edit(document)
+    content = json.dumps(document)
     for name, text in (
         ("result.json", content),
         ("SHA256SUMS", f"{hashlib.sha256(content.encode()).hexdigest()}  result.json\n"),
@@ -495,35 +515,22 @@ def test_an_interrupted_rewrite_leaves_nothing_that_counts_as_current(tmp_path, 
 
 
 def test_a_commit_that_does_not_build_has_a_page_that_says_so(tmp_path):
-    commit = Commit(
-        repository="a-repository",
-        ref="main",
-        hash=COMMIT,
-        tree=COMMIT,
-        author_date="2026-11-20T10:00:00+00:00",
-        subject="Break it",
-        described="",
-    )
-    document = failed_document(
-        sweep_id=example_result()["id"],
-        scenario=find_scenario(ROOT / "scenarios", "v4-memfile"),
-        plan=Plan(),
-        commit=commit,
-        inventory=read_inventory(ROOT / "inventory" / "docker"),
-        environment="1",
-        error=server_broken("alloc.cc:12: expected ';'"),
-        started_at="2026-11-21T11:30:05.000Z",
-        command=["leaselab", "run"],
-        provenance={
-            "leaselab_version": "0.1.0",
-            "leaselab_commit": None,
-            "leaselab_dirty": False,
-        },
-    )
-    with Store(tmp_path).create(document["id"]) as running:
-        Store(tmp_path).seal(running, document)
+    def edit(document):
+        document |= {
+            "outcome": "build-failed",
+            "reasons": [{"word": "build-failed", "text": "alloc.cc:12: expected ';'"}],
+            "rounds": [],
+            "at_least": None,
+        }
+        never = ("version", "durability", "config_file", "config_sha256")
+        document["servers"]["server"] |= dict.fromkeys(never)
+        for metric in document["metrics"]:
+            metric |= {"value": None, "ci95": None, "n": 0, "dropped": []}
+
+    record = archive_result(tmp_path, edited(example_result(commit=COMMIT), edit))
     write_site(Store(tmp_path), tmp_path / "report")
     (page,) = (tmp_path / "report" / "sweep").glob("*.html")
+    assert page.stem == record.id
     text = " ".join(Page(page).words)
     assert "build-failed" in text
     assert "alloc.cc:12: expected ';'" in text

@@ -4,14 +4,57 @@ import random
 import statistics
 
 import pytest
+from msgspec.structs import replace
 
-from leaselab.analysis.statistics import estimate
+from leaselab.analysis.statistics import interval, trimmed_mean
 from leaselab.analysis.steadiness import machine_speeds, moved, unsteady
+from leaselab.model.record import Metric, Round
+from leaselab.model.trial import HostUse, Trial
+
+
+def round_of(*works, role="server"):
+    """A round of trials that took these times for the fixed piece of work (s)."""
+    trials = tuple(
+        Trial(
+            rate=6000,
+            duration_s=5,
+            attempted=0,
+            completed=0,
+            late=0,
+            lost=0,
+            traffic_s=0.0,
+            hosts={role: HostUse(work_s=work, steal_s=0, throttled_s=0, receive_errors=0)}
+            if work
+            else {},
+        )
+        for work in works
+    )
+    return Round(
+        index=1,
+        started_at="2026-11-21T11:30:05Z",
+        metrics={},
+        traffic_s=0.0,
+        wall_s=0.0,
+        trials=trials,
+    )
 
 
 def runs(*times, role="server"):
-    """Runs whose trials all took these times for the fixed piece of work (s)."""
-    return [{"trials": [{"hosts": {role: {"work_s": (time, time)}}}] * 3} for time in times]
+    """Rounds whose trials all took these times."""
+    return [round_of(*[(time, time)] * 3, role=role) for time in times]
+
+
+def metric(rates, trim):
+    """The figure of rounds with these values."""
+    return Metric(
+        name="max_rate",
+        title="max rate",
+        unit="exchanges/s",
+        better="higher",
+        value=trimmed_mean(rates, trim),
+        how="trimmed mean",
+        ci95=interval(rates, trim),
+    )
 
 
 def test_a_run_in_which_the_work_takes_longer_is_a_slower_one():
@@ -21,15 +64,29 @@ def test_a_run_in_which_the_work_takes_longer_is_a_slower_one():
 
 
 def test_one_trial_that_was_disturbed_moves_nothing():
-    disturbed = runs(0.010, 0.010)
-    disturbed[0]["trials"].append({"hosts": {"server": {"work_s": (0.010, 0.100)}}})
-    assert moved(disturbed) == 0.0
+    disturbed = round_of(*[(0.010, 0.010)] * 3, (0.010, 0.100))
+    assert moved([disturbed, *runs(0.010)]) == 0.0
 
 
-@pytest.mark.parametrize("read", [[], runs(0.01), [{"trials": [{}]}] * 2, runs(1, 2, role="x")])
+def test_of_several_servers_the_slower_counts_and_the_generator_does_not():
+    first, slower = runs(0.010, 0.012, role="partner")
+    both = [replace(one, trials=one.trials + runs(0.011)[0].trials) for one in (first, slower)]
+    assert moved(both) == pytest.approx(0.012 / 0.011 - 1)
+
+
+@pytest.mark.parametrize(
+    "read", [[], runs(0.01), [round_of(None)] * 2, runs(1, 2, role="generator")]
+)
 def test_where_it_was_not_read_nothing_is_said(read):
     assert moved(read) is None
-    assert unsteady(read, estimate([6000.0] * 3, 0), 0.01) == ""
+    assert unsteady(read, metric([6000.0] * 3, 0), 0.01) == ""
+
+
+def test_where_there_is_no_figure_nothing_is_said():
+    read = runs(0.01, 0.02)
+    assert unsteady(read, metric([6000.0] * 3, 0), 0.01)
+    assert unsteady(read, None, 0.01) == ""
+    assert unsteady(read, replace(metric([6000.0] * 3, 0), value=None), 0.01) == ""
 
 
 @pytest.mark.parametrize(
@@ -45,7 +102,7 @@ def test_what_counts_is_whether_it_moved_by_more_than_the_figure_resolves(
     slower, rates, is_unsteady
 ):
     read = runs(0.01, 0.01, 0.01, 0.01, 0.01 * (1 + slower))
-    assert bool(unsteady(read, estimate(rates, 1), 0.01)) is is_unsteady
+    assert bool(unsteady(read, metric(rates, 1), 0.01)) is is_unsteady
 
 
 def test_a_run_of_few_trials_is_not_taken_for_a_slower_machine():
@@ -53,8 +110,10 @@ def test_a_run_of_few_trials_is_not_taken_for_a_slower_machine():
     draw = random.Random(1)  # noqa: S311 - the same draws each time
 
     def run(trials):
-        readings = [0.01 * (1 + draw.expovariate(20)) for _ in range(2 * trials)]
-        return {"trials": [{"hosts": {"server": {"work_s": readings}}}]}
+        def reading():
+            return 0.01 * (1 + draw.expovariate(20))
+
+        return round_of(*((reading(), reading()) for _ in range(trials)))
 
     speeds = [machine_speeds([run(3), run(15)]) for _ in range(400)]
     assert statistics.fmean(few / many for few, many in speeds) == pytest.approx(1.0, abs=0.004)

@@ -1,8 +1,6 @@
 """The write-once store of results."""
 
-import copy
 import errno
-import json
 import os
 import signal
 import stat
@@ -10,9 +8,19 @@ import subprocess
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from tests.examples import MAX_RATES, START, archive_result, example_result, invalid_result
+from msgspec.structs import replace
+from tests.examples import (
+    MAX_RATES,
+    PROCEDURE,
+    START,
+    archive_result,
+    example_result,
+    invalid_result,
+)
 
+from leaselab.archive.checksums import write_sums
 from leaselab.archive.ident import is_id, month_of, new_id
+from leaselab.archive.schema import decode
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
 
@@ -65,17 +73,17 @@ class TestIdent:
 
 class TestSeal:
     def test_a_result_lies_by_month_and_is_read_only(self, root):
-        document = archive_result(root)
-        place = root / "2026" / "11" / document["id"]
-        assert json.loads((place / "result.json").read_text()) == document
+        record = archive_result(root)
+        place = root / "2026" / "11" / record.id
+        assert decode((place / "result.json").read_bytes(), "") == record
         writable = [path for path in (place, *place.rglob("*")) if path.stat().st_mode & 0o222]
         assert writable == []
         assert stat.S_IMODE(place.stat().st_mode) == 0o555
         assert list((root / ".running").iterdir()) == []
 
     def test_the_checksums_are_those_of_sha256sum(self, root):
-        document = archive_result(root)
-        place = root / "2026" / "11" / document["id"]
+        record = archive_result(root)
+        place = root / "2026" / "11" / record.id
         subprocess.run(["sha256sum", "--strict", "-c", "SHA256SUMS"], cwd=place, check=True)
         listed = {
             line.split("  ")[1] for line in (place / "SHA256SUMS").read_text().splitlines()
@@ -84,77 +92,81 @@ class TestSeal:
         assert listed == present - {"SHA256SUMS"}
 
     def test_the_journal_stays_beside_the_result(self, root):
-        place = Store(root).place(archive_result(root)["id"])
+        place = Store(root).place(archive_result(root).id)
         assert "created" in (place / "journal.jsonl").read_text()
 
     def test_nothing_is_ever_overwritten(self, root, store):
-        document = archive_result(root)
-        assert "exists" in refusal(store.create, document["id"]).what
+        record = archive_result(root)
+        assert "exists" in refusal(store.create, record.id).what
         other = store.create("20261121T113005Z-v4-memfile-0000")
         other.close()
-        other.path.rename(root / ".running" / document["id"])
-        with store.open_running(document["id"]) as running:
-            assert "exists" in refusal(store.seal, running, document).what
-        assert store.load(document["id"]) == document
+        other.path.rename(root / ".running" / record.id)
+        with store.open_running(record.id) as running:
+            assert "exists" in refusal(store.seal, running, record).what
+        assert store.load(record.id) == record
 
-    def test_a_document_that_does_not_fit_stays_running(self, store):
-        document = example_result()
-        document["runs"][0]["trials"][0]["completd"] = 1
-        with store.create(document["id"]) as running:
-            error = refusal(store.seal, running, document)
-        assert "runs[0].trials[0]" in error.what
-        assert "completd" in error.what
-        assert [sweep.id for sweep in store.running()] == [document["id"]]
+    def test_a_record_that_its_types_do_not_allow_stays_running(self, store):
+        record = example_result()
+        wrong = replace(record, outcome="fine")
+        with store.create(record.id) as running, pytest.raises(ValueError, match="outcome"):
+            store.seal(running, wrong)
+        assert [sweep.id for sweep in store.running()] == [record.id]
+
+    def test_a_record_of_another_sweep_stays_out(self, store):
+        record, other = example_result(), example_result(token="0000")
+        with store.create(record.id) as running, pytest.raises(ValueError, match=other.id):
+            store.seal(running, other)
+        assert [sweep.id for sweep in store.running()] == [record.id]
 
     def test_an_invalid_sweep_is_archived_with_its_reasons(self, root, store):
-        document = archive_result(root, invalid_result())
-        assert store.load("last")["reasons"] == document["reasons"]
-        assert store.load("last")["summary"]["max_rate"] is None
+        record = archive_result(root, invalid_result())
+        assert store.load("last").reasons == record.reasons != ()
+        assert store.load("last").figure.value is None
 
     def test_a_full_disk_while_sealing_leaves_the_running_sweep(self, store, monkeypatch):
-        document = example_result()
-        running = store.create(document["id"])
+        record = example_result()
+        running = store.create(record.id)
 
         def full(_):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", full)
-            error = refusal(store.seal, running, document)
+            error = refusal(store.seal, running, record)
         assert error.outcome is Outcome.LAB
-        assert f"leaselab resume {document['id']}" in error.todo
-        assert store.seal(running, document) == store.place(document["id"])
+        assert f"leaselab resume {record.id}" in error.todo
+        assert store.seal(running, record) == store.place(record.id)
 
     def test_a_kill_at_any_write_loses_nothing(self, store):
         """The sealing process dies at its 1st, 2nd ... fsync; then it is sealed again."""
         for fatal in range(1, 1000):
             started = START + timedelta(minutes=fatal)
-            document = example_result(
-                MAX_RATES[:3], started=started, goal={"runs": 3, "trim": 0}
+            record = example_result(
+                MAX_RATES[:3], started=started, procedure=replace(PROCEDURE, rounds=3, trim=0)
             )
-            with store.create(document["id"]) as running:
+            with store.create(record.id) as running:
                 running.write_bytes("raw/run-1-trial-01.txt.gz", b"text")
-            finished = seal_in_child(store, document, fatal)
+            finished = seal_in_child(store, record, fatal)
             if store.running():
-                with store.open_running(document["id"]) as running:
+                with store.open_running(record.id) as running:
                     running.write_bytes("raw/run-1-trial-01.txt.gz", b"text")
-                    store.seal(running, document)
-            assert store.load(document["id"]) == document
-            assert store.verify(document["id"]) == 3
+                    store.seal(running, record)
+            assert store.load(record.id) == record
+            assert store.verify(record.id) == 3
             if finished:
                 break
         assert fatal > 10
 
     def test_leftovers_of_a_killed_write_are_not_archived(self, store):
-        document = example_result()
-        with store.create(document["id"]) as running:
+        record = example_result()
+        with store.create(record.id) as running:
             running.write_text("raw/a.txt", "a")
             (running.path / "raw" / "b.txt.part").write_text("half")
-            place = store.seal(running, document)
+            place = store.seal(running, record)
         assert [path.name for path in (place / "raw").iterdir()] == ["a.txt"]
 
 
-def seal_in_child(store, document, fatal):
+def seal_in_child(store, record, fatal):
     """Seal in a child that is killed at its fsync number `fatal`; True when it got through."""
     child = os.fork()
     if child == 0:
@@ -171,7 +183,7 @@ def seal_in_child(store, document, fatal):
         os.fsync = fsync
         code = 1
         try:
-            store.seal(store.open_running(document["id"]), document)
+            store.seal(store.open_running(record.id), record)
             code = 0
         finally:
             os._exit(code)
@@ -225,9 +237,9 @@ class TestRunning:
         assert error.todo == "there are 20261121T113005Z-v4-memfile-3f9a"
 
     def test_a_finished_sweep_does_not_go_on(self, root, store):
-        document = archive_result(root)
-        error = refusal(store.open_running, document["id"])
-        assert error.todo == f"it is finished: `leaselab show {document['id']}`"
+        record = archive_result(root)
+        error = refusal(store.open_running, record.id)
+        assert error.todo == f"it is finished: `leaselab show {record.id}`"
 
     def test_one_damaged_journal_does_not_hide_the_other_sweeps(self, store, caplog):
         for name in ("20261121T113005Z-v4-memfile-3f9a", "20261121T113006Z-v4-memfile-3f9a"):
@@ -241,7 +253,7 @@ class TestRunning:
 
 class TestFind:
     @pytest.fixture
-    def documents(self, root):
+    def records(self, root):
         return [
             archive_result(
                 root, example_result(token=token, started=START + timedelta(hours=n))
@@ -249,33 +261,33 @@ class TestFind:
             for n, token in enumerate(("aaaa", "bbbb", "cccc"))
         ]
 
-    def test_every_kind_of_reference_finds_the_result(self, store, documents):
-        wanted = documents[1]["id"]
+    def test_every_kind_of_reference_finds_the_result(self, store, records):
+        wanted = records[1].id
         place = store.place(wanted)
         for ref in (wanted, wanted[:11], "last~1", str(place), str(place / "result.json")):
             assert store.find(ref) == place
-            assert store.load(ref)["id"] == wanted
+            assert store.load(ref).id == wanted
 
-    def test_last_is_the_one_that_finished_last(self, root, store, documents):
+    def test_last_is_the_one_that_finished_last(self, root, store, records):
         long = example_result(token="dddd", started=START - timedelta(days=1))
-        long["finished_at"] = "2027-01-01T00:00:00Z"
+        long = replace(long, finished_at="2027-01-01T00:00:00Z")
         archive_result(root, long)
-        assert store.find("last").name == long["id"]
-        assert store.find("last~1").name == documents[2]["id"]
+        assert store.find("last").name == long.id
+        assert store.find("last~1").name == records[2].id
 
-    def test_a_start_that_several_share_lists_them(self, store, documents):
+    def test_a_start_that_several_share_lists_them(self, store, records):
         error = refusal(store.find, "20261121T1")
         assert error.outcome is Outcome.USAGE
-        assert all(document["id"] in error.todo for document in documents)
+        assert all(record.id in error.todo for record in records)
 
-    def test_an_unknown_one_names_the_nearest(self, store, documents):
-        error = refusal(store.find, documents[0]["id"].replace("memfile", "memfil"))
+    def test_an_unknown_one_names_the_nearest(self, store, records):
+        error = refusal(store.find, records[0].id.replace("memfile", "memfil"))
         assert error.outcome is Outcome.USAGE
-        assert error.todo == f"did you mean {documents[0]['id']}?"
+        assert error.todo == f"did you mean {records[0].id}?"
         assert refusal(store.find, "zzz").todo == "see `leaselab list`"
         assert refusal(store.find, "").outcome is Outcome.USAGE
 
-    @pytest.mark.usefixtures("documents")
+    @pytest.mark.usefixtures("records")
     def test_before_the_first_there_is_none(self, store):
         assert "no result 3 before the last" in refusal(store.find, "last~3").what
 
@@ -292,8 +304,8 @@ class TestFind:
 
 class TestChecksums:
     def test_a_changed_result_is_not_shown(self, root, store):
-        document = archive_result(root)
-        path = store.place(document["id"]) / "result.json"
+        record = archive_result(root)
+        path = store.place(record.id) / "result.json"
         tamper(path, path.read_bytes().replace(b"6006", b"7006"))
         error = refusal(store.load, "last")
         assert error.outcome is Outcome.INVALID
@@ -303,11 +315,11 @@ class TestChecksums:
         assert error.found != error.wanted
 
     def test_verify_reads_every_file(self, root, store):
-        document = archive_result(root)
+        record = archive_result(root)
         assert store.verify("last") == len(list(store.find("last").rglob("*.*")))
-        raw = store.place(document["id"]) / "raw" / "run-3-trial-02.txt.gz"
+        raw = store.place(record.id) / "raw" / "run-3-trial-02.txt.gz"
         tamper(raw, b"")
-        assert store.load("last") == document
+        assert store.load("last") == record
         assert refusal(store.verify, "last").where == str(raw)
         raw.unlink()
         assert "is missing" in refusal(store.verify, "last").what
@@ -327,16 +339,13 @@ class TestChecksums:
         (store.find("last") / "SHA256SUMS").unlink()
         assert refusal(store.load, "last").outcome is Outcome.INVALID
 
-    def test_a_result_of_another_schema_version_is_refused(self, root, store, monkeypatch):
-        archive_result(root)
-        monkeypatch.setattr("leaselab.archive.store.SCHEMA_VERSION", 2)
+    def test_a_result_of_a_newer_schema_is_refused(self, root, store):
+        record = archive_result(root)
+        place = store.place(record.id)
+        content = (place / "result.json").read_bytes()
+        tamper(place / "result.json", content.replace(b'_version": 2', b'_version": 3'))
+        place.joinpath("SHA256SUMS").chmod(0o644)
+        write_sums(place)
         error = refusal(store.load, "last")
-        assert (error.outcome, error.found) == (Outcome.USAGE, "schema version 1")
-
-
-def test_sealing_keeps_the_document_as_it_is(store):
-    document = example_result()
-    before = copy.deepcopy(document)
-    with store.create(document["id"]) as running:
-        store.seal(running, document)
-    assert document == before
+        assert (error.outcome, error.found) == (Outcome.USAGE, "schema version 3")
+        assert error.where == str(place / "result.json")

@@ -1,130 +1,180 @@
-"""What the runs of a sweep come to."""
+"""What the rounds of a result come to."""
 
 import pytest
-from tests.examples import GOAL, MAX_RATES, START, example_run
+from msgspec.structs import replace
+from tests.examples import MAX_RATES, PROCEDURE, START, example_result, example_round
 
-from leaselab.analysis.summary import other_cpu_us, run_cpu_us, summarise
+from leaselab.analysis.summary import at_least, metrics_of, other_cpu_us
 from leaselab.model.errors import LeaselabError
+from leaselab.model.record import Round
+from leaselab.model.trial import Sample, Trial
+
+KINDS = PROCEDURE.metrics("exchanges")
 
 
-def runs_of(rates=MAX_RATES):
-    return [example_run(n, rate, START, GOAL) for n, rate in enumerate(rates, start=1)]
+def rounds_of(rates=MAX_RATES):
+    return [example_round(n, rate, START, PROCEDURE) for n, rate in enumerate(rates, start=1)]
 
 
-def summary_of(runs, **more):
-    return summarise(
-        runs, **({"planned": 9, "trim": 1, "loss_ratio": 0.025, "trial_s": 5} | more)
-    )
+def metrics(rounds, procedure=PROCEDURE, **more):
+    return {one.name: one for one in metrics_of(KINDS, rounds, procedure, **more)}
 
 
-def test_nine_runs_come_to_their_trimmed_mean():
-    summary = summary_of(runs_of())
-    assert summary.max_rate.trimmed_mean == 6006.0
-    assert summary.trimmed == (2, 4)
-    assert summary.cpu_us_per_exchange == 155.0
-    document = summary.document()
-    assert document["max_rate"]["ci95"] == list(summary.max_rate.ci95)
-    assert document["completed_rate"]["n"] == 9
+def without(one, *names):
+    """A round that came to nothing of these metrics."""
+    return replace(one, metrics={**one.metrics, **dict.fromkeys(names)})
+
+
+def test_nine_rounds_come_to_their_trimmed_mean():
+    found = metrics(rounds_of())
+    assert list(found) == ["max_rate", "completed_rate", "cpu_us"]
+    rate = found["max_rate"]
+    assert (rate.value, rate.n, rate.trim, rate.dropped) == (6006.0, 9, 1, (2, 4))
+    assert (rate.lowest, rate.highest) == (5731.0, 6122.0)
+    assert rate.ci95 == pytest.approx((5981.11863, 6030.88137), abs=1e-5)
+    assert rate.standard_error == pytest.approx(10.16848, abs=1e-5)
+    assert rate.spread == pytest.approx(0.0176, abs=1e-4)
+    assert (rate.title, rate.unit, rate.better) == ("max rate", "exchanges/s", "higher")
+    assert found["completed_rate"].n == 9
+    assert found["cpu_us"].value == 155.0
 
 
 def test_times_add_up():
-    runs = runs_of()
-    assert summary_of(runs).traffic_s == 9 * 11
-    assert summary_of(runs).wall_s == pytest.approx(sum(run["wall_s"] for run in runs))
-    assert summary_of(runs, wall_s=198.0).traffic_share == 0.5
-    assert summary_of(runs, wall_s=0.0).traffic_share is None
+    record = example_result()
+    assert record.traffic_s == 9 * 11
+    assert replace(record, wall_s=198.0).traffic_share == 0.5
+    assert replace(record, wall_s=0.0).traffic_share is None
 
 
 @pytest.mark.parametrize(
-    "runs",
-    [[], runs_of(MAX_RATES[:8]), [*runs_of()[:8], runs_of()[8] | {"max_rate": None}]],
+    "rounds",
+    [[], rounds_of(MAX_RATES[:8]), [*rounds_of()[:8], without(rounds_of()[8], "max_rate")]],
     ids=["none", "one missing", "one without a max rate"],
 )
-def test_an_incomplete_sweep_has_no_estimate(runs):
-    summary = summary_of(runs)
-    assert summary.max_rate is None
-    assert summary.completed_rate is None
-    assert summary.trimmed == ()
-    assert summary.document()["max_rate"] is None
+def test_an_incomplete_result_has_no_figure(rounds):
+    rate = metrics(rounds)["max_rate"]
+    assert (rate.value, rate.ci95, rate.dropped) == (None, None, ())
 
 
-def test_a_goal_that_leaves_no_run_is_refused():
+def test_a_figure_that_does_not_hold_is_none_and_what_it_cost_is_known():
+    found = metrics(rounds_of(), holds=False)
+    assert [one.value for one in found.values()] == [None, None, 155.0]
+
+
+def test_a_procedure_that_leaves_no_round_is_refused():
     with pytest.raises(LeaselabError, match="too few runs"):
-        summary_of(runs_of(), planned=2)
+        metrics(rounds_of(), replace(PROCEDURE, rounds=2))
 
 
-def trial(completed, cpu_us, *, valid=True, loss_ratio=0.0):
-    return {
-        "completed": completed,
-        "cpu_us_per_exchange": cpu_us,
-        "valid": valid,
-        "loss_ratio": loss_ratio,
-    }
+def trial(completed, cpu_us=None, loss_ratio=0.0, *, valid=True, samples=None):
+    """A trial of the full length of which so many completed; `samples` by role."""
+    attempted = round(completed / (1 - loss_ratio)) if completed else 1000
+    return Trial(
+        rate=attempted // 5,
+        duration_s=5,
+        attempted=attempted,
+        completed=completed,
+        late=0,
+        lost=attempted - completed,
+        traffic_s=5.0,
+        valid=valid,
+        cpu_us=cpu_us,
+        samples=samples or {},
+    )
+
+
+def round_with(*trials):
+    return Round(
+        index=1,
+        started_at="2026-11-21T11:30:05Z",
+        metrics={},
+        traffic_s=0.0,
+        wall_s=0.0,
+        trials=trials,
+    )
 
 
 def test_cpu_time_is_weighted_over_passing_trials():
-    """1000 at 100 us and 3000 at 200 us are 0.7 s for 4000; nothing else counts."""
+    """1000 at 100 us and 3904 at 200 us are 0.8808 s for 4904; nothing else counts."""
     trials = [
         trial(1000, 100.0),
-        trial(3000, 200.0, loss_ratio=0.025),
-        trial(5000, 900.0, loss_ratio=0.0251),
+        trial(3904, 200.0, 0.024),
+        trial(5000, 900.0, 0.026),
         trial(5000, 900.0, valid=False),
         trial(5000, None),
-        trial(0, None, loss_ratio=0.0),
+        trial(0, None),
     ]
-    assert run_cpu_us({"trials": trials}, 0.025) == pytest.approx(175.0)
+    assert PROCEDURE.cpu_us(trials) == pytest.approx(1e6 * 0.8808 / 4904)
+    assert PROCEDURE.cpu_us(trials[4:]) is None
 
 
-def test_cpu_time_of_a_sweep_is_the_median_of_its_runs():
-    runs = runs_of()
-    for run, cpu_us in zip(runs, [1, 2, 3, 4, 500, 600, 700, 800, 900], strict=True):
-        for each in run["trials"]:
-            each["cpu_us_per_exchange"] = float(cpu_us)
-    assert summary_of(runs).cpu_us_per_exchange == pytest.approx(500)
+def test_cpu_time_of_a_result_is_the_median_of_the_rounds_that_have_it():
+    rounds = [
+        replace(one, metrics={**one.metrics, "cpu_us": float(cpu_us)})
+        for one, cpu_us in zip(rounds_of(), [1, 2, 3, 4, 500, 600, 700, 800, 900], strict=True)
+    ]
+    assert metrics(rounds)["cpu_us"].value == 500.0
+    known = [*rounds[:4], *(without(one, "cpu_us") for one in rounds[4:])]
+    assert (metrics(known)["cpu_us"].value, metrics(known)["cpu_us"].n) == (2.5, 4)
 
 
 def test_unknown_cpu_time_is_unknown():
-    runs = runs_of()
-    for run in runs:
-        for each in run["trials"]:
-            each["cpu_us_per_exchange"] = None
-    assert summary_of(runs).cpu_us_per_exchange is None
+    rounds = [without(one, "cpu_us") for one in rounds_of()]
+    assert metrics(rounds)["cpu_us"].value is None
 
 
-def served(completed, loss_ratio=0.0, **series):
-    """A trial with samples of CPU time (s): of the database, the partner, its database."""
-    database = [{"database_cpu_s": value} for value in series.get("database", [])]
-    partner = [
-        {"cpu_s": value, "database_cpu_s": other}
-        for value, other in zip(
-            series.get("partner", []), series.get("beside", [None] * 9), strict=False
-        )
+def test_a_load_that_every_round_passed_is_the_lowest_of_their_highest():
+    rounds = [
+        round_with(trial(25_000), trial(50_000), trial(90_000, valid=False)),
+        round_with(trial(40_000), trial(60_000, loss_ratio=0.1)),
     ]
-    return {
-        "valid": True,
-        "loss_ratio": loss_ratio,
-        "completed": completed,
-        "samples": database,
-        "partner_samples": partner,
-    }
+    assert at_least(rounds, PROCEDURE) == 8000.0
+    assert at_least([*rounds, round_with(trial(60_000, loss_ratio=0.1))], PROCEDURE) is None
+    assert at_least([], PROCEDURE) is None
+    short = replace(trial(25_000), duration_s=1)
+    assert at_least([round_with(short)], PROCEDURE) is None
+
+
+def sampled(cpu, **beside):
+    """Samples with CPU time of a server, and of what serves beside it (s)."""
+    return tuple(
+        Sample(
+            t=float(place),
+            cpu_s=spent,
+            rss_bytes=None,
+            udp_drops=None,
+            held=None,
+            counters={},
+            beside_cpu_s={name: values[place] for name, values in beside.items()},
+        )
+        for place, spent in enumerate(cpu)
+    )
 
 
 def test_what_serves_beside_the_server_costs_too():
-    runs = [
-        {
-            "trials": [
-                served(1000, database=[1.0, 1.2, 1.5], partner=[0.0, 0.3], beside=[2.0, 2.1]),
-                served(1000, database=[1.5, 2.1], partner=[0.3, 0.6], beside=[2.1, 2.2]),
-                served(1000, loss_ratio=0.5, database=[2.1, 9.0]),
-            ]
-        },
-        {"trials": [served(2000, database=[0.0, 1.4])]},
+    first = {
+        "server": sampled([0.0, 0.1, 0.2], database=[1.0, 1.2, 1.5]),
+        "partner": sampled([0.0, 0.3], database=[2.0, 2.1]),
+    }
+    second = {
+        "server": sampled([0.2, 0.3], database=[1.5, 2.1]),
+        "partner": sampled([0.3, 0.6], database=[2.1, 2.2]),
+    }
+    lossy = {"server": sampled([0.0, 0.1], database=[2.1, 9.0])}
+    alone = {"server": sampled([0.0, 0.1], database=[0.0, 1.4])}
+    rounds = [
+        round_with(
+            trial(1000, samples=first),
+            trial(1000, samples=second),
+            trial(1000, loss_ratio=0.5, samples=lossy),
+        ),
+        round_with(trial(2000, samples=alone)),
     ]
-    found = other_cpu_us(runs, 0.025)
-    assert found == pytest.approx(
+    assert other_cpu_us(rounds, PROCEDURE) == pytest.approx(
         {"database": 600.0, "partner": 300.0, "partner's database": 100.0}
     )
 
 
 def test_one_server_without_a_database_has_nothing_beside_it():
-    assert other_cpu_us([{"trials": [served(1000, database=[None, None])]}], 0.025) == {}
+    rounds = [round_with(trial(1000, samples={"server": sampled([0.0, 0.1])}))]
+    assert other_cpu_us(rounds, PROCEDURE) == {}

@@ -9,10 +9,20 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.examples import MAX_RATES, example_result, invalid_result
+from msgspec.structs import replace
+from tests.examples import (
+    MAX_RATES,
+    PROCEDURE,
+    confirmed,
+    edited,
+    example_result,
+    invalid_result,
+)
 
+from leaselab.model.record import Beside, Metric
 from leaselab.model.server import server_name
-from leaselab.report.listing import listing
+from leaselab.report.confirmation import confirmation_words
+from leaselab.report.listing import heading, listing, number
 from leaselab.report.text import print_result
 
 PLACE = Path("/results/2026/11/20261121T113005Z-v4-memfile-3f9a")
@@ -24,16 +34,16 @@ v4-memfile · kea 2.6.3 · durability written: 6006 ± 25 exchanges/s
   server CPU 155.0 µs per exchange; measured in 3 min 4 s, 54 % of it traffic
 
 Runs
-run  max rate    bracket  completed  trials  CPU µs
-  1      6015  5997-6045       5895       3   151.0
-  2      5988  5970-6018       5869       3   152.0
-  3      6122  6104-6153       6000       3   153.0  dropped: highest
-  4      6003  5985-6033       5883       3   154.0
-  5      5731  5714-5760       5617       3   155.0  dropped: lowest
-  6      6040  6022-6070       5920       3   156.0
-  7      5996  5978-6026       5876       3   157.0
-  8      6021  6003-6051       5901       3   158.0
-  9      5979  5961-6009       5860       3   159.0
+run  max rate    bracket  completed  trials  server CPU µs
+  1      6015  5997-6045       5895       3          151.0
+  2      5988  5970-6018       5869       3          152.0
+  3      6122  6104-6153       6000       3          153.0  dropped: highest
+  4      6003  5985-6033       5883       3          154.0
+  5      5731  5714-5760       5617       3          155.0  dropped: lowest
+  6      6040  6022-6070       5920       3          156.0
+  7      5996  5978-6026       5876       3          157.0
+  8      6021  6003-6051       5901       3          158.0
+  9      5979  5961-6009       5860       3          159.0
 
 Latency at the lower bound (ms, median of the runs)
 stage            p50   p90    p99  p99.9    max
@@ -45,9 +55,9 @@ Provenance
 """
 
 
-def plain(document):
+def plain(record):
     stream = io.StringIO()
-    print_result(document, PLACE, stream)
+    print_result(record, PLACE, stream)
     return stream.getvalue()
 
 
@@ -55,7 +65,7 @@ def plain(document):
 def on_terminal(monkeypatch):
     """Print on a terminal of 80 columns; returns what it was sent, raw and readable."""
 
-    def call(document):
+    def call(record):
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.setenv("TERM", "xterm-256color")
         master, slave = pty.openpty()
@@ -69,7 +79,7 @@ def on_terminal(monkeypatch):
         reader = threading.Thread(target=read)  # a terminal's buffer is only 4 KiB
         reader.start()
         with os.fdopen(slave, "w") as stream:
-            print_result(document, PLACE, stream)
+            print_result(record, PLACE, stream)
         reader.join(timeout=10)
         os.close(master)
         raw = sent.decode()
@@ -86,10 +96,15 @@ def test_a_pipe_gets_plain_lines():
 
 
 def test_provenance_names_what_can_move_a_result():
-    text = plain(example_result(commit="1a2b3c4d5e6f7a8b", version="2.7.0"))
+    record = example_result(commit="1a2b3c4d5e6f7a8b", version="2.7.0")
+    database = {"database": Beside(version="MySQL 8.4", variables={"flush": 1})}
+    text = plain(replace(record, servers={"server": replace(record.server, beside=database)}))
     for fact in (
         "server            kea 2.7.0 (1a2b3c4d5e)",
         "commit            1a2b3c4d5e6f7a8b",
+        "factors           clients DHCPv4, backend memfile, threading single, servers none",
+        "leases            durability written\n",
+        "database          MySQL 8.4, flush=1",
         "config/kea-dhcp4.conf (sha256 ",
         "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 5 s",
         "perfdhcp 2.6.3",
@@ -104,9 +119,8 @@ def test_provenance_names_what_can_move_a_result():
 
 
 def test_uncommitted_changes_are_said():
-    document = example_result()
-    document["provenance"]["leaselab_dirty"] = True
-    assert "(b298d0f1c2, with uncommitted changes)" in plain(document)
+    record = edited(example_result(), lambda one: one["provenance"].update(leaselab_dirty=True))
+    assert "(b298d0f1c2, with uncommitted changes)" in plain(record)
 
 
 def test_an_invalid_sweep_says_why_first():
@@ -117,8 +131,8 @@ def test_an_invalid_sweep_says_why_first():
         "  no max rate: 2 of 9 runs found theirs",
     ]
     assert (
-        "  3         -          -          -       3       -  1 not valid: generator-limited"
-        in (lines)
+        "  3         -          -          -       3              -  "
+        "1 not valid: generator-limited" in lines
     )
 
 
@@ -131,26 +145,26 @@ def test_an_invalid_sweep_with_all_its_runs_is_not_shown_as_a_result():
 
 
 def test_a_sweep_that_did_not_begin_has_no_tables():
-    document = invalid_result()
-    document["runs"] = []
-    document["summary"] |= {"cpu_us_per_exchange": None, "traffic_share": None}
-    text = plain(document)
+    record = invalid_result()
+    nothing = tuple(replace(one, value=None) for one in record.metrics)
+    text = plain(replace(record, rounds=(), metrics=nothing, wall_s=0.0))
     assert "Runs" not in text
     assert "Latency" not in text
     assert "no max rate: 0 of 9 runs found theirs" in text
 
 
 def test_one_run_has_no_interval():
-    document = example_result(MAX_RATES[:1], goal={"runs": 1, "trim": 0})
-    assert plain(document).splitlines()[:2] == [
+    once = replace(PROCEDURE, rounds=1, trim=0)
+    record = example_result(MAX_RATES[:1], procedure=once)
+    assert plain(record).splitlines()[:2] == [
         "v4-memfile · kea 2.6.3 · durability written: 6015 exchanges/s",
         "  max rate of one run",
     ]
 
 
 def test_without_trimming_it_is_a_plain_mean():
-    document = example_result(goal={"trim": 0})
-    assert plain(document).splitlines()[1] == "  max rate, mean of 9 runs"
+    record = example_result(procedure=replace(PROCEDURE, trim=0))
+    assert plain(record).splitlines()[1] == "  max rate, mean of 9 runs"
 
 
 def test_v6_names_its_own_packets():
@@ -160,62 +174,147 @@ def test_v6_names_its_own_packets():
 
 
 def test_unknown_values_are_dashes_or_left_out():
-    document = example_result()
-    for run in document["runs"]:
-        for trial in run["trials"]:
-            trial["cpu_us_per_exchange"] = None
-            trial["latency_s"] = {"offer": None, "ack": None, "exchange": None}
-    document["summary"]["cpu_us_per_exchange"] = None
-    document["server"] |= {"config_sha256": None, "package": None, "version": None}
-    for host in document["bench"]["hosts"].values():
-        host.update(governor=None, cpu_model=None, tuning=None)
-    text = plain(document)
+    def forget(document):
+        for one in document["rounds"]:
+            one["metrics"]["cpu_us"] = None
+            for trial in one["trials"]:
+                trial["cpu_us"] = None
+                trial["latency_s"] = dict.fromkeys(trial["latency_s"])
+        document["metrics"][2]["value"] = None
+        document["servers"]["server"] |= {
+            "config_sha256": None,
+            "package": None,
+            "version": None,
+        }
+        for host in document["bench"]["hosts"].values():
+            host.update(governor=None, cpu_model=None, tuning=None)
+
+    text = plain(edited(example_result(), forget))
     assert "Latency" not in text
     assert "None" not in text
     assert "governor" not in text
-    assert "  1      6015  5997-6045       5895       3       -\n" in text
+    assert "µs per" not in text
+    assert "  1      6015  5997-6045       5895       3              -\n" in text
 
 
 @pytest.mark.parametrize("build", [example_result, invalid_result])
 def test_a_terminal_of_80_columns_holds_every_line(on_terminal, build):
-    document = build()
-    raw, text = on_terminal(document)
+    record = build()
+    raw, text = on_terminal(record)
     assert "\x1b[" in raw
     assert "───" in text
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
-    for run in document["runs"]:
-        if run["lower_bound"] is not None:
-            assert f"{run['lower_bound']:.0f}-{run['upper_bound']:.0f}" in text
+    for one in record.rounds:
+        if one.bracket is not None:
+            assert f"{one.bracket.lower:.0f}-{one.bracket.upper:.0f}" in text
     assert "…" not in text
 
 
 def test_stages_that_were_not_told_have_no_row():
-    document = example_result()
-    for run in document["runs"]:
-        del run["lower_trial"], run["upper_trial"]
-        for trial in run["trials"]:
-            del trial["latency_s"]["exchange"]
-    text = plain(document)
+    def forget(document):
+        for one in document["rounds"]:
+            for trial in one["trials"]:
+                del trial["latency_s"]["whole exchange"]
+
+    text = plain(edited(example_result(), forget))
     assert ["REQUEST-ACK", "0.80", "2.01", "6.43", "12.06", "17.69"] in [
         line.split() for line in text.splitlines()
     ]
     assert "whole exchange" not in text
 
 
+OF_QUERIES = Metric(
+    name="latency",
+    title="median latency",
+    unit="ms",
+    better="lower",
+    how="median",
+    value=0.4321,
+    n=9,
+    ci95=(0.42, 0.4441),
+)
+
+
+def of_queries():
+    """The record of a procedure that is about latency, on a server that holds nothing."""
+
+    def change(document):
+        document["scenario"]["transaction"] = {
+            "name": "DNS query",
+            "plural": "queries",
+            "stages": ["QUERY-RESPONSE"],
+        }
+        document["scenario"]["factors"] = {"zones": 100}
+        document["servers"]["server"] |= {"holds": "", "durability": None}
+        document["metrics"][1]["unit"] = "queries/s"
+        for one in document["rounds"]:
+            one |= {
+                "bracket": None,
+                "metrics": {**one["metrics"], "latency": 0.43 + one["index"]},
+            }
+
+    record = edited(example_result(), change)
+    return replace(record, metrics=(OF_QUERIES, *record.metrics[1:]))
+
+
+def test_metrics_of_any_procedure_are_told_by_their_own_words():
+    lines = plain(of_queries()).splitlines()
+    assert lines[:4] == [
+        "v4-memfile · kea 2.6.3: 0.432 ± 0.012 ms",
+        "  median latency, median of 9 runs",
+        "  95 % interval 0.420 to 0.444",
+        "  completed rate 5886 ± 24 queries/s; server CPU 155.0 µs per exchange; "
+        "measured in 3 min 4 s, 54 % of it traffic",
+    ]
+    assert lines[6] == "run  median latency  trials  completed rate queries/s  server CPU µs"
+    assert lines[7].split() == ["1", "1.43", "3", "5895", "151.0"]
+    assert "Latency (ms, median of the runs)" in lines
+    told = "\n".join(lines)
+    assert "  factors           zones 100\n" in told
+    assert "leases" not in told
+    assert "durability" not in told
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "like", "text"),
+    [
+        (None, "exchanges/s", None, "-"),
+        (6006.4, "exchanges/s", None, "6006"),
+        (25.3, "exchanges/s", 6006.4, "25"),
+        (7.312, "exchanges/s", None, "7.31"),
+        (0.0, "exchanges/s", None, "0"),
+        (155.04, "µs per exchange", None, "155.0"),
+        (0.00123, "s", None, "0.00123"),
+        (0.0001, "s", 0.5, "0.000"),
+    ],
+)
+def test_a_figure_has_the_digits_that_are_read(value, unit, like, text):
+    assert number(value, unit, like) == text
+
+
+def test_a_column_of_rates_says_so():
+    assert heading("max_rate", "exchanges/s") == "max rate/s"
+    assert heading("median latency", "ms") == "median latency (ms)"
+
+
 def test_a_list_has_a_line_each():
     row = {
         "id": "20261121T113005Z-v4-memfile-3f9a",
         "outcome": "ok",
-        "trimmed_mean": 6006.4,
+        "value": 6006.4,
+        "metric": "max_rate",
+        "unit": "exchanges/s",
         "durability": "written",
         "server": "kea",
         "version": "2.6.3",
         "commit": None,
     }
-    bad = row | {"outcome": "lab-broken", "trimmed_mean": None, "commit": "1a2b3c4d5e6f"}
+    bad = row | {"outcome": "lab-broken", "value": None, "commit": "1a2b3c4d5e6f"}
     lost = row | {
         "outcome": "unreadable",
-        "trimmed_mean": None,
+        "value": None,
+        "metric": None,
+        "unit": None,
         "durability": None,
         "server": None,
         "version": None,
@@ -230,19 +329,100 @@ def test_a_list_has_a_line_each():
     assert list(listing([])) == ["no results"]
 
 
-def test_a_server_is_named_alike_from_an_index_row_and_a_document():
-    assert server_name({"name": "kea", "version": "2.6.3", "commit": None}) == "kea 2.6.3"
+def test_a_list_of_figures_of_several_kinds_has_their_units():
+    row = {
+        "id": "20261121T113005Z-v4-memfile-3f9a",
+        "outcome": "ok",
+        "value": 6006.4,
+        "metric": "max_rate",
+        "unit": "exchanges/s",
+        "durability": None,
+        "server": "kea",
+        "version": "2.6.3",
+        "commit": None,
+    }
+    other = row | {"metric": "latency", "unit": "ms", "value": 0.4321}
+    bad = other | {"value": None}
+    assert [line[48:64].strip() for line in listing([row, other, bad])] == [
+        "figure",
+        "6006 exchanges/s",
+        "0.432 ms",
+        "-",
+    ]
+
+
+def test_a_server_is_named_alike_from_an_index_row_and_a_record():
+    server = example_result(commit="a" * 40).server
+    assert server_name(server) == "kea 2.6.3 (aaaaaaaaaa)"
+    assert server_name(replace(server, commit=None)) == "kea 2.6.3"
     assert server_name({"server": "kea", "version": None, "commit": "a" * 40}) == (
         "kea (aaaaaaaaaa)"
     )
 
 
 def test_a_result_says_how_many_leases_its_rate_was_reached_with():
-    document = example_result()
-    assert "held at the lower bound" not in plain(document)  # as results before the field
-    for run in document["runs"]:
-        for trial in run["trials"]:
-            trial["leases_held"] = [trial["completed"] + run["index"], 7]
-    lower = [run["trials"][run["lower_trial"]]["leases_held"][0] for run in document["runs"]]
+    assert "held at the lower bound" not in plain(example_result())  # as before the field
+
+    def hold(document):
+        for one in document["rounds"]:
+            for trial in one["trials"]:
+                trial["held"] = {"server": trial["completed"] + one["index"], "partner": 7}
+
+    record = edited(example_result(), hold)
+    lower = [one.shown.held["server"] for one in record.rounds]
     expected = f"{sorted(lower)[len(lower) // 2]} held at the lower bound"
-    assert expected in plain(document)
+    assert expected in plain(record)
+
+
+def test_what_serves_beside_a_server_is_told_with_what_that_costs():
+    def share(document):
+        for one in document["rounds"]:
+            for trial in one["trials"]:
+                for place, sample in enumerate(trial["samples"]["server"]):
+                    spent = place * trial["completed"] / trial["duration_s"] * 34e-6
+                    sample["beside_cpu_s"] = {"database": spent}
+
+    text = plain(edited(example_result(), share))
+    assert "  server CPU 155.0 µs per exchange, database 34 µs; measured in " in text
+
+
+def not_tried(**parameters):
+    record = example_result()
+    return replace(record, procedure=replace(record.procedure, **parameters))
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        (confirmed(example_result()), "confirmed at 5428 exchanges/s over 30 s: loss 1.30 %"),
+        (
+            confirmed(example_result(), loss=0.03),
+            "not confirmed at 5428 exchanges/s over 30 s: loss 3.00 %, and the goal is at most "
+            "2.5 %",
+        ),
+        (
+            confirmed(example_result(), overload_completes=3.0),
+            "not confirmed at 5428 exchanges/s over 30 s: loss 1.30 %, but of 21712 "
+            "exchanges/s the server completed 17193, far more than the runs found",
+        ),
+        (
+            not_tried(confirm_s=None),
+            "not confirmed: measured by a version of Leaselab that did not do that yet",
+        ),
+        (not_tried(confirm_s=0), "not confirmed: switched off (--confirm-s 0)"),
+        (example_result(), "not confirmed: the sweep ended before that"),
+    ],
+)
+def test_a_confirmation_is_told_in_a_sentence(record, told):
+    assert confirmation_words(record) == told
+
+
+def test_a_confirmation_none_of_whose_trials_counts_says_why():
+    def spoil(document):
+        for trial in document["confirmation"]["trials"]:
+            trial |= {"valid": False, "reason": "generator-stalled"}
+
+    record = edited(confirmed(example_result()), spoil)
+    assert confirmation_words(record).endswith(
+        "30 s: none of the trials counts (generator-stalled)"
+    )

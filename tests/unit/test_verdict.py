@@ -1,18 +1,25 @@
 """The verdict on two results, and what keeps them from being compared."""
 
-import copy
 from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.examples import MAX_RATES, START, example_result, invalid_result
+from msgspec.structs import replace
+from tests.examples import (
+    MAX_RATES,
+    PROCEDURE,
+    START,
+    edited,
+    example_result,
+    invalid_result,
+)
 
 from leaselab.analysis.hindrances import hindrances
 from leaselab.analysis.verdict import Change, Limit, check_threshold, compare, verdict
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.source import build_of
-from leaselab.report.verdict import closing
+from leaselab.model.record import Build, Experiment, Reason
+from leaselab.model.source import Commit
 
 BASE = example_result()
 
@@ -24,9 +31,9 @@ def later(factor=1.0, rates=MAX_RATES, **fields):
 
 
 def failed(outcome, text, **fields):
-    document = later(rates=(), outcome=outcome, reasons=[{"word": outcome, "text": text}])
-    document["server"] |= {"version": None, "durability": None, **fields}
-    return document
+    record = later(rates=(), outcome=outcome, reasons=[{"word": outcome, "text": text}])
+    server = replace(record.server, version=None, durability=None, **fields)
+    return replace(record, servers={"server": server})
 
 
 @pytest.mark.parametrize(
@@ -55,10 +62,10 @@ def test_a_large_drop_that_may_be_chance_is_no_regression_and_what_would_be_one_
     assert found.ratio < 0.95
     assert found.change is Change.NONE
     assert not found.sees_threshold
-    assert found.smallest_drop > 0.05
+    assert found.smallest_seen > 0.05
     # runs of the same scatter that are lower by more than this do show
     for less, seen in ((0.99, False), (1.01, True)):
-        factor = 0.93 / found.ratio * (1 - less * found.smallest_drop)
+        factor = 0.93 / found.ratio * (1 - less * found.smallest_seen)
         assert verdict(BASE, later(factor, wild)).differs == seen
 
 
@@ -84,45 +91,67 @@ def test_what_counts_at_a_threshold_counts_at_every_lower_one(factor, thresholds
     assert strict.p == loose.p
 
 
-def _set(part, name, value):
+def _set(place, value):
+    """A change of one field of a document, named by its place."""
+    *parts, name = place.split(".")
+
     def change(document):
-        document[part][name] = value
+        for part in parts:
+            document = document[part]
+        document[name] = value
 
     return change
 
 
-def _tuned(document):
-    document["provenance"]["tuning"]["database"] = {
-        "version": "11.8.7",
-        "variables": {"sync_binlog": "0"},
-    }
-
-
-def _another_version_of_the_database(document):
-    _tuned(document)
-    document["provenance"]["tuning"]["database"]["version"] = "11.8.6"
+def _database(version, durable):
+    return _set(
+        "servers.server.beside",
+        {"database": {"version": version, "variables": {"sync_binlog": durable}}},
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "name", "found", "wanted"),
     [
-        (_set("bench", "environment", "2"), "environment of the lab", "2", "1"),
-        (_set("bench", "name", "rack"), "bench", "rack", "docker"),
-        (_set("scenario", "name", "v6-memfile"), "scenario", "v6-memfile", "v4-memfile"),
-        (_set("scenario", "queue_size", 32), "scenario queue_size", "32", "64"),
-        (_set("goal", "trial_s", 2), "goal trial_s", "2", "5"),
-        (_set("goal", "loss_ratio", 0.05), "goal loss_ratio", "0.05", "0.025"),
-        (_set("goal", "late_s", 1.0), "goal late_s", "1.0", "2.0"),
-        (_set("goal", "relative_width", 0.02), "goal relative_width", "0.02", "0.01"),
-        (_set("server", "durability", "memory"), "durability", "memory", "written"),
-        (_tuned, "tuning database.sync_binlog", "0", "-"),
+        (_set("bench.environment", "2"), "environment of the lab", "2", "1"),
+        (_set("bench.name", "rack"), "bench", "rack", "docker"),
+        (_set("scenario.name", "v6-memfile"), "scenario", "v6-memfile", "v4-memfile"),
+        (
+            _set("scenario.server.options.queue_size", 32),
+            "scenario server.options.queue_size",
+            "32",
+            "64",
+        ),
+        (
+            _set("scenario.load.pool.subnet", "x"),
+            "scenario load.pool.subnet",
+            "x",
+            "10.0.0.0/8",
+        ),
+        (_set("scenario.partner", True), "scenario partner", "true", "false"),
+        (_set("procedure.trial_s", 2), "procedure trial_s", "2", "5"),
+        (_set("procedure.loss_ratio", 0.05), "procedure loss_ratio", "0.05", "0.025"),
+        (_set("procedure.late_s", 1.0), "procedure late_s", "1.0", "2.0"),
+        (
+            _set("procedure.relative_width", 0.02),
+            "procedure relative_width",
+            "0.02",
+            "0.01",
+        ),
+        (_set("servers.server.durability", "memory"), "durability", "memory", "written"),
+        (
+            _set("servers.server.tuning.memfile_persist", False),
+            "tuning memfile_persist",
+            "false",
+            "true",
+        ),
+        (_database("11.8.7", "0"), "tuning database.sync_binlog", "0", "-"),
     ],
 )
 def test_what_has_to_be_the_same_is_refused_by_name_with_both_values(
     change, name, found, wanted
 ):
-    other = later(0.5)
-    change(other)
+    other = edited(later(0.5), change)
     (one,) = hindrances(BASE, other)[-1:]
     assert (one.name, one.found, one.wanted) == (name, found, wanted)
     with pytest.raises(LeaselabError, match=name) as caught:
@@ -135,36 +164,36 @@ def test_what_has_to_be_the_same_is_refused_by_name_with_both_values(
 @pytest.mark.parametrize(
     "change",
     [
-        _set("scenario", "description", "in other words"),
-        _set("goal", "start_rate", 6900),
-        _set("goal", "max_trials", 60),
-        _set("server", "version", "2.6.4"),
+        _set("scenario.description", "in other words"),
+        _set("scenario.factors", {"backend": "files"}),
+        _set("scenario.across", []),
+        _set("procedure.start_rate", 6900),
+        _set("procedure.max_trials", 60),
+        _set("procedure.confirm_s", 0),
+        _set("servers.server.version", "2.6.4"),
+        _set("generator.host", "server"),
     ],
 )
 def test_what_may_differ_is_no_hindrance(change):
-    other = later()
-    change(other)
-    assert hindrances(BASE, other) == []
+    assert hindrances(BASE, edited(later(), change)) == []
 
 
 def test_another_version_of_the_database_with_the_same_settings_is_no_hindrance():
-    one, other = later(), later()
-    _tuned(one)
-    _another_version_of_the_database(other)
+    one, other = (edited(later(), _database(version, "0")) for version in ("11.8.7", "11.8.6"))
     assert hindrances(one, other) == []
 
 
 def test_sweeps_of_other_lengths_compare_as_long_as_one_share_drops_the_same_of_both():
-    five = later(0.9, MAX_RATES[:5], goal={"runs": 5})
+    five = later(0.9, MAX_RATES[:5], procedure=replace(PROCEDURE, rounds=5))
     assert verdict(BASE, five).change is Change.REGRESSION
-    untrimmed = later(0.9, goal={"trim": 0})
+    untrimmed = later(0.9, procedure=replace(PROCEDURE, trim=0))
     (one,) = hindrances(BASE, untrimmed)
     assert (one.found, one.wanted) == ("0 of 9 at each end", "1 of 9 at each end")
 
 
 def test_a_result_is_not_compared_with_itself():
     with pytest.raises(LeaselabError, match="with itself") as caught:
-        verdict(BASE, copy.deepcopy(BASE))
+        verdict(BASE, replace(BASE))
     assert caught.value.outcome is Outcome.USAGE
 
 
@@ -174,7 +203,7 @@ def test_a_result_is_not_compared_with_itself():
         (failed("build-failed", "it does not compile"), Outcome.BUILD, "it does not compile"),
         (failed("lab-broken", "no host"), Outcome.INVALID, "no host"),
         (
-            later(rates=MAX_RATES[:3], goal={"runs": 3}),
+            later(rates=MAX_RATES[:3], procedure=replace(PROCEDURE, rounds=3)),
             Outcome.INVALID,
             "found 1 of 3, 1 dropped at each end, wanted 2 or more); measure again with more "
             "--runs, or with a lower --trim",
@@ -194,14 +223,14 @@ def test_what_has_no_figure_ends_with_its_reason_whatever_it_is_compared_with(
 
 def limited(rate, word="generator-limited", **fields):
     """A result without figure, whose every run passed this rate."""
-    document = later(
+    record = later(
         rates=MAX_RATES[:3],
         outcome="invalid",
         reasons=[{"word": word, "text": "the server said so"}],
         **fields,
     )
-    document["summary"] |= {"max_rate": None, "at_least": rate}
-    return document
+    assert record.figure.value is None
+    return replace(record, at_least=rate)
 
 
 @pytest.mark.parametrize(
@@ -228,14 +257,19 @@ def test_one_that_is_faster_than_its_bench_is_no_regression(at_least, change):
 
 @pytest.mark.parametrize(
     "other",
-    [limited(5000.0), limited(None), limited(9000.0, "noisy"), invalid_result(token="0003")],
+    [
+        limited(5000.0),
+        limited(None),
+        limited(9000.0, "noisy"),
+        replace(
+            invalid_result(token="0003"), reasons=(Reason(word="noisy", text="it is noisy"),)
+        ),
+    ],
 )
 def test_where_that_is_not_enough_there_is_no_verdict(other):
-    if other["summary"]["at_least"] and other["summary"]["at_least"] > 5800:
-        other["reasons"][0]["word"] = "noisy"
     found = compare(BASE, other)
     assert found.outcome is Outcome.INVALID
-    assert other["reasons"][0]["text"] in str(found.error)
+    assert other.reasons[0].text in str(found.error)
 
 
 @pytest.mark.parametrize("base", [BASE, limited(5000.0)])
@@ -244,33 +278,22 @@ def test_a_server_that_loses_at_any_load_is_a_regression_and_no_fault_of_the_lab
     found = compare(base, other)
     assert found.outcome is Outcome.REGRESSION
     assert found.verdict.limit is Limit.NO_LOAD
-    assert closing(found).startswith("Regression: ")
-    assert "keeps the goal at no load" in closing(found)
     assert compare(None, other).outcome is Outcome.INVALID
-
-
-def test_an_unsteady_machine_is_told_before_the_verdict():
-    other = later(0.9)
-    other["reasons"] = [{"word": "unsteady", "text": "it moved"}]
-    told = closing(compare(BASE, other))
-    assert told.startswith("On a machine that was unsteady while B was measured: Regression: ")
 
 
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        (_set("generator", "version", "3.0.4"), "generator version"),
-        (_set("generator", "threading", "multi"), "generator threading"),
-        (_set("goal", "wait_s", 2.0), "goal wait_s"),
-        (_set("goal", "scout_s", 2), "goal scout_s"),
-        (_set("goal", "warm_up_s", 0), "goal warm_up_s"),
+        (_set("generator.version", "3.0.4"), "generator version"),
+        (_set("generator.options.threading", "multi"), "generator threading"),
+        (_set("procedure.wait_s", 2.0), "procedure wait_s"),
+        (_set("procedure.scout_s", 2), "procedure scout_s"),
+        (_set("procedure.warm_up_s", 0), "procedure warm_up_s"),
     ],
 )
 def test_another_ruler_is_not_compared(change, name):
-    other = later()
-    change(other)
     with pytest.raises(LeaselabError, match=name) as caught:
-        verdict(BASE, other)
+        verdict(BASE, edited(later(), change))
     assert caught.value.outcome is Outcome.USAGE
 
 
@@ -280,8 +303,9 @@ def test_a_baseline_that_does_not_build_is_no_fault_of_the_other():
 
 
 def test_runs_that_may_be_anything_are_an_invalid_measurement():
-    base = example_result([1000.0, 1800.0], goal={"runs": 2, "trim": 0})
-    other = later(0.1, MAX_RATES[:2], goal={"runs": 2, "trim": 0})
+    two = replace(PROCEDURE, rounds=2, trim=0)
+    base = example_result([1000.0, 1800.0], procedure=two)
+    other = later(0.1, MAX_RATES[:2], procedure=two)
     found = compare(base, other)
     assert found.outcome is Outcome.INVALID
     assert "found 1000, 1800 exchanges/s" in str(found.error)
@@ -306,12 +330,71 @@ def test_what_is_no_threshold_is_refused(percent):
     assert caught.value.outcome is Outcome.USAGE
 
 
+def lower_is_better(record, better="lower"):
+    return replace(record, metrics=(replace(record.figure, better=better),))
+
+
+@pytest.mark.parametrize(
+    ("factor", "change"),
+    [
+        (1.06, Change.REGRESSION),
+        (1.04, Change.NONE),
+        (0.96, Change.NONE),
+        (0.94, Change.IMPROVEMENT),
+    ],
+)
+def test_where_lower_is_better_a_rise_is_a_regression(factor, change):
+    found = verdict(lower_is_better(BASE), lower_is_better(later(factor)))
+    assert (found.change, found.ratio) == (change, pytest.approx(factor))
+
+
+def test_where_lower_is_better_the_least_rise_that_would_show_is_said():
+    wild = [rate * (1 + 0.15 * (-1) ** place) for place, rate in enumerate(MAX_RATES)]
+    found = verdict(lower_is_better(BASE), lower_is_better(later(1.0, wild)))
+    assert not found.sees_threshold
+    for more, seen in ((0.99, False), (1.01, True)):
+        factor = (1 + more * found.smallest_seen) / found.ratio
+        other = lower_is_better(later(factor, wild))
+        assert verdict(lower_is_better(BASE), other).differs == seen
+
+
+def test_where_nothing_is_better_there_is_nothing_to_judge():
+    base, other = (lower_is_better(one, "neither") for one in (BASE, later(0.5)))
+    with pytest.raises(LeaselabError, match="lower max rate is better") as caught:
+        verdict(base, other)
+    assert caught.value.outcome is Outcome.USAGE
+
+
+def test_points_of_an_interleaved_experiment_are_judged_round_by_round():
+    drift = [1.0 - 0.02 * place for place in range(9)]
+    rates = [rate * speed for rate, speed in zip(MAX_RATES, drift, strict=True)]
+    base, other = example_result(rates), later(0.94, rates)
+    assert verdict(base, other).change is Change.NONE
+    alike = Experiment(id="20261123-a", points=(base.id, other.id), interleaved=True)
+    found = verdict(replace(base, experiment=alike), replace(other, experiment=alike))
+    assert found.change is Change.REGRESSION
+    assert found.ratio == pytest.approx(0.94)
+    assert verdict(replace(base, experiment=alike), other).change is Change.NONE
+
+
+def commit(tree):
+    return Commit(
+        repository="https://example.invalid/kea.git",
+        ref="master",
+        hash="a" * 40,
+        tree=tree * 40,
+        described="",
+        author_date="2026-11-20T10:00:00+01:00",
+        subject="Change something",
+    )
+
+
 def test_a_build_is_told_by_its_files_its_commit_or_its_package():
-    package = example_result()["server"]
-    commit = example_result(commit="a" * 40)["server"]
-    built = {**commit, "build": {"source": {"hash": "a" * 40, "tree": "b" * 40}}}
-    changed = {**commit, "build": {"source": {"hash": "a" * 40, "tree": "c" * 40}}}
-    again = {**commit, "commit": "d" * 40, "build": built["build"]}
-    assert len({build_of(one) for one in (package, commit, built, changed)}) == 4
-    assert build_of(again) == build_of(built)
-    assert build_of(example_result(version="2.6.2")["server"]) != build_of(package)
+    package = example_result().server
+    alone = replace(example_result(commit="a" * 40).server, build=None)
+    built = replace(alone, build=Build(source=commit("b")))
+    changed = replace(alone, build=Build(source=commit("c")))
+    again = replace(alone, commit="d" * 40, build=built.build)
+    assert len({one.made_of for one in (package, alone, built, changed)}) == 4
+    assert again.made_of == built.made_of
+    assert example_result(version="2.6.2").server.made_of != package.made_of

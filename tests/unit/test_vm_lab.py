@@ -45,6 +45,8 @@ HOSTS = [
         "dhcp_server",
         leaselab_test_address="198.18.0.10",
         leaselab_test_address6="2001:2:0:1::10",
+        leaselab_test_address_2="198.18.0.11",
+        leaselab_test_address6_2="2001:2:0:1::11",
     ),
 ]
 
@@ -65,7 +67,7 @@ def test_only_what_is_measured_is_on_the_test_network():
     assert made["a-builder"]["networks"] == {"management": ["172.31.88.11/24"]}
     assert made["c-server"]["networks"] == {
         "management": ["172.31.88.13/24"],
-        "test": ["198.18.0.10/24", "2001:2:0:1::10/64"],
+        "test": ["198.18.0.10/24", "2001:2:0:1::10/64", "198.18.0.11/24", "2001:2:0:1::11/64"],
     }
 
 

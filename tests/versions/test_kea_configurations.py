@@ -24,14 +24,14 @@ WORDS = {
     "sid": ["control-sockets", "output-options"],
 }
 PEERS = [
-    {"name": "server1", "address": "198.18.0.10", "role": "primary"},
-    {"name": "server2", "address": "198.18.0.20", "role": "standby"},
+    {"name": "server1", "address": "198.18.0.10"},
+    {"name": "server2", "address": "198.18.0.20"},
 ]
 HOT_STANDBY = {
     "kea_pair_mode": "hot-standby",
-    "kea_pair_name": "server1",
-    "kea_pair_peers": PEERS,
-    "kea_socket_type": "raw",
+    "kea_partner": True,
+    "kea_peers": PEERS,
+    "kea_test_address": PEERS[0]["address"],
 }
 SHAPES = {
     "alone": {},

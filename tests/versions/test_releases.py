@@ -1,6 +1,7 @@
 """What roles kea and perfdhcp ask of each supported release, and of ISC's own packages."""
 
 import json
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -35,8 +36,6 @@ NAMES = (
     "perfdhcp_package_names",
     "perfdhcp_package_pin",
 )
-CHECKED = ("kea_versions", "perfdhcp_versions")
-"""What role lab_check judges by, read from the other two roles."""
 
 
 def _facts(release):
@@ -56,17 +55,13 @@ def asked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("releases")
     roles = ("kea", "perfdhcp")
     values = {name: f"{{{{ {name} }}}}" for name in NAMES}
-    values |= {f"checked_{name}": f"{{{{ lab_check_{name} }}}}" for name in CHECKED}
     play_here(
         folder,
         vars={"playbook_dir": str(ROOT / "ansible")},
         vars_files=[
-            *(
-                str(ROOT / f"roles/{role}/{part}/main.yml")
-                for role in roles
-                for part in ("defaults", "vars")
-            ),
-            str(ROOT / "roles/lab_check/defaults/main.yml"),
+            str(ROOT / f"roles/{role}/{part}/main.yml")
+            for role in roles
+            for part in ("defaults", "vars")
         ],
         tasks=[
             {
@@ -139,8 +134,35 @@ def test_iscs_databases_are_packages_of_their_own_since_2_7(asked, case, package
     assert told["kea_package_pin"] == pin
 
 
-def test_the_check_judges_by_the_tables_of_the_roles(asked):
-    for role in ("kea", "perfdhcp"):
+def test_the_check_judges_by_the_tables_of_the_roles(tmp_path):
+    """And by what the inventory says instead."""
+    play_here(
+        tmp_path,
+        vars={"ansible_python_interpreter": sys.executable},
+        tasks=[
+            {
+                "ansible.builtin.add_host": {
+                    "name": "localhost",
+                    "groups": ["dhcp_generator"],
+                    "kea_version": "2.9",
+                }
+            },
+            {"ansible.builtin.import_role": {"name": "lab_check"}},
+            {
+                "ansible.builtin.copy": {
+                    "content": "{{ lab_check_wanted.packages | to_json }}",
+                    "dest": str(tmp_path / "wanted.json"),
+                    "mode": "0644",
+                }
+            },
+        ],
+    )
+    wanted = json.loads((tmp_path / "wanted.json").read_text(encoding="utf-8"))
+    assert {name: one["version"] for name, one in wanted.items()} == {
+        "kea": "2.9",
+        "perfdhcp": None,
+    }
+    for role, one in wanted.items():
         path = ROOT / f"roles/{role}/defaults/main.yml"
         table = yaml.safe_load(path.read_text(encoding="utf-8"))[f"{role}_versions"]
-        assert asked("debian-13")[f"checked_{role}_versions"] == table
+        assert one["versions"] == table

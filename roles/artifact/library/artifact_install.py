@@ -8,6 +8,7 @@ says.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tarfile
@@ -25,6 +26,7 @@ description:
     folder, and puts that in the place of I(prefix) in one step. All of it is root's.
   - Leaves alone what is installed already, which the file C(artifact.sha256) in I(prefix) says,
     and whose files have the hashes in C(artifact.files) there, as C(sha256sum) writes them.
+  - Removes other builds beside I(prefix) that no variant below I(variants) was deployed with.
 options:
   src:
     description: The artifact, on this host.
@@ -38,10 +40,18 @@ options:
     description: The folder that it is, absolute; nothing is written elsewhere.
     type: path
     required: true
+  variants:
+    description: The folder of variants; each has a C(server.json) that names its I(build).
+    type: path
+    required: true
 author: the leaselab maintainers
 """
 
 RETURN = r"""
+removed:
+  description: Builds that were removed, by key.
+  type: list
+  returned: always
 sha256:
   description: Hash of what is installed.
   type: str
@@ -129,6 +139,19 @@ def install(src: Path, sha256: str, prefix: Path) -> str:
     return ""
 
 
+def unused(prefix: Path, variants: Path) -> list[Path]:
+    """Builds beside this one that no variant was deployed with; none where one cannot tell."""
+    try:
+        used = {
+            json.loads(path.read_text(encoding="utf-8"))["build"]
+            for path in variants.glob("*/server.json")
+        }
+    except (OSError, ValueError, KeyError):
+        return []
+    others = (path for path in sorted(prefix.parent.glob("*")) if path != prefix)
+    return [path for path in others if path.is_dir() and path.name not in used]
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -136,6 +159,7 @@ def main() -> None:
             "src": {"type": "path", "required": True},
             "sha256": {"type": "str", "required": True},
             "prefix": {"type": "path", "required": True},
+            "variants": {"type": "path", "required": True},
         },
         supports_check_mode=True,
     )
@@ -145,7 +169,13 @@ def main() -> None:
         reason = install(Path(module.params["src"]), sha256, prefix)
         if reason:
             module.fail_json(msg=reason)
-    module.exit_json(changed=changed, sha256=sha256)
+    gone = unused(prefix, Path(module.params["variants"]))
+    if not module.check_mode:
+        for path in gone:
+            shutil.rmtree(path)
+    module.exit_json(
+        changed=changed or bool(gone), sha256=sha256, removed=[path.name for path in gone]
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from leaselab.lab.roles import lab_roles
+
 
 def lab_check_networks(names, hostvars, check_mode):
     """{host: what `leaselab check --networks` wants of it} of the hosts that were read.
@@ -18,6 +22,11 @@ def lab_check_networks(names, hostvars, check_mode):
             "network": {
                 "address": host.get("leaselab_test_address", ""),
                 "address6": host.get("leaselab_test_address6", ""),
+                "others": [
+                    host[name]
+                    for name in ("leaselab_test_address_2", "leaselab_test_address6_2")
+                    if name in host
+                ],
                 "subnet": host.get("leaselab_test_subnet", ""),
                 "subnet6": host.get("leaselab_test_subnet6", ""),
             },
@@ -29,9 +38,28 @@ def lab_check_networks(names, hostvars, check_mode):
     return found
 
 
+def lab_check_roles(field):
+    """Names of the roles that declare something in a field of `LabRole`, sorted."""
+    return [name for name, role in lab_roles().items() if getattr(role, field)]
+
+
+def lab_check_declared(field):
+    """All that roles declare in a field of `LabRole`, each once, sorted."""
+    found = set()
+    for role in lab_roles().values():
+        value = getattr(role, field)
+        for values in value.values() if isinstance(value, Mapping) else [value]:
+            found.update(values)
+    return sorted(found)
+
+
 class FilterModule:
     """Filters of role lab_check."""
 
     def filters(self):
         """Return them by name."""
-        return {"lab_check_networks": lab_check_networks}
+        return {
+            "lab_check_declared": lab_check_declared,
+            "lab_check_networks": lab_check_networks,
+            "lab_check_roles": lab_check_roles,
+        }

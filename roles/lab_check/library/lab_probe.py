@@ -63,7 +63,7 @@ probe:
     container, hypervisor (booleans); apparmor {enforced [profiles], parser (whether
     there), added [profiles that have the lab's additions]}, or null where the kernel has none
     or shows none;
-    deployed (the server role's record, or null).
+    deployed [the server role's record of each variant].
   returned: always
   type: dict
 """
@@ -275,12 +275,13 @@ def apparmor() -> dict | None:
     }
 
 
-def deployed() -> dict | None:
-    """The record of the server that the lab deployed here, None without one."""
-    try:
-        return json.loads(text("/opt/leaselab/deployed.json"))
-    except ValueError:
-        return None
+def deployed() -> list[dict]:
+    """The records of the variants that the lab deployed here."""
+    found = []
+    for path in sorted(Path("/opt/leaselab/variants").glob("*/deployed.json")):
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(text(str(path))))
+    return found
 
 
 def probe(parameters: dict) -> dict:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.model.errors import BELIEVED
-from leaselab.model.source import source_of
+from leaselab.model.record import GENERATOR, SERVER, Host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
+
+    from leaselab.model.record import Record
+    from leaselab.model.trial import Trial
 
 _STEADY = 0.05
 """Spread of the runs above which a difference of a few per cent says little (ratio)."""
@@ -28,96 +31,89 @@ class Flag:
     text: str
 
 
-def flags(document: Mapping[str, Any]) -> list[Flag]:
+def flags(record: Record) -> list[Flag]:
     """Return what there is to know of a result, what weighs most first."""
     order = ("refused", "doubt", "known")
-    found = [*_reasons(document), *_doubts(document), *_known(document)]
+    found = [*_reasons(record), *_doubts(record), *_known(record)]
     return sorted(found, key=lambda flag: order.index(flag.level))
 
 
-def _reasons(document: Mapping[str, Any]) -> Iterator[Flag]:
-    level = "doubt" if document["outcome"] in BELIEVED else "refused"
-    for reason in document["reasons"]:
-        yield Flag(level, reason["word"], reason["text"])
+def _reasons(record: Record) -> Iterator[Flag]:
+    level = "doubt" if record.outcome in BELIEVED else "refused"
+    for reason in record.reasons:
+        yield Flag(level, reason.word, reason.text)
 
 
-def _doubts(document: Mapping[str, Any]) -> Iterator[Flag]:
-    rate = document["summary"]["max_rate"]
-    goal = document["goal"]
-    if rate is not None:
-        if rate["ci95"] is None:
-            kept = rate["n"] - 2 * rate["trim"]
+def _doubts(record: Record) -> Iterator[Flag]:
+    figure = record.figure
+    if figure.value is not None:
+        kept = figure.n - 2 * figure.trim
+        if kept < 2:
             left = "one run is" if kept == 1 else f"{kept} runs are"
-            yield Flag("doubt", "no interval", f"{left} left of {rate['n']} after trimming")
-        if rate["spread"] is not None and rate["spread"] > _STEADY:
+            yield Flag("doubt", "no interval", f"{left} left of {figure.n} after trimming")
+        if figure.spread is not None and figure.spread > _STEADY:
             yield Flag(
-                "doubt", "wide spread", f"spread of the runs {100 * rate['spread']:.1f} %"
+                "doubt", "wide spread", f"spread of the runs {100 * figure.spread:.1f} %"
             )
+    widest = record.procedure.widest or 0.0
     wide = [
-        width
-        for run in document["runs"]
-        if (width := _width(run)) is not None and width > goal["relative_width"] * 1.001
+        one.bracket.width
+        for one in record.rounds
+        if one.bracket and one.bracket.width > widest * 1.001
     ]
     if wide:
         yield Flag(
             "doubt",
             "wide bracket",
-            f"{len(wide)} of {len(document['runs'])} brackets are wider than "
-            f"{100 * goal['relative_width']:g} %, the widest {100 * max(wide):.1f} %",
+            f"{len(wide)} of {len(record.rounds)} brackets are wider than "
+            f"{100 * widest:g} %, the widest {100 * max(wide):.1f} %",
         )
-    trials = [trial for run in document["runs"] for trial in run["trials"]]
-    reasons = Counter(trial["reason"] for trial in trials if not trial["valid"])
+    trials = list(record.trials)
+    reasons = Counter(trial.reason for trial in trials if not trial.valid)
     not_valid = sum(reasons.values())
     if not_valid:
         told = ", ".join(f"{count} {word}" for word, count in reasons.most_common())
         level = "doubt" if not_valid > _FEW_COUNTED * len(trials) else "known"
         yield Flag(level, "trials not counted", f"{not_valid} of {len(trials)}: {told}")
-    if document["provenance"]["leaselab_dirty"]:
+    if record.provenance.leaselab_dirty:
         yield Flag(
             "doubt", "changed leaselab", "measured by a checkout with uncommitted changes"
         )
-    if source_of(document["server"]).get("dirty"):
+    if record.source and record.source.dirty:
         yield Flag("doubt", "changed server", "built from a checkout with uncommitted changes")
 
 
-def _known(document: Mapping[str, Any]) -> Iterator[Flag]:
-    drops = sum(_drops(trial) for run in document["runs"] for trial in run["trials"])
+def _known(record: Record) -> Iterator[Flag]:
+    drops = sum(map(_drops, record.trials))
     if drops:
         yield Flag(
             "known",
             "receive buffer full",
             f"{drops} packets lost for want of receive buffer: overload, not the network",
         )
-    hosts = document["bench"]["hosts"]
-    pair = [hosts.get(role, {}) for role in ("server", "generator")]
-    allowed = [_processors(host.get("cpus_allowed")) for host in pair]
-    one_machine = len({host.get("kernel") for host in pair}) == 1 and all(allowed)
-    if one_machine and allowed[0] & allowed[1]:
+    hosts = [record.bench.hosts.get(role, Host()) for role in (SERVER, GENERATOR)]
+    allowed = [_processors(host.cpus_allowed) for host in hosts]
+    if hosts[0].kernel == hosts[1].kernel and allowed[0] & allowed[1]:
         yield Flag(
             "known", "shared processor", "generator and server may use the same processors"
         )
-    governors = {host["governor"] for host in pair if host.get("governor")}
+    governors = {host.governor for host in hosts if host.governor}
     if governors - {"performance"}:
         yield Flag("known", "clock", f"CPU governor {', '.join(sorted(governors))}")
-    if document["summary"]["max_rate"] is not None and not document.get("confirmation"):
+    searched = any(one.bracket for one in record.rounds)
+    if searched and record.figure.value is not None and not record.confirmation:
         yield Flag(
             "known", "not confirmed", "nobody looked whether the server holds it for longer"
         )
-    share = document["summary"]["traffic_share"]
+    share = record.traffic_share
     if share is not None:
         yield Flag("known", "traffic", f"{100 * share:.0f} % of the time was traffic")
 
 
-def _width(run: Mapping[str, Any]) -> float | None:
-    lower, upper = run["lower_bound"], run["upper_bound"]
-    if lower is None or not upper:
-        return None
-    return float((upper - lower) / upper)
-
-
-def _drops(trial: Mapping[str, Any]) -> int:
-    seen = [one["udp_drops"] for one in trial["samples"] if one["udp_drops"] is not None]
-    return int(seen[-1] - seen[0]) if len(seen) > 1 else 0
+def _drops(trial: Trial) -> int:
+    samples = trial.samples.get(SERVER, ())
+    seen = [one.udp_drops for one in samples if one.udp_drops is not None]
+    return seen[-1] - seen[0] if len(seen) > 1 else 0
 
 
 def _processors(text: str | None) -> set[int]:

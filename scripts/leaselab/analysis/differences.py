@@ -1,23 +1,22 @@
-"""What differs between results: configuration, environment, goal, field by field."""
+"""What differs between results: configuration, environment, procedure, field by field."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_PARTS = ("scenario", "goal", "server", "partner", "generator", "bench", "provenance")
-_EVERY_TIME = frozenset(
-    {
-        "bench.lock_owner",
-        "provenance.command",
-        "server.config_file",
-        "partner.config_file",
-        "scenario.description",
-    }
+    from leaselab.model.record import Record
+
+_EVERY_TIME = re.compile(
+    r"bench\.lock_owner|provenance\.command|[^.]+\.config_file"
+    r"|scenario\.(description|factors\..+|across)"
 )
 """Fields that differ without meaning anything, or say again what another says."""
 _NONE = "-"
@@ -33,15 +32,29 @@ class Difference:
     """What each result has there, in their order."""
 
 
-def differences(documents: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """Return the fields of result documents that differ, in the order of the schema."""
-    parts = [{part: document.get(part) for part in _PARTS} for document in documents]
-    return [found for found in field_differences(parts) if found.field not in _EVERY_TIME]
+def differences(records: Sequence[Record]) -> list[Difference]:
+    """Return the fields of records that differ, in the order of the schema.
+
+    Those of a server begin with its role.
+    """
+    parts = [
+        {
+            "scenario": one.scenario,
+            "procedure": one.procedure,
+            **one.servers,
+            "generator": one.generator,
+            "bench": one.bench,
+            "provenance": one.provenance,
+        }
+        for one in records
+    ]
+    found = field_differences(parts)
+    return [one for one in found if not _EVERY_TIME.fullmatch(one.field)]
 
 
 def field_differences(values: Sequence[Any]) -> list[Difference]:
-    """Return the fields that differ between parts of documents, each of them any JSON."""
-    return _differing([dict(_fields(value)) for value in values])
+    """Return the fields that differ between parts of records, each of them any JSON."""
+    return _differing([dict(_fields(msgspec.to_builtins(value))) for value in values])
 
 
 def config_differences(configs: Sequence[str | None]) -> list[Difference]:
@@ -85,7 +98,11 @@ def _fields(value: Any, place: str = "") -> Iterator[tuple[str, str]]:  # noqa: 
     if isinstance(value, dict) and value:
         for name, part in value.items():
             yield from _fields(part, f"{place}.{name}" if place else str(name))
-    elif isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
+    elif (
+        isinstance(value, list | tuple)
+        and value
+        and all(isinstance(one, dict) for one in value)
+    ):
         for number, part in enumerate(value):
             yield from _fields(part, f"{place}[{number}]")
     else:

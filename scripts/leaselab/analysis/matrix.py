@@ -1,18 +1,25 @@
-"""Results of several scenarios in the shape of ISC's tables: backends by ways of running."""
+"""Results of several points in a table: a row for each place, a column for each way of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leaselab.model.durability import durability_of
+from msgspec.structs import replace
+
 from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-ONE, HOT_STANDBY, LOAD_BALANCING = "none", "hot-standby", "load-balancing"
+    from leaselab.model.record import Record
+
+Factor = str | int | float | bool
+Column = tuple[Factor | None, ...]
+"""Values of the factors that go across, in their order; None for one that a result lacks."""
+Known = tuple[float, float, float]
+"""A figure between the least and the most that it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,125 +28,178 @@ class Cell:
 
     scenario: str
     id: str
-    family: int
-    backend: str
+    factors: Mapping[str, Factor]
+    across: tuple[str, ...]
+    """Names of the factors that a table shows as columns; the others make its rows."""
     durability: str
-    threads: bool
-    mode: str
-    """High availability: `ONE`, `HOT_STANDBY` or `LOAD_BALANCING`."""
     outcome: str
-    mean: float | None
-    """Trimmed mean of the max rate (exchanges/s); None where there is none."""
+    title: str
+    """The figure's, such as max rate."""
+    unit: str
+    """Of the figure, such as exchanges/s."""
+    value: float | None
+    """The figure; None where there is none."""
     half_width: float | None
-    """Half of its 95 % interval; None where the runs are too few for one."""
+    """Half of its 95 % interval; None where the rounds are too few for one."""
     extent: tuple[float, float] | None
-    """The lowest and the highest of all runs (exchanges/s); None where there is but one."""
-    runs: int
+    """The lowest and the highest of all rounds; None where there is but one."""
+    rounds: int
     server: str
     """Server and its version."""
-    goal: str
-    """What a trial had to keep, and the width of the brackets."""
+    procedure: str
+    """What was asked of a trial, in words."""
     bench: str
     environment: str
     started_at: str
     finished_at: str
 
     @property
-    def known(self) -> tuple[float, float, float] | None:
-        """The max rate between the least and the most it may be (exchanges/s).
+    def known(self) -> Known | None:
+        """The figure between the least and the most it may be.
 
-        By its interval, else by all runs; None without a figure.
+        By its interval, else by all rounds; None without a figure.
         """
-        if not self.mean:
+        if not self.value:
             return None
         if self.half_width is not None:
-            return self.mean - self.half_width, self.mean, self.mean + self.half_width
-        low, high = self.extent or (self.mean, self.mean)
-        return low, self.mean, high
+            return self.value - self.half_width, self.value, self.value + self.half_width
+        low, high = self.extent or (self.value, self.value)
+        return low, self.value, high
+
+    @property
+    def column(self) -> Column:
+        """Where it stands across."""
+        return tuple(self.factors.get(name) for name in self.across)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One backend of one family at one durability: its cells by (threads, mode)."""
+    """The cells of one place at one durability, by column."""
 
-    family: int
-    backend: str
+    factors: Mapping[str, Factor]
+    """The place: the factors that do not go across."""
+    across: tuple[str, ...]
     durability: str
-    cells: Mapping[tuple[bool, str], Cell]
+    cells: Mapping[Column, Cell]
+    base: Column
+    """The column that `gain` compares with: the first value of each factor."""
 
-    @property
-    def compared(self) -> tuple[tuple[float, float, float], tuple[float, float, float]] | None:
-        """What is known of one server without and with threads; None unless they compare."""
-        single, multi = self.cells.get((False, ONE)), self.cells.get((True, ONE))
-        if single is None or multi is None or single.known is None or multi.known is None:
-            return None
-        if _like(single) != _like(multi):
-            return None
-        return single.known, multi.known
+    def compared(self, column: Column) -> tuple[Known, Known] | None:
+        """What is known of `base` and of a column that differs in the first factor alone.
 
-    @property
-    def gain(self) -> float | None:
-        """What threads bring one server: multi over single minus 1.
+        None for another column, and where the two do not compare.
+        """
+        base, other = self.cells.get(self.base), self.cells.get(column)
+        if column[1:] != self.base[1:] or base is other or base is None or other is None:
+            return None
+        if base.known is None or other.known is None or _like(base) != _like(other):
+            return None
+        return base.known, other.known
+
+    def gain(self, column: Column) -> float | None:
+        """What a value of the first factor brings: the column over `base`, minus 1.
 
         None where the two do not compare, and where what one may be reaches into
         what the other may be.
         """
-        if self.compared is None:
+        known = self.compared(column)
+        if known is None:
             return None
-        (low, single, high), (multi_low, multi, multi_high) = self.compared
-        if low <= multi_high and multi_low <= high:
-            return None
-        return multi / single - 1.0
+        (base_low, base, base_high), (low, value, high) = known
+        return None if base_low <= high and low <= base_high else value / base - 1.0
 
 
 def _like(cell: Cell) -> tuple[str, ...]:
     """What two cells must have in common for one to be set against the other."""
-    return cell.server, cell.goal, cell.bench, cell.environment
+    return cell.title, cell.server, cell.procedure, cell.bench, cell.environment
 
 
-def cell_of(document: Mapping[str, Any]) -> Cell:
-    """The cell of a result.json."""
-    scenario, bench = document["scenario"], document["bench"]
-    rate = document["summary"]["max_rate"] if document["outcome"] in BELIEVED else None
-    interval = rate["ci95"] if rate else None
-    server = document["server"]
+def cell_of(record: Record) -> Cell:
+    """The cell of a record."""
+    figure = record.figure
+    if record.outcome not in BELIEVED:
+        figure = replace(figure, value=None, ci95=None, n=0)
+    low, high = figure.lowest, figure.highest
     return Cell(
-        scenario=scenario["name"],
-        id=document["id"],
-        family=scenario["family"],
-        backend=scenario["backend"],
-        durability=durability_of(server),
-        threads=scenario.get("multi_threading", {}).get("enabled", False),
-        mode=scenario.get("high_availability", {}).get("mode", ONE),
-        outcome=document["outcome"],
-        mean=rate["trimmed_mean"] if rate else None,
-        half_width=(interval[1] - interval[0]) / 2 if interval else None,
-        extent=(rate["min"], rate["max"]) if rate and rate["n"] > 1 else None,
-        runs=document["goal"]["runs"],
-        server=server_name(server),
-        goal=goal_words(document["goal"]),
-        bench=bench["name"],
-        environment=bench["environment"] or "",
-        started_at=document["started_at"],
-        finished_at=document["finished_at"],
-    )
-
-
-def goal_words(goal: Mapping[str, Any]) -> str:
-    """What a trial had to keep and the width of the brackets, of the `goal` of a result."""
-    return (
-        f"loss at most {100 * goal['loss_ratio']:g} %, replies within {goal['late_s']:g} s, "
-        f"bracket at most {100 * goal['relative_width']:g} %, trials of {goal['trial_s']:g} s"
+        scenario=record.scenario.name,
+        id=record.id,
+        factors=record.scenario.factors,
+        across=record.scenario.across,
+        durability=record.server.durability or "",
+        outcome=record.outcome,
+        title=figure.title,
+        unit=figure.unit,
+        value=figure.value,
+        half_width=(figure.ci95[1] - figure.ci95[0]) / 2 if figure.ci95 else None,
+        extent=None if figure.n < 2 or low is None or high is None else (low, high),
+        rounds=record.procedure.rounds,
+        server=server_name(record.server),
+        procedure=record.procedure.words,
+        bench=record.bench.name,
+        environment=record.bench.environment or "",
+        started_at=record.started_at,
+        finished_at=record.finished_at,
     )
 
 
 def rows_of(cells: Iterable[Cell]) -> list[Row]:
-    """The rows of a table, families apart, backends in the order of the cells.
+    """The rows of a table, ordered by their factors' values and durability.
 
-    Of two cells for one place, the later started counts.
+    Of two cells for one place and column, the later started counts.  Rows whose factors have
+    the same names, and the same ones across, follow each other: they have columns in common.
     """
-    places: dict[tuple[int, str, str], dict[tuple[bool, str], Cell]] = {}
-    for cell in sorted(cells, key=lambda cell: (cell.family, cell.started_at)):
-        row = places.setdefault((cell.family, cell.backend, cell.durability), {})
-        row[cell.threads, cell.mode] = cell
-    return [Row(*place, places[place]) for place in sorted(places)]
+    kinds: dict[Any, dict[Any, dict[Column, Cell]]] = {}
+    for cell in sorted(cells, key=lambda cell: cell.started_at):
+        place = {name: cell.factors[name] for name in cell.factors if name not in cell.across}
+        kind = kinds.setdefault((tuple(place), cell.across), {})
+        kind.setdefault((tuple(place.values()), cell.durability), {})[cell.column] = cell
+    rows = []
+    for names, across in sorted(kinds):
+        places = kinds[names, across]
+        order = _orders(cell for row in places.values() for cell in row.values())
+        base = tuple(values[0] for values in order)
+        for values, durability in sorted(places, key=_place_order):
+            found = places[values, durability]
+            factors = dict(zip(names, values, strict=True))
+            rows.append(Row(factors, across, durability, found, base))
+    return rows
+
+
+def columns_of(rows: Sequence[Row]) -> list[Column]:
+    """The columns that rows with the same factors across use, in order.
+
+    The first factor changes fastest.  Its values, and those of each other, are in the order of
+    `rows_of`.
+    """
+    cells = [cell for row in rows for cell in row.cells.values()]
+    order = _orders(cells)
+    return sorted(
+        {cell.column for cell in cells},
+        key=lambda column: [
+            values.index(value) for values, value in zip(order, column, strict=True)
+        ][::-1],
+    )
+
+
+def _orders(cells: Iterable[Cell]) -> list[list[Factor | None]]:
+    """Values of each factor across: numbers ascending, words as they come by scenario.
+
+    What a scenario's name adds to that of another departs from it, so the shorter name is the
+    plainer way; which result is older says nothing.
+    """
+    plain = sorted(cells, key=lambda cell: (len(cell.scenario), cell.scenario))
+    found = [
+        list(dict.fromkeys(values))
+        for values in zip(*(one.column for one in plain), strict=True)
+    ]
+    return [sorted(values, key=_number_first) for values in found]
+
+
+def _number_first(value: Factor | None) -> tuple[bool, float]:
+    """Key that orders numbers, and leaves words in their order behind them."""
+    return (False, value) if isinstance(value, int | float) else (True, 0.0)
+
+
+def _place_order(place: tuple[tuple[Factor, ...], str]) -> tuple[object, ...]:
+    values, durability = place
+    return [(*_number_first(value), str(value)) for value in values], durability

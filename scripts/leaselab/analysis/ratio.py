@@ -1,4 +1,4 @@
-"""The ratio of two trimmed means, how well it is known, and whether it is none at all."""
+"""The ratio of two figures, how well it is known, and whether they differ at all."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from leaselab.analysis.statistics import CONFIDENCE, estimate
+from leaselab.analysis.statistics import CONFIDENCE, interval, standard_error, trimmed_mean
 from leaselab.model.errors import BELIEVED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
+
+    from leaselab.model.record import Record
 
 SIGNIFICANT = 1 - CONFIDENCE
 """Chance of a difference among equals (0..1) below which one counts as seen."""
@@ -23,58 +25,87 @@ _FURTHEST = math.log(1000)
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The max rates of one sweep."""
+    """What the runs of one result came to, in the unit of its figure."""
 
-    rates: tuple[float, ...]
-    """Of all runs, the dropped ones included, each above 0 (exchanges/s)."""
+    values: tuple[float, ...]
+    """Of all runs, the dropped ones included, each above 0."""
     trim: int
     """How many of them are dropped at each end."""
 
     @property
     def kept(self) -> int:
         """Runs that are left after trimming."""
-        return len(self.rates) - 2 * self.trim
+        return len(self.values) - 2 * self.trim
 
     @property
     def mean(self) -> float:
-        """The trimmed mean (exchanges/s)."""
-        return estimate(self.rates, self.trim).trimmed_mean
+        """The trimmed mean."""
+        return trimmed_mean(self.values, self.trim)
 
     @property
     def steady(self) -> bool:
         """Whether all that are left are the same."""
-        left = sorted(self.rates)[self.trim : len(self.rates) - self.trim]
+        left = sorted(self.values)[self.trim : len(self.values) - self.trim]
         return left[0] == left[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One mean over another."""
+    """One figure over another."""
 
     value: float
     ci95: tuple[float, float] | None
     """95 % interval; None where runs are too few, differ without bound, or were trimmed
     by different shares."""
     p: float | None
-    """Yuen's test that the means are equal (0..1); None where `ci95` is for want of runs
-    or of one share."""
+    """Test that the figures are equal (0..1); None where `ci95` is for want of runs or of
+    one share."""
 
     @property
     def differs(self) -> bool | None:
-        """Whether the means differ at 5 %; the interval then leaves 1 out.  None without p."""
+        """Whether they differ at 5 %; the interval then leaves 1 out.  None without p."""
         return None if self.p is None else self.p < SIGNIFICANT
 
 
-def runs_of(document: Mapping[str, Any]) -> Runs | None:
-    """The runs of a result.json; None where it has no figure that is one."""
-    rate = document["summary"]["max_rate"] if document["outcome"] in BELIEVED else None
-    if not rate or not rate["trimmed_mean"]:
+def runs_of(record: Record) -> Runs | None:
+    """The runs of a record; None where it has no figure that is one."""
+    figure = record.figure
+    if record.outcome not in BELIEVED or not figure.value:
         return None
-    return Runs(tuple(run["max_rate"] for run in document["runs"]), rate["trim"])
+    values = record.values(figure.name)
+    return Runs(tuple(value for value in values if value is not None), figure.trim)
+
+
+def ratio_of(base: Record, other: Record) -> Ratio | None:
+    """How much of the figure of `base` that of `other` is; None where one has none.
+
+    By `paired_ratio` where both are points of one interleaved experiment, else by `ratio`.
+    """
+    runs, baseline = runs_of(other), runs_of(base)
+    if runs is None or baseline is None:
+        return None
+    blocks = _blocks(base, other)
+    return paired_ratio(*zip(*blocks, strict=True)) if blocks else ratio(baseline, runs)
+
+
+def _blocks(base: Record, other: Record) -> list[tuple[float, float]]:
+    """What each round came to in both; empty where their rounds did not alternate."""
+    one, two = base.experiment, other.experiment
+    if not (one and two and one.id == two.id and one.interleaved and two.interleaved):
+        return []
+    values = [
+        {each.index: each.metrics.get(base.figure.name) for each in record.rounds}
+        for record in (base, other)
+    ]
+    return [
+        (first, second)
+        for index, first in values[0].items()
+        if first and (second := values[1].get(index))
+    ]
 
 
 def common_share(base: Runs, other: Runs) -> float | None:
-    """The share of the runs (0..0.5) that drops from each what its sweep dropped.
+    """The share of the runs (0..0.5) that drops from each what its result dropped.
 
     Both means are trimmed by one share, and of n runs the whole part of share
     times n is dropped at each end.  1 of 9 is any share from 1/9 to below 2/9,
@@ -82,8 +113,8 @@ def common_share(base: Runs, other: Runs) -> float | None:
     none of 49, by rounding.  None where nothing fits both: 1 of 9 and 1 of 20
     are means of different parts of their runs.
     """
-    low = max(runs.trim / len(runs.rates) for runs in (base, other))
-    high = min((runs.trim + 1) / len(runs.rates) for runs in (base, other))
+    low = max(runs.trim / len(runs.values) for runs in (base, other))
+    high = min((runs.trim + 1) / len(runs.values) for runs in (base, other))
     return (low + high) / 2 if low < high else None
 
 
@@ -110,22 +141,44 @@ def ratio(base: Runs, other: Runs) -> Ratio:
     return Ratio(value, ends, p_of(1.0))
 
 
-def against(runs: Runs, rate: float) -> tuple[float, tuple[float, float], float]:
-    """Ratio of the mean of runs to a rate known without error, its 95 % interval, and p.
+def paired_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
+    """How much of `base` `other` is, where each round measured both, one after the other.
 
-    p is of Student's t test for a trimmed mean (Tukey and McLaughlin) that the mean is the
-    rate.  Raises ValueError where fewer than two runs are kept.
+    `base` and `other`: values above 0, by round.  The ratio is the geometric mean of the
+    rounds' ratios; interval and p are of Student's t test on their logarithms.  A machine that
+    drifts makes all points of a round slower alike: within a round that cancels, while between
+    rounds it hides differences that `ratio` would have to tell from the drift.  None is
+    dropped: what disturbs a whole round cancels, too.  Raises ValueError without rounds, or
+    for lists of different lengths.
     """
     from scipy.special import stdtr  # noqa: PLC0415  # slow to import, and seldom needed
 
-    found = estimate(runs.rates, runs.trim)
-    if found.ci95 is None or found.standard_error is None:
+    logs = [math.log(two / one) for one, two in zip(base, other, strict=True)]
+    if not logs:
+        raise ValueError("no round has both")
+    mean, error, ends = trimmed_mean(logs, 0), standard_error(logs, 0), interval(logs, 0)
+    if error is None or ends is None:
+        return Ratio(math.exp(mean), None, None)
+    t = abs(mean) / error if error else math.inf * abs(mean)
+    p = 2.0 * float(stdtr(len(logs) - 1, -t)) if mean else 1.0
+    return Ratio(math.exp(mean), (math.exp(ends[0]), math.exp(ends[1])), p)
+
+
+def against(runs: Runs, value: float) -> tuple[float, tuple[float, float], float]:
+    """Ratio of the mean of runs to a value known without error, its 95 % interval, and p.
+
+    p is of Student's t test for a trimmed mean (Tukey and McLaughlin) that the mean is the
+    value.  Raises ValueError where fewer than two runs are kept.
+    """
+    from scipy.special import stdtr  # noqa: PLC0415  # slow to import, and seldom needed
+
+    error, ends = standard_error(runs.values, runs.trim), interval(runs.values, runs.trim)
+    if error is None or ends is None:
         raise ValueError(f"{runs.kept} run is kept")
-    away = abs(found.trimmed_mean - rate)
-    t = away / found.standard_error if found.standard_error else math.inf * away
+    away = abs(runs.mean - value)
+    t = away / error if error else math.inf * away
     p = 2.0 * float(stdtr(runs.kept - 1, -t)) if away else 1.0
-    low, high = found.ci95
-    return found.trimmed_mean / rate, (low / rate, high / rate), p
+    return runs.mean / value, (ends[0] / value, ends[1] / value), p
 
 
 def differs(base: Runs, other: Runs) -> bool:
@@ -136,7 +189,7 @@ def differs(base: Runs, other: Runs) -> bool:
     share = common_share(base, other)
     if share is None:
         raise ValueError(
-            f"trim {base.trim} of {len(base.rates)}, {other.trim} of {len(other.rates)}"
+            f"trim {base.trim} of {len(base.values)}, {other.trim} of {len(other.values)}"
         )
     return _p_of(base, other, share, 1.0) < SIGNIFICANT
 
@@ -145,11 +198,11 @@ def _p_of(base: Runs, other: Runs, share: float, factor: float) -> float:
     """Yuen's p that the mean of `other` is `factor` times that of `base`."""
     from scipy.stats import ttest_ind  # noqa: PLC0415  # slow to import, and seldom needed
 
-    scaled = [factor * rate for rate in base.rates]
+    scaled = [factor * value for value in base.values]
     with warnings.catch_warnings():
         # that runs are nearly the same is no fault of theirs
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = ttest_ind(list(other.rates), scaled, trim=share, equal_var=False)
+        found = ttest_ind(list(other.values), scaled, trim=share, equal_var=False)
     return float(found.pvalue)
 
 

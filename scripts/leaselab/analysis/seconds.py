@@ -1,4 +1,4 @@
-"""A run second by second: its trials' own seconds and the server's samples on one clock."""
+"""A round second by second: its trials' own seconds and the servers' samples on one clock."""
 
 from __future__ import annotations
 
@@ -6,77 +6,82 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from leaselab.model.record import SERVER
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
+
+    from leaselab.model.record import Round
+    from leaselab.model.trial import Trial
 
 Point = dict[str, Any]
-"""Time since the run's start (`s`), the trial's number, and the figures of that time."""
+"""Time since the round's start (`s`), the trial's number, and the figures of that time."""
 
 
-def traffic_points(run: Mapping[str, Any]) -> Iterator[Point]:
-    """Per second of each trial: what was started and completed, lost, and the latencies.
+def traffic_points(one: Round) -> Iterator[Point]:
+    """Per second of each trial: what was attempted and completed, lost, and the latencies.
 
-    Keys: ``s`` (s), ``trial`` (from 1), ``started`` and ``completed`` (1/s),
-    ``loss`` (ratio; None where nothing was started), ``p50_ms``, ``p99_ms``.
+    Keys: ``s`` (s), ``trial`` (from 1), ``attempted`` and ``completed`` (1/s),
+    ``loss`` (ratio; None where nothing was attempted), ``p50_ms``, ``p99_ms``.
     A reply may come in the second after its request, so the loss of one second can be below 0
     in truth; it is shown as 0 then.
     """
-    for number, trial, begin in _trials(run):
-        for second in trial["per_second"]:
-            started = second["started"]
+    for number, trial, begin in _trials(one):
+        for second in trial.per_second:
+            attempted = second.attempted
             yield {
-                "s": begin + second["t"],
+                "s": begin + second.t,
                 "trial": number,
-                "started": started,
-                "completed": second["completed"],
-                "loss": max(0.0, 1 - second["completed"] / started) if started else None,
-                "p50_ms": _ms(second["p50_s"]),
-                "p99_ms": _ms(second["p99_s"]),
+                "attempted": attempted,
+                "completed": second.completed,
+                "loss": max(0.0, 1 - second.completed / attempted) if attempted else None,
+                "p50_ms": _ms(second.p50_s),
+                "p99_ms": _ms(second.p99_s),
             }
 
 
-def server_points(run: Mapping[str, Any], samples: str = "samples") -> Iterator[Point]:
-    """Per sample of each trial: what the server did since the sample before.
+def server_points(one: Round, role: str = SERVER) -> Iterator[Point]:
+    """Per sample of each trial: what the server of a role did since the sample before.
 
-    Keys: ``s`` (s), ``trial``, ``cpu`` and ``database_cpu`` (CPUs busy), ``rss_mb``
-    (1e6 bytes), ``leases``, ``granted`` (leases that came to be, 1/s), ``drops`` (packets
-    lost for want of receive buffer, 1/s).
-    The time is that of the servers' clock from the server's first sample of the trial
-    on, as its clock may not agree with ours; what a partner told before that is left out.
+    Keys: ``s`` (s), ``trial``, ``cpu`` (CPUs busy), ``beside`` (the same of what serves beside
+    it, by name), ``rss_mb`` (1e6 bytes), ``held``, ``gained`` (what came to be held, 1/s),
+    ``drops`` (packets lost for want of receive buffer, 1/s).
+    The time is that of the servers' clock from the first sample of the server under test in
+    the trial on, as its clock may not agree with ours; what another told before that is left
+    out.
     """
-    for number, trial, begin in _trials(run):
-        taken = trial.get(samples) or ()
-        origin = (trial["samples"] or taken or [{"t": 0.0}])[0]["t"]
+    for number, trial, begin in _trials(one):
+        taken = trial.samples.get(role, ())
+        first = next(iter(trial.samples.get(SERVER) or taken), None)
         for before, now in pairwise(taken):
-            length = now["t"] - before["t"]
-            if length <= 0 or now["t"] < origin:
+            length = now.t - before.t
+            if first is None or length <= 0 or now.t < first.t:
                 continue
             yield {
-                "s": begin + now["t"] - origin,
+                "s": begin + now.t - first.t,
                 "trial": number,
-                "cpu": _slope(before, now, "cpu_s", length),
-                "database_cpu": _slope(before, now, "database_cpu_s", length),
-                "rss_mb": None if now["rss_bytes"] is None else now["rss_bytes"] / 1e6,
-                "leases": now["leases"],
-                "granted": _slope(before, now, "leases", length),
-                "drops": _slope(before, now, "udp_drops", length),
+                "cpu": _slope(before.cpu_s, now.cpu_s, length),
+                "beside": {
+                    name: _slope(before.beside_cpu_s.get(name), spent, length)
+                    for name, spent in now.beside_cpu_s.items()
+                },
+                "rss_mb": None if now.rss_bytes is None else now.rss_bytes / 1e6,
+                "held": now.held,
+                "gained": _slope(before.held, now.held, length),
+                "drops": _slope(before.udp_drops, now.udp_drops, length),
             }
 
 
-def _trials(run: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any], float]]:
-    """Each trial with its number and its start, in seconds since the run's."""
-    origin = datetime.fromisoformat(run["started_at"])
-    for number, trial in enumerate(run["trials"], start=1):
-        begin = (datetime.fromisoformat(trial["started_at"]) - origin).total_seconds()
+def _trials(one: Round) -> Iterator[tuple[int, Trial, float]]:
+    """Each trial with its number and its start, in seconds since the round's."""
+    origin = datetime.fromisoformat(one.started_at)
+    for number, trial in enumerate(one.trials, start=1):
+        begin = (datetime.fromisoformat(trial.started_at) - origin).total_seconds()
         yield number, trial, begin
 
 
-def _slope(
-    before: Mapping[str, Any], now: Mapping[str, Any], field: str, length: float
-) -> float | None:
-    if before.get(field) is None or now.get(field) is None:
-        return None
-    return float(now[field] - before[field]) / length
+def _slope(before: float | None, now: float | None, length: float) -> float | None:
+    return None if before is None or now is None else (now - before) / length
 
 
 def _ms(value: float | None) -> float | None:

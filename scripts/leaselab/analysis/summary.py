@@ -1,168 +1,123 @@
-"""What the runs of a sweep come to."""
+"""What the rounds of a result come to."""
 
 from __future__ import annotations
 
-import math
 import statistics
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from leaselab.analysis.statistics import Estimate, check_trim, estimate, trimmed_indices
+from msgspec.structs import asdict
+
+from leaselab.analysis.statistics import (
+    check_trim,
+    interval,
+    spread,
+    standard_error,
+    trimmed_indices,
+    trimmed_mean,
+)
+from leaselab.model.procedure import MEDIAN
+from leaselab.model.record import SERVER, Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from leaselab.model.procedure import MaxRate, MetricKind, Procedure
+    from leaselab.model.record import Round
+    from leaselab.model.trial import Trial
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The figures of a whole sweep."""
-
-    max_rate: Estimate | None
-    """Over the runs (exchanges/s); None where the sweep was not completed, or its result
-    does not hold."""
-    at_least: float | None
-    """A max rate that every run proved to be passed (exchanges/s), where there is no
-    `max_rate`; None where one of them passed nothing."""
-    completed_rate: Estimate | None
-    """At the lower bounds (1/s), trimmed by its own order: the error of a
-    trimmed mean is known only for values that were dropped for their own size."""
-    cpu_us_per_exchange: float | None
-    """Median over the runs of `run_cpu_us` (us)."""
-    traffic_s: float
-    """Time in which traffic was offered, all trials (s)."""
-    wall_s: float
-    """Time the sweep was worked on (s)."""
-    trimmed: tuple[int, ...]
-    """Positions in `runs` of those dropped from the max rate, from 0."""
-
-    @property
-    def traffic_share(self) -> float | None:
-        """Traffic seconds over wall seconds (0..1)."""
-        return min(1.0, self.traffic_s / self.wall_s) if self.wall_s else None
-
-    def document(self) -> dict[str, Any]:
-        """The `summary` of a result.json."""
-        return {
-            "max_rate": _document(self.max_rate),
-            "at_least": self.at_least,
-            "completed_rate": _document(self.completed_rate),
-            "cpu_us_per_exchange": self.cpu_us_per_exchange,
-            "traffic_s": self.traffic_s,
-            "wall_s": self.wall_s,
-            "traffic_share": self.traffic_share,
-        }
-
-
-def summarise(
-    runs: Sequence[Mapping[str, Any]],
+def metrics_of(
+    kinds: Sequence[MetricKind],
+    rounds: Sequence[Round],
+    procedure: Procedure,
     *,
-    planned: int,
-    trim: int,
-    loss_ratio: float,
-    trial_s: int,
-    wall_s: float | None = None,
-    confirmation: Mapping[str, Any] | None = None,
-) -> Summary:
-    """The summary of the runs, as they stand in a result.json.
+    holds: bool = True,
+) -> tuple[Metric, ...]:
+    """The metrics of the rounds, one for each kind, in their order.
 
-    `planned` is how many runs the goal asks for: a sweep with fewer, or with
-    a run that found no max rate, has no estimate.  `loss_ratio` is the goal's.
-    `wall_s` is the time the sweep was worked on, by default the sum of the
-    runs'.  `confirmation` is what came of confirming the result, None where that was not
-    tried; its seconds count.  Raises usage_error when nothing is left of the planned runs.
+    A mean needs all rounds that the procedure asks for, each with a value, and a figure that
+    `holds`; else its value is None.  A median is of the rounds that have it.  Raises
+    usage_error when nothing would be left of the planned rounds.
     """
-    check_trim(planned, trim)
-    rates = [run["max_rate"] for run in runs if run["max_rate"] is not None]
-    completed = [run["completed_rate"] for run in runs if run["completed_rate"] is not None]
-    cpu = [value for run in runs if (value := run_cpu_us(run, loss_ratio)) is not None]
-    parts = [part for part in [*runs, confirmation] if part is not None]
-    whole = len(rates) == len(completed) == len(runs) >= planned
-    if confirmation is not None:
-        whole = whole and confirmation["holds"]
-    return Summary(
-        max_rate=estimate(rates, trim) if whole else None,
-        at_least=None if whole else _at_least(runs, loss_ratio, trial_s),
-        completed_rate=estimate(completed, trim) if whole else None,
-        cpu_us_per_exchange=statistics.median(cpu) if cpu else None,
-        traffic_s=math.fsum(part["traffic_s"] for part in parts),
-        wall_s=math.fsum(part["wall_s"] for part in parts) if wall_s is None else wall_s,
-        trimmed=trimmed_indices(rates, trim) if whole else (),
+    check_trim(procedure.rounds, procedure.trim)
+    return tuple(_metric(kind, rounds, procedure, holds=holds) for kind in kinds)
+
+
+def _metric(
+    kind: MetricKind, rounds: Sequence[Round], procedure: Procedure, *, holds: bool
+) -> Metric:
+    known = asdict(kind)
+    values = [value for one in rounds if (value := one.metrics.get(kind.name)) is not None]
+    if kind.how == MEDIAN:
+        middle = statistics.median(values) if values else None
+        return Metric(**known, value=middle, n=len(values))
+    if not holds or len(values) < len(rounds) or len(rounds) < procedure.rounds:
+        return Metric(**known, value=None)
+    trim = procedure.trim
+    return Metric(
+        **known,
+        value=trimmed_mean(values, trim),
+        n=len(values),
+        trim=trim,
+        dropped=trimmed_indices(values, trim),
+        ci95=interval(values, trim),
+        standard_error=standard_error(values, trim),
+        spread=spread(values),
+        lowest=min(values),
+        highest=max(values),
     )
 
 
-def _at_least(
-    runs: Sequence[Mapping[str, Any]], loss_ratio: float, trial_s: int
-) -> float | None:
-    """The lowest of the highest rates that the runs passed for the full trial length."""
+def at_least(rounds: Sequence[Round], procedure: MaxRate) -> float | None:
+    """The lowest of the highest rates that the rounds passed for the full trial length.
+
+    None where one of them passed nothing, or there is none.
+    """
     passed = [
         max(
             (
-                trial["rate"]
-                for trial in _passing(run, loss_ratio)
-                if trial["duration_s"] == trial_s
+                trial.rate
+                for trial in one.trials
+                if trial.duration_s == procedure.trial_s
+                and trial.completed
+                and procedure.counts(trial)
             ),
             default=None,
         )
-        for run in runs
+        for one in rounds
     ]
     known = [float(rate) for rate in passed if rate is not None]
     return min(known) if known and len(known) == len(passed) else None
 
 
-def run_cpu_us(run: Mapping[str, Any], loss_ratio: float) -> float | None:
-    """Server CPU time for each exchange completed, over the run's passing trials (us).
+def other_cpu_us(rounds: Sequence[Round], procedure: Procedure) -> dict[str, float]:
+    """CPU time of what serves beside the server, for each transaction completed (us).
 
-    Trials that failed are left out: an overloaded server spends time on
-    exchanges that it does not complete.  None when no passing trial has it.
-    """
-    counted = [
-        trial for trial in _passing(run, loss_ratio) if trial["cpu_us_per_exchange"] is not None
-    ]
-    if not counted:
-        return None
-    spent = math.fsum(trial["cpu_us_per_exchange"] * trial["completed"] for trial in counted)
-    return spent / math.fsum(trial["completed"] for trial in counted)
-
-
-def _passing(run: Mapping[str, Any], loss_ratio: float) -> list[Mapping[str, Any]]:
-    return [
-        trial
-        for trial in run["trials"]
-        if trial["valid"] and trial["loss_ratio"] <= loss_ratio and trial["completed"]
-    ]
-
-
-def other_cpu_us(runs: Sequence[Mapping[str, Any]], loss_ratio: float) -> dict[str, float]:
-    """CPU time of what serves beside the server, for each exchange completed (us).
-
-    By name: its database, its partner, the partner's database, as far as there
-    are any.  The median over passing trials, each from its first sample, before
-    the traffic, to its last.
+    By name, such as its database, or another server by its role, as far as there are any.
+    The median over the trials that count, each from its first sample, before the traffic, to
+    its last.
     """
     found: dict[str, list[float]] = {}
-    for trial in (trial for run in runs for trial in _passing(run, loss_ratio)):
-        for name, samples, field in (
-            ("database", "samples", "database_cpu_s"),
-            ("partner", "partner_samples", "cpu_s"),
-            ("partner's database", "partner_samples", "database_cpu_s"),
-        ):
-            taken = [one for one in trial.get(samples, ()) if one.get(field) is not None]
-            if len(taken) > 1:
-                spent = taken[-1][field] - taken[0][field]
-                found.setdefault(name, []).append(1e6 * spent / trial["completed"])
+    for trial in (trial for one in rounds for trial in one.trials):
+        if procedure.counts(trial) and trial.completed:
+            for name, spent in _spent(trial):
+                found.setdefault(name, []).append(1e6 * spent / trial.completed)
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def _document(value: Estimate | None) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    return {
-        "trimmed_mean": value.trimmed_mean,
-        "ci95": None if value.ci95 is None else list(value.ci95),
-        "n": value.n,
-        "trim": value.trim,
-        "standard_error": value.standard_error,
-        "spread": value.spread,
-        "min": value.minimum,
-        "max": value.maximum,
-    }
+def _spent(trial: Trial) -> list[tuple[str, float]]:
+    """CPU time beside the server's own during a trial, by name (s)."""
+    found: list[tuple[str, float]] = []
+    for role, samples in trial.samples.items():
+        if len(samples) < 2:
+            continue
+        first, last = samples[0], samples[-1]
+        if role != SERVER and first.cpu_s is not None and last.cpu_s is not None:
+            found.append((role, last.cpu_s - first.cpu_s))
+        whose = "" if role == SERVER else f"{role}'s "
+        found += [
+            (f"{whose}{name}", last.beside_cpu_s[name] - first.beside_cpu_s[name])
+            for name in last.beside_cpu_s
+            if name in first.beside_cpu_s
+        ]
+    return found

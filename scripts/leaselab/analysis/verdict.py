@@ -1,13 +1,13 @@
-"""The verdict on two results: whether the second server is slower than the first."""
+"""The verdict on two results: whether the second is worse than the first."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.analysis.hindrances import hindrances
-from leaselab.analysis.ratio import SIGNIFICANT, against, ratio, runs_of
+from leaselab.analysis.ratio import SIGNIFICANT, against, ratio_of, runs_of
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,
@@ -17,18 +17,17 @@ from leaselab.model.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from leaselab.analysis.ratio import Ratio, Runs
+    from leaselab.model.record import Record
 
 THRESHOLD_PERCENT = 5.0
-"""Change of the max rate that counts, unless another is asked for (%)."""
+"""Change of the figure that counts, unless another is asked for (%)."""
 FIRST = "first"
 """Word for a result that there is nothing to compare with."""
 
 
 class Change(enum.Enum):
-    """What became of the max rate; the value is the word for it."""
+    """What became of the figure; the value is the word for it."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
@@ -36,16 +35,16 @@ class Change(enum.Enum):
 
 
 class Limit(enum.Enum):
-    """How a ratio is to be read where one result has no max rate, but proves something."""
+    """How a ratio is to be read where one result has no figure, but proves something."""
 
     NONE = "none"
     """Both have one: the ratio is measured."""
     AT_MOST = "at most"
-    """A passed all that its bench could offer: its max rate is higher, the ratio lower."""
+    """A passed all that its bench could offer: its figure is higher, the ratio lower."""
     AT_LEAST = "at least"
     """B passed all that its bench could offer: the ratio is higher."""
     NO_LOAD = "no load"
-    """B loses at any load: it has no max rate, and the ratio is 0."""
+    """B loses at any load: it has no figure, and the ratio is 0."""
 
 
 _FASTER_THAN_ITS_BENCH = frozenset({"generator-limited", "above-max-rate"})
@@ -60,41 +59,43 @@ class Verdict:
 
     change: Change
     ratio: float
-    """Trimmed mean of the second over that of the first."""
+    """Figure of the second over that of the first."""
     ci95: tuple[float, float]
     p: float
-    """Yuen's test that the means are equal (0..1)."""
+    """Test that the figures are equal (0..1)."""
     threshold_percent: float
     limit: Limit = Limit.NONE
-    """What the ratio is a limit of, where one of the two has no max rate."""
+    """What the ratio is a limit of, where one of the two has no figure."""
+    higher_is_better: bool = True
 
     @property
     def differs(self) -> bool:
-        """Whether the means differ at 5 %, by however little; 1 is then outside of `ci95`."""
+        """Whether they differ at 5 %, by however little; 1 is then outside of `ci95`."""
         return self.p < SIGNIFICANT
 
     @property
-    def smallest_drop(self) -> float:
-        """The least drop of the mean that runs with this scatter show (0..1).
+    def smallest_seen(self) -> float:
+        """The least change for the worse that runs with this scatter show (0..).
 
         Runs times a factor have this interval times the factor: it leaves 1
-        out, downwards, as soon as the ratio is below ratio / upper end.
+        out, downwards, as soon as the ratio is below ratio / upper end; upwards likewise.
         """
-        return 1.0 - self.ratio / self.ci95[1] if self.ci95[1] else 0.0
+        end = self.ci95[1] if self.higher_is_better else self.ci95[0]
+        return abs(1.0 - self.ratio / end) if end else 0.0
 
     @property
     def sees_threshold(self) -> bool:
-        """Whether a drop as large as the threshold shows in runs with this scatter."""
-        return 100 * self.smallest_drop <= self.threshold_percent
+        """Whether a change as large as the threshold shows in runs with this scatter."""
+        return 100 * self.smallest_seen <= self.threshold_percent
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two results and what came of comparing them: a verdict, an error, or neither."""
 
-    other: Mapping[str, Any]
-    """The result.json that is judged."""
-    base: Mapping[str, Any] | None = None
+    other: Record
+    """The result that is judged."""
+    base: Record | None = None
     """The one it is compared with; None where there is none."""
     verdict: Verdict | None = None
     error: LeaselabError | None = None
@@ -119,11 +120,9 @@ class Comparison:
 
 
 def compare(
-    base: Mapping[str, Any] | None,
-    other: Mapping[str, Any],
-    threshold_percent: float = THRESHOLD_PERCENT,
+    base: Record | None, other: Record, threshold_percent: float = THRESHOLD_PERCENT
 ) -> Comparison:
-    """Compare a result.json with an earlier one; None for a first of its kind.
+    """Compare a result with an earlier one; None for a first of its kind.
 
     `threshold_percent`: as of `check_threshold`.  What `verdict` raises becomes
     the comparison's error.
@@ -140,60 +139,65 @@ def compare(
 
 
 def verdict(
-    base: Mapping[str, Any],
-    other: Mapping[str, Any],
-    threshold_percent: float = THRESHOLD_PERCENT,
+    base: Record, other: Record, threshold_percent: float = THRESHOLD_PERCENT
 ) -> Verdict:
-    """Judge one result.json against another.
+    """Judge one result against another, by the figure that their procedure is about.
 
-    A change is one when the means are further apart than the threshold and
-    differ at 5 %.  A result without a max rate may still prove that its server passes
+    A change is one when the figures are further apart than the threshold and
+    differ at 5 %.  A result without a figure may still prove that its server passes
     a rate, or that it keeps the goal at none: then the ratio is a limit (`Limit`), and
     there is a verdict where that suffices for one.  Raises server_broken for a server
     that did not build or start, invalid_measurement for a result without figure and for
     runs too few or too far apart for an interval, usage_error for two that are not like
-    with like.
+    with like, and for a figure of which neither more nor less is better.
     """
-    if base["id"] == other["id"]:
-        raise usage_error("a result is not compared with itself", found=f"{base['id']} twice")
+    if base.id == other.id:
+        raise usage_error("a result is not compared with itself", found=f"{base.id} twice")
     limited = _limited(base, other, threshold_percent)
     if limited is not None:
         _like_with_like(base, other)
         return limited
-    runs = measured_runs(other)
+    measured_runs(other)
     baseline = measured_runs(base, baseline=True)
     _like_with_like(base, other)
-    found = ratio(baseline, runs)
-    if found.ci95 is None or found.p is None:
+    if other.figure.better == "neither":
+        raise usage_error(
+            f"neither a higher nor a lower {other.figure.title} is better", where=other.id
+        )
+    found = ratio_of(base, other)
+    if found is None or found.ci95 is None or found.p is None:
         raise invalid_measurement(
             "the runs differ so much that the ratio has no interval",
-            where=base["id"],
-            found=", ".join(f"{rate:.0f}" for rate in baseline.rates) + " exchanges/s",
+            where=base.id,
+            found=f"{', '.join(f'{one:.0f}' for one in baseline.values)} {base.figure.unit}",
             todo="measure again with more --runs, on a steadier machine",
         )
+    higher = other.figure.better == "higher"
     return Verdict(
-        _change(found, threshold_percent), found.value, found.ci95, found.p, threshold_percent
+        _change(found, threshold_percent, higher_is_better=higher),
+        found.value,
+        found.ci95,
+        found.p,
+        threshold_percent,
+        higher_is_better=higher,
     )
 
 
-def proven_rate(document: Mapping[str, Any]) -> float | None:
-    """A rate that the server of a result without max rate passed in every run (1/s).
+def proven_rate(record: Record) -> float | None:
+    """A rate that the server of a result without figure passed in every run (1/s).
 
     Only where nothing but its bench kept it from passing more; else None.
     """
-    words = {reason["word"] for reason in document["reasons"]}
-    rate = document["summary"].get("at_least")
-    return float(rate) if rate and words & _FASTER_THAN_ITS_BENCH else None
+    faster = any(reason.word in _FASTER_THAN_ITS_BENCH for reason in record.reasons)
+    return (record.at_least or None) if faster else None
 
 
-def _limited(
-    base: Mapping[str, Any], other: Mapping[str, Any], threshold_percent: float
-) -> Verdict | None:
-    """The verdict where one of the two has no max rate; None where that is not enough."""
+def _limited(base: Record, other: Record, threshold_percent: float) -> Verdict | None:
+    """The verdict where one of the two has no figure; None where that is not enough."""
     threshold = threshold_percent / 100
     runs, baseline = runs_of(other), runs_of(base)
     before, now = proven_rate(base), proven_rate(other)
-    if any(reason["word"] in _NO_LOAD for reason in other["reasons"]) and (baseline or before):
+    if any(reason.word in _NO_LOAD for reason in other.reasons) and (baseline or before):
         return Verdict(
             Change.REGRESSION, 0.0, (0.0, 0.0), 0.0, threshold_percent, Limit.NO_LOAD
         )
@@ -213,24 +217,25 @@ def _limited(
     return None
 
 
-def measured_runs(document: Mapping[str, Any], *, baseline: bool = False) -> Runs:
-    """The runs of a result.json that can be compared; raises as `verdict` does.
+def measured_runs(record: Record, *, baseline: bool = False) -> Runs:
+    """The runs of a result that can be compared; raises as `verdict` does.
 
     A `baseline` whose server did not build is no fault of the other's.
     """
-    runs = runs_of(document)
+    runs = runs_of(record)
     if runs is None:
-        failed = document["outcome"] == Outcome.BUILD.label and not baseline
+        failed = record.outcome == Outcome.BUILD.label and not baseline
         raise (server_broken if failed else invalid_measurement)(
-            "; ".join(reason["text"] for reason in document["reasons"]) or "it has no max rate",
-            where=document["id"],
-            found=f"a result that is {document['outcome']}",
+            "; ".join(reason.text for reason in record.reasons)
+            or f"it has no {record.figure.title}",
+            where=record.id,
+            found=f"a result that is {record.outcome}",
         )
     if runs.kept < 2:
         raise invalid_measurement(
             "too few runs are left after trimming to tell a change from chance",
-            where=document["id"],
-            found=f"{runs.kept} of {len(runs.rates)}, {runs.trim} dropped at each end",
+            where=record.id,
+            found=f"{runs.kept} of {len(runs.values)}, {runs.trim} dropped at each end",
             wanted="2 or more",
             todo="measure again with more --runs, or with a lower --trim",
         )
@@ -241,28 +246,26 @@ def check_threshold(percent: float) -> None:
     """Raise a usage error for what is no threshold."""
     if not 0 <= percent < 100:
         raise usage_error(
-            "the threshold is not a change of a rate",
+            "the threshold is not a change of a figure",
             found=f"{percent:g} %",
             wanted="0 or more, below 100",
         )
 
 
-def _like_with_like(base: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+def _like_with_like(base: Record, other: Record) -> None:
     found = hindrances(base, other)
     if found:
         raise usage_error(
             f"not like with like: another {', another '.join(one.name for one in found)}",
-            where=f"{other['id']} against {base['id']}",
+            where=f"{other.id} against {base.id}",
             found=", ".join(one.found for one in found),
             wanted=", ".join(one.wanted for one in found),
-            todo="measure both on one bench, in one environment, by one scenario and goal",
+            todo="measure both on one bench, in one environment, by one scenario and procedure",
         )
 
 
-def _change(found: Ratio, threshold_percent: float) -> Change:
+def _change(found: Ratio, threshold_percent: float, *, higher_is_better: bool) -> Change:
     threshold = threshold_percent / 100
-    if not found.differs:
+    if not found.differs or 1 - threshold <= found.value <= 1 + threshold:
         return Change.NONE
-    if found.value < 1 - threshold:
-        return Change.REGRESSION
-    return Change.IMPROVEMENT if found.value > 1 + threshold else Change.NONE
+    return Change.IMPROVEMENT if (found.value > 1) == higher_is_better else Change.REGRESSION

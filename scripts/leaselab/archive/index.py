@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INDEX = "index.sqlite"
-_VERSION = 4
+_VERSION = 5
 _SETTLED_NS = 2_000_000_000
 _UNSETTLED = -1
 _PATIENCE_S = 10.0
@@ -60,6 +60,7 @@ _TABLES = (
     "CREATE INDEX result_by_end ON result (finished_at, id)",
     "CREATE INDEX result_by_path ON result (path)",
     "CREATE INDEX result_by_scenario ON result (scenario, started_at, id)",
+    "CREATE INDEX result_by_experiment ON result (experiment, id) WHERE experiment NOT NULL",
     "CREATE TABLE month (name PRIMARY KEY, changed_ns INTEGER NOT NULL) WITHOUT ROWID",
     f"PRAGMA user_version = {_VERSION}",
 )
@@ -106,6 +107,14 @@ class Index:
         """The scenarios that have results, by name; an unreadable result has none."""
         query = "SELECT DISTINCT scenario FROM result WHERE scenario NOT NULL ORDER BY scenario"
         return [str(row["scenario"]) for row in self._query(query, [])]
+
+    def experiments(self) -> dict[str, list[str]]:
+        """The ids of the results of each experiment, oldest first; the newest one last."""
+        query = "SELECT experiment, id FROM result WHERE experiment NOT NULL ORDER BY id"
+        found: dict[str, list[str]] = {}
+        for row in self._query(query, []):
+            found.setdefault(row["experiment"], []).append(row["id"])
+        return found
 
     def outcomes(self) -> dict[str, int]:
         """How many results ended how."""

@@ -2,57 +2,61 @@
 
 A result is copied, published and kept for years.  Who can log in where, and as whom, is of no
 use to its readers; so it says "server" and "generator", and a repository's address has no
-name, password or token in it.  `published` makes the document of a new result so, and that of
+name, password or token in it.  `published` makes the record of a new result so, and that of
 one that was archived before, each time it is read.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from leaselab.model.record import GENERATOR
 from leaselab.model.source import public_address
+
+if TYPE_CHECKING:
+    from leaselab.model.record import Record, Server
 
 _INVENTORIES = "inventory"
 """The folder of a checkout that inventories lie in."""
 
 
-def published(
-    document: Mapping[str, Any], names: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """Return the document of a result as others may read it.
+def published(found: Record, names: Mapping[str, str] | None = None) -> Record:
+    """Return a record as others may read it.
 
-    `names` are words for `by_role`; those that the document itself has are known.
+    `names` are words for `by_role`; those that the record itself has are known.
     """
-    bench, made = document["bench"], document["provenance"]
-    generator = document["generator"]
+    hosts = found.bench.hosts
     known = {
         **(names or {}),
-        **{
-            host["hostname"]: role
-            for role, host in bench["hosts"].items()
-            if host.get("hostname")
-        },
+        **{host.hostname: role for role, host in hosts.items() if host.hostname},
     }
-    if generator["host"]:
-        known[generator["host"]] = "generator"
-    return {
-        **document,
-        "reasons": [
-            {**reason, "text": public_address(by_role(reason["text"], known))}
-            for reason in document["reasons"]
-        ],
-        **{role: _server(document[role]) for role in ("server", "partner") if role in document},
-        "generator": {**generator, "host": "generator" if generator["host"] else None},
-        "bench": {
-            **bench,
-            "inventory": inventory_name(bench["inventory"]),
-            "hosts": {role: published_facts(host) for role, host in bench["hosts"].items()},
-        },
-        "provenance": {**made, "command": [public_address(word) for word in made["command"]]},
-    }
+    if found.generator.host:
+        known[found.generator.host] = GENERATOR
+    host = GENERATOR if found.generator.host else None
+    return replace(
+        found,
+        reasons=tuple(
+            replace(reason, text=public_address(by_role(reason.text, known)))
+            for reason in found.reasons
+        ),
+        servers={role: _server(server) for role, server in found.servers.items()},
+        generator=replace(found.generator, host=host),
+        bench=replace(
+            found.bench,
+            inventory=inventory_name(found.bench.inventory),
+            hosts={role: replace(host, hostname=None) for role, host in hosts.items()},
+        ),
+        provenance=replace(
+            found.provenance,
+            command=tuple(public_address(word) for word in found.provenance.command),
+        ),
+    )
 
 
 def published_bench(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,13 +101,10 @@ def by_role(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def _server(server: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a server of a result; the repository of its build may hold a secret."""
-    if server is None:
-        return None
-    build = server["build"]
-    source = (build or {}).get("source")
-    if not source or "repository" not in source:
-        return dict(server)
-    public = {**source, "repository": public_address(source["repository"])}
-    return {**server, "build": {**build, "source": public}}
+def _server(server: Server) -> Server:
+    """Return a server of a record; the repository of its build may hold a secret."""
+    source = server.build.source if server.build else None
+    if server.build is None or source is None:
+        return server
+    public = dataclasses.replace(source, repository=public_address(source.repository))
+    return replace(server, build=replace(server.build, source=public))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from leaselab.archive.schema import SCHEMA_VERSION
-from leaselab.model.durability import durability_of
-from leaselab.model.plan import ruler
-from leaselab.model.source import source_of
+from leaselab.archive.running import RESULT
+from leaselab.archive.schema import decode
+from leaselab.model.errors import LeaselabError
+from leaselab.model.record import SERVER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
+
+    from leaselab.model.record import Record
 
 Row = dict[str, Any]
 """One line of the index, by column name; values are JSON's."""
@@ -23,13 +24,16 @@ LISTED = (
     "started_at",
     "finished_at",
     "scenario",
+    "procedure",
     "server",
     "version",
     "commit",
     "durability",
     "bench",
     "outcome",
-    "trimmed_mean",
+    "metric",  # what the procedure is about
+    "unit",  # of the metric
+    "value",  # of the metric; null where the result came to none
     "path",
 )
 """Columns of a list."""
@@ -40,64 +44,80 @@ COLUMNS = (
     "author_date",
     "subject",
     "dirty",  # 1: a checkout with changes that no commit has
-    "goal",  # JSON: the goal, as far as results of another one are not compared
+    "ruler",  # JSON: the procedure, as far as results of another one are not compared
     "reasons",  # words, joined by a blank
-    "ci_low",  # 95 % interval of the trimmed mean (exchanges/s)
+    "better",  # of the metric: higher, lower, neither
+    "ci_low",  # 95 % interval of the metric
     "ci_high",
-    "standard_error",  # of the trimmed mean (exchanges/s)
-    "runs",  # JSON: [max rate or null, dropped] of each run
-    "cpu_us",  # server CPU for each exchange completed (us)
+    "standard_error",
+    "rounds",  # JSON: [value or null, dropped] of each round
+    "metrics",  # JSON: [value, low and high of the interval, unit] by the name of each metric
+    "titles",  # JSON: the words for each metric by its name
     "wall_s",
+    "experiment",  # its id; null where the point was measured alone
 )
 """All columns: what a history shows, so that it reads no result.json."""
 
 
-def row_of(document: Mapping[str, Any], path: str) -> Row:
+def row_of(found: Record, path: str) -> Row:
     """The index row of a result that lies at `path` below the results folder."""
-    summary = document["summary"]
-    rate = summary["max_rate"]
-    server = document["server"]
-    source = source_of(server)
-    low, high = (rate and rate["ci95"]) or (None, None)
+    figure, server, source = found.figure, found.server, found.source
+    low, high = figure.ci95 or (None, None)
+    hosts = found.bench.hosts
     return {
-        "id": path.rpartition("/")[2],
-        "started_at": document["started_at"],
-        "finished_at": document["finished_at"],
-        "scenario": document["scenario"]["name"],
-        "server": server["name"],
-        "durability": durability_of(server) or None,
-        "version": server["version"],
-        "commit": server["commit"],
-        "bench": document["bench"]["name"],
-        "outcome": document["outcome"],
-        "trimmed_mean": rate["trimmed_mean"] if rate else None,
+        "id": found.id,
+        "started_at": found.started_at,
+        "finished_at": found.finished_at,
+        "scenario": found.scenario.name,
+        "procedure": found.procedure.name,
+        "server": server.name,
+        "version": server.version,
+        "commit": server.commit,
+        "durability": server.durability,
+        "bench": found.bench.name,
+        "outcome": found.outcome,
+        "metric": figure.name,
+        "unit": figure.unit,
+        "value": figure.value,
         "path": path,
-        "environment": document["bench"].get("environment"),
-        "release": document["bench"]["hosts"].get("server", {}).get("os"),
-        "author_date": source.get("author_date"),
-        "subject": source.get("subject"),
-        "dirty": int(bool(source.get("dirty"))),
-        "goal": json.dumps(ruler(document["goal"])),
-        "reasons": " ".join(reason["word"] for reason in document["reasons"]),
+        "environment": found.bench.environment,
+        "release": hosts[SERVER].os if SERVER in hosts else None,
+        "author_date": source.author_date if source else None,
+        "subject": source.subject if source else None,
+        "dirty": int(bool(source and source.dirty)),
+        "ruler": json.dumps(found.procedure.ruler()),
+        "reasons": " ".join(reason.word for reason in found.reasons),
+        "better": figure.better,
         "ci_low": low,
         "ci_high": high,
-        "standard_error": rate["standard_error"] if rate else None,
-        "runs": json.dumps([[run["max_rate"], run["trimmed"]] for run in document["runs"]]),
-        "cpu_us": summary["cpu_us_per_exchange"],
-        "wall_s": summary["wall_s"],
+        "standard_error": figure.standard_error,
+        "rounds": json.dumps(
+            [
+                [value, place in figure.dropped]
+                for place, value in enumerate(found.values(figure.name))
+            ]
+        ),
+        "metrics": json.dumps(
+            {
+                one.name: [one.value, *(one.ci95 or (None, None)), one.unit]
+                for one in found.metrics
+            }
+        ),
+        "titles": json.dumps({one.name: one.title for one in found.metrics}),
+        "wall_s": found.wall_s,
+        "experiment": found.experiment.id if found.experiment else None,
     }
 
 
 def read_row(root: Path, path: str) -> Row:
     """The row of the result at `path`; one that cannot be read has a row that says so."""
+    name = path.rpartition("/")[2]
     try:
-        document = json.loads((root / path / "result.json").read_bytes())
-        name = document["scenario"]["name"]
-        if f"-{name}-" not in path or document["schema_version"] != SCHEMA_VERSION:
-            raise ValueError(name)  # not the scenario of its id, or not for this version
-        return row_of(document, path)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        name = path.rpartition("/")[2]
+        found = decode((root / path / RESULT).read_bytes(), path)
+        if found.id != name:
+            raise ValueError(found.id)  # a folder that somebody renamed
+        return row_of(found, path)
+    except (OSError, ValueError, LeaselabError):
         started = f"{name[:4]}-{name[4:6]}-{name[6:11]}:{name[11:13]}:{name[13:16]}"
         row: Row = dict.fromkeys(COLUMNS)
         return row | {

@@ -48,7 +48,7 @@ class RunningSweep:
     def write_text(self, name: str, text: str) -> str:
         """Write a text file; returns its name within the result.
 
-        `name` is relative, such as ``config/kea-dhcp4.conf``; a file of that
+        `name` is relative, such as ``config/server.conf``; a file of that
         name from before a resume is replaced.
         """
         return self._write(name, text.encode())

@@ -1,57 +1,146 @@
-"""The schema of a result: results/schema.json, and how a document is held against it."""
+"""The file of a result: how a record becomes result.json, and is read again."""
 
 from __future__ import annotations
 
-import functools
+import ast
+import inspect
+import itertools
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+import msgspec
+
+from leaselab.archive import version1
+from leaselab.model import procedure, record, source, trial
+from leaselab.model.errors import invalid_measurement, usage_error
+from leaselab.model.record import SCHEMA_VERSION, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-SCHEMA_VERSION = 1
-"""Raised when a field changes its meaning or goes away; a new field does not raise it."""
+    from collections.abc import Sequence
 
 SCHEMA_PATH = Path(__file__).resolve().parents[3] / "results" / "schema.json"
-"""It belongs to the code that reads it, so it lies in the same checkout,
-wherever the results themselves are."""
+"""The schema for other programs: what `json_schema` makes of the types."""
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_ID = f"https://leaselab.invalid/schema/result-{SCHEMA_VERSION}.json"
+_RULES = """
+result.json of Leaselab.  Units stand in the names of fields or in their descriptions; what
+cannot be known is null.  A field with a default may be absent: Leaselab writes every field, but
+results may be older.  More fields are welcome where things are described, and a reader ignores
+those it does not know; where numbers stand (additionalProperties: false) an
+unknown field is an error, so that a misspelt one is noticed.
+"""
 
 
-@functools.cache
-def load_schema() -> Mapping[str, Any]:
-    """The schema (JSON Schema 2020-12).  Raises lab_broken when it cannot be read."""
+class _Version(msgspec.Struct):
+    """What of a result tells how to read the rest."""
+
+    schema_version: Any
+
+
+def decode(content: bytes, where: str) -> Record:
+    """Read the record of a result.json, of this schema version or of version 1.
+
+    Raises usage_error for a version of a newer leaselab, invalid_measurement for what is no
+    result or does not fit its schema; both say `where`.
+    """
     try:
-        return cast("Mapping[str, Any]", json.loads(SCHEMA_PATH.read_text()))
-    except (OSError, ValueError) as error:
-        raise lab_broken(
-            "the schema of results cannot be read",
-            where=str(SCHEMA_PATH),
-            found=str(error),
-            todo="run leaselab from a whole checkout",
+        version = msgspec.json.decode(content, type=_Version).schema_version
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise invalid_measurement("not a result", where=where, found=str(error)) from error
+    if version not in (version1.VERSION, SCHEMA_VERSION):
+        raise usage_error(
+            "this result needs another version of leaselab",
+            where=where,
+            found=f"schema version {version}",
+            wanted=f"{version1.VERSION} or {SCHEMA_VERSION}",
+        )
+    try:
+        if version == version1.VERSION:
+            return version1.upgraded(msgspec.json.decode(content))
+        return msgspec.json.decode(content, type=Record)
+    except (msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
+        raise invalid_measurement(
+            "the result does not fit its schema", where=where, found=_told(error)
         ) from error
 
 
-def check_document(document: Mapping[str, Any], where: str = "") -> None:
-    """Hold a result against the schema.
+def encode(found: Record) -> bytes:
+    """Write a record as result.json has it; `decode` reads back the same.
 
-    Raises LeaselabError (lab-broken: whoever wrote the document is wrong, not
-    the server or the user) that names the first field that does not fit.
+    Raises ValueError for a record with a field that its type does not allow, or with a number
+    that JSON has not: the engine is wrong, and no result is written.
     """
-    from jsonschema import Draft202012Validator  # noqa: PLC0415  # 0.1 s that `list` need not pay
+    try:
+        msgspec.convert(document_of(found), Record)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{found.id}: {error}") from error
+    text = json.dumps(document_of(found), indent=1, ensure_ascii=False, allow_nan=False)
+    return text.encode() + b"\n"
 
-    checker = Draft202012Validator(load_schema())
-    errors = sorted(checker.iter_errors(document), key=lambda error: list(map(str, error.path)))
-    if not errors:
-        return
-    first = errors[0]
-    field = first.json_path.removeprefix("$").removeprefix(".") or "the document"
-    message = first.message if len(first.message) <= 200 else first.message[:197] + "..."
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    raise LeaselabError(
-        Outcome.LAB,
-        f"the result does not fit the schema at {field}: {message}{more}",
-        where=where,
-    )
+
+def document_of(found: msgspec.Struct) -> Any:  # noqa: ANN401  # JSON
+    """Return a record, or a part of one, as JSON values, in the order of its fields."""
+    return msgspec.to_builtins(found)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a result, with the types' own words for each field."""
+    schema = msgspec.json.schema(Record)
+    kinds = {
+        name: kind
+        for module in (source, procedure, trial, record)
+        for name, kind in vars(module).items()
+        if inspect.isclass(kind)
+    }
+    for name, definition in schema["$defs"].items():
+        definition["description"] = _line(definition["description"])
+        words = _words(kinds[name])
+        for field, described in definition["properties"].items():
+            if field in words:
+                described["description"] = words[field]
+    schema["$defs"]["Record"]["required"].insert(0, "schema_version")  # tells how to read on
+    about = {
+        "$schema": _DRAFT,
+        "$id": _ID,
+        "title": "Result of one point",
+        "description": _RULES,
+    }
+    return {**about, **schema}
+
+
+def _words(kind: type) -> dict[str, str]:
+    """Return the text below each field of a class, its bases' too, by the field's JSON name."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("leaselab."):
+            (node,) = ast.parse(inspect.getsource(base)).body
+            found |= _texts(node.body if isinstance(node, ast.ClassDef) else [])
+    fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
+    return found | {one.encode_name: found[one.name] for one in fields if one.name in found}
+
+
+def _texts(body: Sequence[ast.stmt]) -> dict[str, str]:
+    """Return the texts below fields and properties in the body of a class, by name."""
+    found = {}
+    for node, below in itertools.zip_longest(body, body[1:]):
+        match node, below:
+            case ast.FunctionDef(name=name), _:
+                found[name] = _line(ast.get_docstring(node) or "")
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(str(text))):
+                found[name] = _line(text)
+    return found
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _told(error: Exception) -> str:
+    """What was wrong, in one line; a KeyError tells the name of a field alone."""
+    return f"no field {error}" if isinstance(error, KeyError) else str(error)
+
+
+if __name__ == "__main__":
+    text = json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+    SCHEMA_PATH.write_text(text, encoding="utf-8")

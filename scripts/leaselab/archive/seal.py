@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.archive.checksums import write_sums
 from leaselab.archive.disk import explain_full_disk, sync_directory, write_whole
@@ -12,23 +11,21 @@ from leaselab.archive.running import RESULT
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from leaselab.archive.running import RunningSweep
 
 
-def seal_into(running: RunningSweep, document: Mapping[str, Any], place: Path) -> Path:
-    """Write the document beside the sweep's files, and rename all of it to `place`.
+def seal_into(running: RunningSweep, content: bytes, place: Path) -> Path:
+    """Write result.json beside the sweep's files, and rename all of it to `place`.
 
     Until the rename everything can be repeated, so a crash before it leaves a
     sweep that resumes; a crash just after it may leave write permissions.
     """
     source = running.path
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     with explain_full_disk(source, running.id):
         _drop_parts(source)
-        write_whole(source / RESULT, text.encode())
+        write_whole(source / RESULT, content)
         write_sums(source)
         _sync_tree(source)
         place.parent.mkdir(parents=True, exist_ok=True)

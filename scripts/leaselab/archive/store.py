@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import sqlite3
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.access import forget_access
 from leaselab.archive.checksums import check_all, check_file
@@ -17,12 +16,14 @@ from leaselab.archive.index import Index
 from leaselab.archive.journal import is_being_written, read_journal
 from leaselab.archive.published import published
 from leaselab.archive.running import JOURNAL, RESULT, RunningSweep, Unfinished
-from leaselab.archive.schema import SCHEMA_VERSION, check_document
+from leaselab.archive.schema import decode, encode
 from leaselab.archive.seal import seal_into
-from leaselab.model.errors import LeaselabError, invalid_measurement, usage_error
+from leaselab.model.errors import LeaselabError, usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from leaselab.model.record import Record
 
 RUNNING = ".running"
 _LAST = re.compile(r"last(?:~(\d+))?")
@@ -86,17 +87,16 @@ class Store:
         name = _only(ref, names, "unfinished sweep", self._unknown_running)
         return RunningSweep(self.root / RUNNING / name)
 
-    def seal(self, running: RunningSweep, document: Mapping[str, Any]) -> Path:
+    def seal(self, running: RunningSweep, found: Record) -> Path:
         """Turn a running sweep into a result that is never written again.
 
-        Returns its directory.  Raises lab_broken when the document does not
-        fit the schema or the disk is full; the sweep is then still running.
+        Returns its directory.  Raises ValueError for a record that is of another sweep or does
+        not fit the schema, lab_broken when the disk is full; the sweep is then still running.
         A crash at any point leaves either the running sweep or the result.
         """
-        check_document(document, where=running.id)
-        if document["id"] != running.id:
-            raise ValueError(f"the document of {document['id']} in the sweep {running.id}")
-        place = seal_into(running, document, self.place(running.id))
+        if found.id != running.id:
+            raise ValueError(f"the record of {found.id} in the sweep {running.id}")
+        place = seal_into(running, encode(found), self.place(running.id))
         forget_access(running.path)
         try:
             self.index.refresh()
@@ -131,28 +131,15 @@ class Store:
         name = _only(ref, [row["id"] for row in rows], "result", self._unknown)
         return self.place(name)
 
-    def load(self, ref: str) -> dict[str, Any]:
-        """The document of one result, once it matches its checksum, as others may read it.
+    def load(self, ref: str) -> Record:
+        """The record of one result, once it matches its checksum, as others may read it.
 
         Raises usage_error as `find` does, or when a newer leaselab wrote it;
-        invalid_measurement when it does not match its checksum.
+        invalid_measurement when it does not match its checksum or its schema.
         """
         directory = self.find(ref)
         where = str(directory / RESULT)
-        content = check_file(directory, RESULT)
-        try:
-            document = cast("dict[str, Any]", json.loads(content))
-            version = document["schema_version"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise invalid_measurement("not a result", where=where, found=str(error)) from error
-        if version != SCHEMA_VERSION:
-            raise usage_error(
-                "this result needs another version of leaselab",
-                where=where,
-                found=f"schema version {version}",
-                wanted=str(SCHEMA_VERSION),
-            )
-        return published(document)
+        return published(decode(check_file(directory, RESULT), where))
 
     def verify(self, ref: str) -> int:
         """Check every file of one result; returns how many there are.
@@ -197,6 +184,29 @@ class Store:
             return "there is none"
         near = get_close_matches(ref, names, 1, 0.5)
         return f"did you mean {near[0]}?" if near else f"there are {', '.join(names[-5:])}"
+
+
+def newest_of(
+    index: Index, patterns: Sequence[str] = ("*",), bench: str | None = None
+) -> list[str]:
+    """The newest result of each scenario that a pattern names, on one bench or on all; ids.
+
+    One for each durability: a scenario that was measured with other settings
+    does not replace what it usually is.  A commit whose server never ran has
+    no place, nor has a result that cannot be read.  Raises a usage error for a
+    pattern without a result.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for pattern in patterns:
+        rows = index.newest_places(pattern, bench)
+        if not rows:
+            raise usage_error(
+                f"no results of {pattern}" + (f" on bench {bench}" if bench else ""),
+                todo="`leaselab list` shows what there is, `leaselab run` makes more",
+            )
+        for row in rows:
+            found.setdefault((row["scenario"], row["durability"]), row["id"])
+    return list(found.values())
 
 
 def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str]) -> str:

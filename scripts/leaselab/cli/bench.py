@@ -7,8 +7,7 @@ import subprocess
 import sys
 
 from leaselab.cli.options import checkout_root
-from leaselab.lab.build import unknown
-from leaselab.model.errors import Outcome, internal_fault
+from leaselab.model.errors import Outcome, internal_fault, unknown
 
 NAME = "bench"
 HELP = "Run one of the project's own benchmarks; what follows its name is passed on to it."

@@ -9,16 +9,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from leaselab.archive.live import LiveFeed
 from leaselab.cli.build_progress import BuildFollower
 from leaselab.cli.options import checkout_root
-from leaselab.cli.plan_options import plan_overrides
 from leaselab.cli.playbook import run_playbook
+from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.cli.recovery import recover
 from leaselab.lab.benches import bench_named, free_bench, read_benches
-from leaselab.lab.build import build
 from leaselab.lab.build_record import read_record
-from leaselab.lab.catalog import find_scenario
+from leaselab.lab.catalog import find_procedure, find_scenario
 from leaselab.lab.deployment import (
     Deployment,
     digest,
@@ -33,8 +34,8 @@ from leaselab.lab.hold import read_hold
 from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, PARTNER_GROUP
 from leaselab.lab.lock import refuse_in_use
 from leaselab.lab.transport import connect
+from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError
-from leaselab.model.plan import Plan
 from leaselab.model.source import Commit
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 
     from leaselab.cli.playbook import Event, PlaybookStats
     from leaselab.lab.inventory import Inventory
-    from leaselab.model.scenario import Scenario
+    from leaselab.model.procedure import AnyProcedure
+    from leaselab.model.record import Scenario
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
@@ -95,23 +97,24 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
     return bench
 
 
-def check(scenario: Scenario, overrides: Mapping[str, Any], inventory: Inventory) -> None:
+def check(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
     """Refuse what can be refused without touching anything (usage errors)."""
-    build(Plan, overrides, "sweep parameters").check_fits(scenario)
-    if scenario.high_availability.pair:
+    adapter_of(scenario).check_fits(scenario, procedure)
+    if scenario.partner:
         inventory.only(PARTNER_GROUP)
 
 
-def asked(args: argparse.Namespace) -> tuple[Scenario, dict[str, Any], Inventory]:
-    """Read what one step of a run is of: scenario, sweep parameters, bench; as `check` wants.
+def asked(args: argparse.Namespace) -> tuple[Scenario, AnyProcedure, Inventory]:
+    """Read what one step of a run is of: scenario, procedure, bench; as `check` wants.
 
-    For commands with ``SCENARIO`` and the options of `add_inventory` and `add_plan`.
+    For commands with ``SCENARIO`` and the options of `add_inventory` and `add_procedure`.
     """
-    overrides = plan_overrides(args)
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    folder = checkout_root() / "scenarios"
+    scenario = find_scenario(folder, args.scenario)
+    procedure = find_procedure(folder, scenario.name, procedure_overrides(args))
     inventory = inventory_of(args)
-    check(scenario, overrides, inventory)
-    return scenario, overrides, inventory
+    check(scenario, procedure, inventory)
+    return scenario, procedure, inventory
 
 
 def prepare(inventory: Inventory, distribution: str = "", *, full: bool = True) -> str:
@@ -212,54 +215,61 @@ def _builds() -> Path:
 def deploy(
     scenario: str,
     inventory: Inventory,
-    overrides: Mapping[str, Any],
+    procedure: AnyProcedure,
     build_key: str = "",
     *,
     distribution: str = "",
     full: bool = True,
+    keep: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Deploy and tune a scenario on a prepared bench; return its bench document.
 
     `build_key` names what `build_commit` built; the distribution's packages without,
     in the version that the inventory wants or, on a `distribution` that was asked for, in
-    the one that it has.  Unless `full`, nothing is played where the last deployment was of
+    the one that it has.  Of the variants that lie there those to `keep` stay, whatever else
+    has to make room.  Unless `full`, nothing is played where the last deployment was of
     the same and still stands.
     """
     root = checkout_root()
-    settings = asdict(find_scenario(root / "scenarios", scenario))
-    wanted = digest(settings, build_key, distribution)
+    chosen = find_scenario(root / "scenarios", scenario)
+    wanted = digest(msgspec.to_builtins(chosen), build_key, distribution)
     record = read_deployment(root, inventory.bench)
     if (
         not full
         and record is not None
-        and record.deployed == wanted
+        and wanted in record.documents
         and stands(record, inventory, record.played)
     ):
-        print("the server is deployed as it was", file=sys.stderr, flush=True)
-        plan = asdict(build(Plan, overrides, "sweep parameters"))
-        return {**record.document, "plan": plan}
+        print(f"{scenario}: deployed as it was", file=sys.stderr, flush=True)
+        return {**record.documents[wanted], "procedure": msgspec.to_builtins(procedure)}
     forget_deployment(root, inventory.bench)
-    variables = _deploying(scenario, overrides, build_key, distribution)
+    variables = _deploying(scenario, procedure, build_key)
+    if distribution:
+        variables[f"{chosen.server.kind}_version"] = ""
+    if keep:
+        variables["contract_variants"] = list(keep)
     document = _tuned(inventory, variables, distribution, "deploy", "tune")
     if record is not None:
-        states = host_states(inventory)
-        deployed = replace(record, hosts=states, deployed=wanted, document=document)
+        documents = {**record.documents, wanted: document}
+        deployed = replace(record, hosts=host_states(inventory), documents=documents)
         write_deployment(root, inventory.bench, deployed)
     return document
 
 
 def install(
-    scenario: str, inventory: Inventory, overrides: Mapping[str, Any], build_key: str = ""
+    scenario: str, inventory: Inventory, procedure: AnyProcedure, build_key: str = ""
 ) -> None:
     """Install a scenario's server on a prepared bench and prove that it serves."""
     with _still_prepared(inventory):
-        _playbook("deploy", inventory.path, _deploying(scenario, overrides, build_key))
+        _playbook("deploy", inventory.path, _deploying(scenario, procedure, build_key))
 
 
-def tune(scenario: str, inventory: Inventory, overrides: Mapping[str, Any]) -> dict[str, Any]:
+def tune(
+    scenario: str, inventory: Inventory, procedure: AnyProcedure, build_key: str = ""
+) -> dict[str, Any]:
     """Tune what a deployed scenario stands on; return its bench document."""
     with _still_prepared(inventory):
-        return _tuned(inventory, _deploying(scenario, overrides), "", "tune")
+        return _tuned(inventory, _deploying(scenario, procedure, build_key), "", "tune")
 
 
 @contextmanager
@@ -270,19 +280,16 @@ def _still_prepared(inventory: Inventory) -> Iterator[None]:
     forget_deployment(root, inventory.bench)
     yield
     if record is not None:
-        changed = replace(record, hosts=host_states(inventory), deployed="")
+        changed = replace(record, hosts=host_states(inventory), documents={})
         write_deployment(root, inventory.bench, changed)
 
 
-def _deploying(
-    scenario: str, overrides: Mapping[str, Any], build_key: str = "", distribution: str = ""
-) -> dict[str, Any]:
+def _deploying(scenario: str, procedure: AnyProcedure, build_key: str = "") -> dict[str, Any]:
     """The variables of `deploy` and `tune`."""
     return {
         "scenario": scenario,
-        "leaselab_plan": dict(overrides),
+        "leaselab_procedure": msgspec.to_builtins(procedure),
         **({"leaselab_build": build_key} if build_key else {}),
-        **({"kea_version": "", "dnsmasq_version": ""} if distribution else {}),
     }
 
 

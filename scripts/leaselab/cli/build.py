@@ -13,9 +13,9 @@ from leaselab.cli.options import (
     print_json,
 )
 from leaselab.cli.outcome import tell_failure
-from leaselab.cli.plan_options import add_plan
+from leaselab.cli.procedure_options import add_procedure, procedure_overrides
 from leaselab.cli.source import add_commit, one_commit, source_folder, source_of
-from leaselab.cli.task import Bench, Task
+from leaselab.cli.task import Session, Task
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="SCENARIO", help="which server, and what it is for")
     add_inventory(parser)
     add_commit(parser)
-    add_plan(parser)
+    add_procedure(parser)
     add_results(parser)
     add_id_file(parser)
     add_json(parser)
@@ -40,21 +40,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Build it and print its key; a commit that does not build is archived as a result (5)."""
-    scenario, overrides, inventory = asked(args)
+    scenario, _, inventory = asked(args)
     repository = source_of(args)
     commit = one_commit(repository, args)
-    bench = Bench(
+    session = Session(
         open_store(args),
         inventory,
-        overrides,
+        procedure_overrides(args),
         {commit.tree: repository.archive(commit, source_folder())},
         environment=environment_of(inventory),
     )
     task = Task(scenario, commit)
     try:
-        key = bench.artifact(task)
+        key = session.artifact(task)
     except LeaselabError as error:
-        return tell_failure(bench.store, error, bench.archive(task, error), args)
+        return tell_failure(session.store, error, session.archive(task, error), args)
     if args.json:
         print_json({"key": key, "commit": commit.hash, "described": commit.described})
     else:

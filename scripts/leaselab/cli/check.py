@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from leaselab.lab.inventory import Inventory
-    from leaselab.model.scenario import Scenario
+    from leaselab.model.record import Scenario
 
 NAME = "check"
 HELP = "Inspect a lab before anything touches it; changes nothing without --recover."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leaselab.cli.options import add_json, print_json
 from leaselab.cli.source import add_source, commits_of, source_of
 from leaselab.model.errors import Outcome
-from leaselab.report.commits import commit_lines
+from leaselab.report.listing import commit_lines
 
 if TYPE_CHECKING:
     import argparse

@@ -23,7 +23,7 @@ from leaselab.cli.pair import (
     load_version,
 )
 from leaselab.model.errors import LeaselabError, Outcome, regression
-from leaselab.report.commits import printable
+from leaselab.report.markup import printable
 from leaselab.report.verdict import (
     closing,
     comparison_document,
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         type=float,
         default=THRESHOLD_PERCENT,
-        help=f"change of the max rate that counts, %% (default: {THRESHOLD_PERCENT:g})",
+        help=f"change of the figure that counts, %% (default: {THRESHOLD_PERCENT:g})",
     )
     parser.add_argument(
         "--repo",
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> Outcome:
     if comparison.error is not None:
         raise _printable(comparison.error)
     if comparison.outcome is Outcome.REGRESSION:
-        where = comparison.other["scenario"]["name"]
+        where = comparison.other.scenario.name
         raise _printable(regression(closing(comparison), where=where))
     if comparison.verdict is None:
         print(f"leaselab: {printable(closing(comparison))}", file=sys.stderr)

@@ -19,8 +19,8 @@ from leaselab.cli.options import (
     print_json,
 )
 from leaselab.cli.outcome import tell_failure
-from leaselab.cli.plan_options import add_plan
-from leaselab.cli.task import Bench, Task
+from leaselab.cli.procedure_options import add_procedure, procedure_overrides
+from leaselab.cli.task import Session, Task
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="what `leaselab build` built (default: the distribution's packages)",
     )
-    add_plan(parser)
+    add_procedure(parser)
     add_results(parser)
     add_id_file(parser)
     add_json(parser)
@@ -48,13 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Install it; a build whose server does not start is archived as a result (5)."""
-    scenario, overrides, inventory = asked(args)
+    scenario, procedure, inventory = asked(args)
     task = Task(scenario, built_commit(args.build) if args.build else None)
-    bench = Bench(open_store(args), inventory, overrides, environment=environment_of(inventory))
+    session = Session(
+        open_store(args),
+        inventory,
+        procedure_overrides(args),
+        environment=environment_of(inventory),
+    )
     try:
-        install(scenario.name, inventory, overrides, args.build)
+        install(scenario.name, inventory, procedure, args.build)
     except LeaselabError as error:
-        return tell_failure(bench.store, error, bench.archive(task, error), args)
+        return tell_failure(session.store, error, session.archive(task, error), args)
     if args.json:
         print_json({"bench": inventory.bench, "scenario": scenario.name, "build": args.build})
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.cli.options import add_results, open_store, write_output
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
+    from leaselab.model.record import Record
 
 NAME = "export"
 HELP = "Write results for other programs: tables, metrics, a test report, a merge request."
@@ -90,7 +91,7 @@ def _content(args: argparse.Namespace, store: Store) -> bytes:
         from leaselab.report.export.markdown import markdown  # noqa: PLC0415
 
         loaded = [_load(store, row) for row in _newest(args, rows)]
-        return markdown([one for one in loaded if isinstance(one, dict)]).encode()
+        return markdown([one for one in loaded if not isinstance(one, str)]).encode()
     return _table(args, store, rows)
 
 
@@ -105,7 +106,7 @@ def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
 
     if args.level == "trials":
         loaded = ((row, _load(store, row)) for row in rows)
-        table = trials_table((row, one) for row, one in loaded if isinstance(one, dict))
+        table = trials_table((row, one) for row, one in loaded if not isinstance(one, str))
     else:
         table = (runs_table if args.level == "runs" else results_table)(rows)
     stream = io.BytesIO()
@@ -116,8 +117,8 @@ def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
     return stream.getvalue()
 
 
-def _load(store: Store, row: Row) -> dict[str, Any] | str:
-    """A result's document, or why it cannot be read; that is said, too."""
+def _load(store: Store, row: Row) -> Record | str:
+    """A result's record, or why it cannot be read; that is said, too."""
     try:
         return store.load(row["id"])
     except (LeaselabError, OSError) as error:

@@ -5,30 +5,43 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from leaselab.archive.schema import document_of
 from leaselab.cli.options import print_json, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.report.text import print_result
+from leaselab.run.experiment import Ended
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
     from pathlib import Path
 
     from leaselab.archive.store import Store
 
 
 def tell(store: Store, error: LeaselabError | None, place: Path, *, as_json: bool) -> Outcome:
-    """Show the sealed result and return the outcome of its sweep."""
-    document = store.load(str(place))
+    """Show the sealed result and return the outcome of its measurement."""
+    return tell_all(store, [Ended(error, place)], as_json=as_json)
+
+
+def tell_all(store: Store, ended: Sequence[Ended], *, as_json: bool) -> Outcome:
+    """Show sealed results; return the outcome of the first that was not well.
+
+    As JSON it is one document: the record, of several a list of them.
+    """
+    records = [store.load(str(one.place)) for one in ended]
     if as_json:
-        print_json(document)
+        documents = [document_of(record) for record in records]
+        print_json(documents if len(documents) > 1 else documents[0])
     else:
-        # what went wrong is told once, below: the last thing that is read
-        print_result(document, place, why=error is None)
-    if error is None:
-        return Outcome.OK
+        for record, one in zip(records, ended, strict=True):
+            # what went wrong is told once, below: the last thing that is read
+            print_result(record, one.place, why=one.error is None)
     sys.stdout.flush()
-    print(f"leaselab: {error}", file=sys.stderr)
-    return error.outcome
+    errors = [one.error for one in ended if one.error is not None]
+    for error in errors:
+        print(f"leaselab: {error}", file=sys.stderr)
+    return errors[0].outcome if errors else Outcome.OK
 
 
 def tell_failure(

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.analysis.hindrances import hindrances
 from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
 from leaselab.cli.source import open_source
 from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
-from leaselab.model.plan import ruler
-from leaselab.model.source import build_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
     from leaselab.lab.repository import Repository
+    from leaselab.model.record import Record
 
 PREVIOUS = "previous"
 VERSION = "version:"
@@ -52,79 +51,74 @@ def commit_names(repo: str | None, scenario: str | None) -> CommitNames | None:
     return CommitNames(open_source(repo), scenario)
 
 
-def load_named(store: Store, ref: str, names: CommitNames | None) -> dict[str, Any]:
-    """The document of a result; with `names`, `ref` is a branch, a tag or a hash.
+def load_named(store: Store, ref: str, names: CommitNames | None) -> Record:
+    """The record of a result; with `names`, `ref` is a branch, a tag or a hash.
 
     Raises a usage error for what names none, and what `Store.load` raises.
     """
     return store.load(ref if names is None else _of_commit(store, ref, names))
 
 
-def load_previous(store: Store, other: Mapping[str, Any]) -> dict[str, Any] | None:
+def load_previous(store: Store, other: Record) -> Record | None:
     """The newest result of another server before `other` that it can be compared with.
 
     It has a figure and an interval, or was faster than its bench and that suffices for a
-    verdict, and the same scenario, bench, environment
-    and goal.  One that cannot be read is said and passed over.  None where
-    there is none.
+    verdict, and the same scenario, bench, environment and procedure.  One that cannot be read
+    is said and passed over.  None where there is none.
     """
     for row in _candidates(store, other):
         try:
-            document = store.load(row["id"])
+            record = store.load(row["id"])
         except (LeaselabError, OSError) as error:
             print(f"leaselab: {row['id']} is passed over: {error}", file=sys.stderr)
             continue
         if (
-            build_of(document["server"]) != build_of(other["server"])
-            and not hindrances(document, other)
-            and _has_figure(document, other)
+            record.server.made_of != other.server.made_of
+            and not hindrances(record, other)
+            and _has_figure(record, other)
         ):
-            return document
+            return record
     return None
 
 
-def load_version(store: Store, other: Mapping[str, Any], version: str) -> dict[str, Any]:
+def load_version(store: Store, other: Record, version: str) -> Record:
     """The newest result that compares with `other` of a server that reports a version.
 
     A fixed one, such as a release, against which changes add up.  Raises a usage error
     where there is none.
     """
-    for row in reversed(store.index.every(other["scenario"]["name"])):
-        if (
-            row["version"] == version
-            and row["id"] != other["id"]
-            and row["outcome"] in BELIEVED
-        ):
-            document = store.load(row["id"])
-            if not hindrances(document, other):
-                return document
+    for row in reversed(store.index.every(other.scenario.name)):
+        if row["version"] == version and row["id"] != other.id and row["outcome"] in BELIEVED:
+            record = store.load(row["id"])
+            if not hindrances(record, other):
+                return record
     raise usage_error(
         f"no result of version {version} compares with it",
-        where=other["id"],
+        where=other.id,
         wanted="one of its scenario, bench, environment and goal",
-        todo=f"measure that version there: leaselab run {other['scenario']['name']}",
+        todo=f"measure that version there: leaselab run {other.scenario.name}",
     )
 
 
-def _has_figure(document: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether a result can be compared with: it has a max rate, or proves enough without."""
-    runs = runs_of(document)
+def _has_figure(record: Record, other: Record) -> bool:
+    """Whether a result can be compared with: it has a figure, or proves enough without."""
+    runs = runs_of(record)
     if runs is not None:
         return runs.kept > 1
-    return proven_rate(document) is not None and compare(document, other).verdict is not None
+    return proven_rate(record) is not None and compare(record, other).verdict is not None
 
 
-def _candidates(store: Store, other: Mapping[str, Any]) -> Iterator[Row]:
+def _candidates(store: Store, other: Record) -> Iterator[Row]:
     """Rows before `other` that may be it, newest first: most are left out unread."""
-    moment = (other["started_at"], other["id"])
-    goal = ruler(other["goal"])
-    for row in reversed(store.index.every(other["scenario"]["name"])):
+    moment = (other.started_at, other.id)
+    ruler = other.procedure.ruler()
+    for row in reversed(store.index.every(other.scenario.name)):
         if (
             (row["started_at"], row["id"]) < moment
             and (row["outcome"] in BELIEVED or row["outcome"] == Outcome.INVALID.label)
-            and row["bench"] == other["bench"]["name"]
-            and row["environment"] == other["bench"].get("environment")
-            and json.loads(row["goal"]) == goal
+            and row["bench"] == other.bench.name
+            and row["environment"] == other.bench.environment
+            and json.loads(row["ruler"]) == ruler
         ):
             yield row
 

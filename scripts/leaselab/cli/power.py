@@ -10,11 +10,10 @@ from leaselab.cli.bench_setup import add_place, benches_of
 from leaselab.cli.options import add_json, print_json
 from leaselab.cli.recovery import alone, last_maintenance
 from leaselab.cli.switching import switch, wait
-from leaselab.lab.build import unknown
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.power import POWER, VERBS
 from leaselab.lab.transport import NoAnswerError
-from leaselab.model.errors import Outcome, lab_broken, usage_error
+from leaselab.model.errors import Outcome, lab_broken, unknown, usage_error
 
 if TYPE_CHECKING:
     import argparse

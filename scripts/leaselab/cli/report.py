@@ -79,7 +79,7 @@ def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
     if args.against != PREVIOUS:
         return [args.against]
     found = load_previous(store, store.load(args.refs[-1]))
-    return [str(found["id"])] if found else []
+    return [found.id] if found else []
 
 
 def report_after(store: Store) -> None:

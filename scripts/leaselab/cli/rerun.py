@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import secrets
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from leaselab.archive.ident import new_id
 from leaselab.cli.bench_setup import (
     add_inventory,
     build_commit,
@@ -15,15 +19,17 @@ from leaselab.cli.bench_setup import (
     is_kept,
     prepare,
 )
-from leaselab.cli.measuring import BENCH_FILE, begin, finish
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store
 from leaselab.cli.outcome import tell
+from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.cli.source import open_source, source_folder
 from leaselab.lab.bench_file import parse_bench, parse_measured
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error
+from leaselab.model.record import SERVER
 from leaselab.model.source import public_address
+from leaselab.run.experiment import BENCH_FILE, begin, finish
 
 if TYPE_CHECKING:
     import argparse
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.errors import Outcome
-    from leaselab.model.scenario import Scenario
+    from leaselab.model.record import Scenario
 
 NAME = "rerun"
 HELP = "Measure again what a result measured: its scenario and parameters, on its bench."
@@ -60,7 +66,7 @@ def run(args: argparse.Namespace) -> Outcome:
     _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
     if args.inventory is None:
         # Its inventory may have several benches, of which another one may be free.
-        args.bench = args.bench or store.load(args.ref)["bench"]["name"]
+        args.bench = args.bench or store.load(args.ref).bench.name
         args.inventory = _inventory(before.inventory, args.ref)
     inventory = inventory_of(args)
     prepare(inventory, before.distribution, full=False)
@@ -68,15 +74,17 @@ def run(args: argparse.Namespace) -> Outcome:
     document = deploy(
         before.scenario.name,
         inventory,
-        asdict(before.plan),
+        before.procedure,
         key,
         distribution=before.distribution,
         full=False,
     )
     _same_tuning(before, parse_bench(document, "bench.json"))
-    error, place = finish(store, begin(store, document, BENCH_FILE))
+    point_id = new_id(datetime.now(UTC), before.scenario.name, secrets.token_hex(2))
+    points = begin(store, {point_id: document}, BENCH_FILE, checkout_root())
+    ended = finish(store, points, checkout_root(), progress)[0]
     report_after(store)
-    return tell(store, error, place, as_json=args.json)
+    return tell(store, ended.error, ended.place, as_json=args.json)
 
 
 def _inventory(name: str, ref: str) -> Path:
@@ -94,7 +102,7 @@ def _inventory(name: str, ref: str) -> Path:
 
 def _build_again(before: Measured, inventory: Inventory, store: Store) -> str:
     """Return the key of what was measured, built anew where that is gone; none for packages."""
-    build = before.server.build
+    build = before.servers[SERVER].build
     if build is None:
         return ""
     if is_kept(build["key"]):
@@ -109,12 +117,14 @@ def _build_again(before: Measured, inventory: Inventory, store: Store) -> str:
     repository = open_source(public_address(source["repository"]))
     commit = repository.resolve(source["hash"])
     files = repository.archive(commit, source_folder())
-    made = build_commit(before.server.name, commit, files, inventory, store.build_place)
+    made = build_commit(
+        before.servers[SERVER].name, commit, files, inventory, store.build_place
+    )
     return str(made["key"])
 
 
 def _same(then: Scenario, now: Scenario) -> None:
-    was, is_now = asdict(then), asdict(now)
+    was, is_now = msgspec.to_builtins(then), msgspec.to_builtins(now)
     changed: list[Any] = [key for key in was if was[key] != is_now[key]]
     if changed:
         key = changed[0]
@@ -132,10 +142,14 @@ def _same_tuning(then: Measured, now: Bench) -> None:
     was, is_now = (
         {
             "durability": server.durability.value,
-            **{key: value for key, value in server.tuning.items() if key != "database"},
-            **(server.tuning.get("database") or {}).get("variables", {}),
+            **server.tuning,
+            **{
+                f"{name}: {key}": value
+                for name, one in server.beside.items()
+                for key, value in one.get("variables", {}).items()
+            },
         }
-        for server in (then.server, now.server)
+        for server in (then.servers[SERVER], now.server)
     )
     changed = sorted(key for key in was if was[key] != is_now.get(key))
     if changed:

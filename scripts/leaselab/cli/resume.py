@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from leaselab.cli.measuring import finish, sweep_owner
 from leaselab.cli.options import (
     add_json,
     add_recover,
@@ -13,11 +12,13 @@ from leaselab.cli.options import (
     checkout_root,
     open_store,
 )
-from leaselab.cli.outcome import tell
+from leaselab.cli.outcome import tell_all
+from leaselab.cli.progress import progress
 from leaselab.cli.recovery import recover
 from leaselab.cli.report import report_after
 from leaselab.lab.benches import bench_named, read_benches
 from leaselab.model.errors import usage_error
+from leaselab.run.experiment import finish, open_experiment, point_owner
 
 if TYPE_CHECKING:
     import argparse
@@ -38,17 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Measure what is left, seal, show; with ``--recover``, dead hosts are cycled first."""
-    store = open_store(args, existing=True)
-    running = store.open_running(args.ref)
+    """Measure what is left, seal, show; with ``--recover``, dead hosts are cycled first.
+
+    Of an experiment every unfinished point is gone on with; its outcome is that of the first
+    that was not well.
+    """
+    store, root = open_store(args, existing=True), checkout_root()
+    points = open_experiment(store, args.ref)
     if args.recover:
         with ExitStack() as stack:
-            stack.enter_context(running)
-            _recover(running)
+            for running in points:
+                stack.enter_context(running)
+            _recover(points[0])
             stack.pop_all()
-    error, place = finish(store, running)
+    ended = finish(store, points, root, progress)
     report_after(store)
-    return tell(store, error, place, as_json=args.json)
+    return tell_all(store, ended, as_json=args.json)
 
 
 def _recover(running: RunningSweep) -> None:
@@ -64,4 +70,4 @@ def _recover(running: RunningSweep) -> None:
         )
     benches = read_benches(place, checkout_root() / ".leaselab" / "inventories")
     named = str(bench["name"])
-    recover(bench_named(benches, named), sweep_owner(running.id, named))
+    recover(bench_named(benches, named), point_owner(running.id, named, checkout_root()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.cli.bench_setup import (
@@ -14,7 +14,6 @@ from leaselab.cli.bench_setup import (
     check,
     inventory_of,
 )
-from leaselab.cli.measuring import command
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -25,14 +24,15 @@ from leaselab.cli.options import (
     write_ids,
 )
 from leaselab.cli.outcome import tell
-from leaselab.cli.plan_options import add_plan, plan_overrides
+from leaselab.cli.procedure_options import add_procedure, procedure_overrides
 from leaselab.cli.report import report_after
 from leaselab.cli.source import add_source, commits_of, source_folder, source_of
-from leaselab.cli.task import Bench, Task
+from leaselab.cli.task import Session, Task, separate
 from leaselab.lab.catalog import match_scenarios
 from leaselab.model.errors import LeaselabError, Outcome, server_broken, usage_error
 from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_matrix
+from leaselab.run.experiment import command
 
 if TYPE_CHECKING:
     import argparse
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.lab.inventory import Inventory
-    from leaselab.model.scenario import Scenario
+    from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
+    from leaselab.run.experiment import Ended
 
 NAME = "run"
 HELP = "Set up the lab, measure scenarios, archive and show the results."
@@ -80,7 +81,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "bookworm,trixie; each with the server version that it has",
     )
     add_full(parser)
-    add_plan(parser)
+    parser.add_argument(
+        "--sequential",
+        action="store_true",
+        help="measure several one after the other, rather than a run of each in turn: what "
+        "changes on the machine meanwhile is between them then",
+    )
+    add_procedure(parser)
     add_results(parser)
     add_id_file(parser)
     add_json(parser)
@@ -89,32 +96,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Provision once; build, deploy, tune, measure and archive each; show."""
     store = open_store(args)
-    overrides = plan_overrides(args)
     scenarios = match_scenarios(checkout_root() / "scenarios", args.scenario)
     inventory = inventory_of(args)
-    for scenario in scenarios:
-        check(scenario, overrides, inventory)
     commits, files = _commits(args, scenarios)
+    session = Session(store, inventory, procedure_overrides(args), files, args.full)
     tasks = [
         Task(scenario, commit, distribution)
         for distribution in _distributions(args, inventory)
         for commit in commits
         for scenario in scenarios
     ]
-    bench = Bench(store, inventory, overrides, files, full=args.full)
+    for task in tasks:
+        check(task.scenario, session.procedure(task), inventory)
     if len(tasks) == 1 and args.commits is None:
-        bench.prepare(tasks[0].distribution)
-        error, place = bench.measure(tasks[0])
-        write_ids(args, place.name)
-        report_after(store)
-        return tell(store, error, place, as_json=args.json)  # what went wrong comes last
-    series = _Series(bench, tasks, again=args.commits is None)
+        return measure_one(session, tasks[0], as_json=args.json, args=args)
+    series = _Series(session, tasks, again=args.commits is None)
     try:
-        outcome = series.measure(as_json=args.json)
+        return series.measure(as_json=args.json, sequential=args.sequential)
     finally:
         write_ids(args, *series.ids)
-    report_after(store)
-    return outcome
+
+
+def measure_one(
+    session: Session, task: Task, *, as_json: bool, args: argparse.Namespace | None = None
+) -> Outcome:
+    """Measure one task alone, and show its result; what went wrong comes last.
+
+    The result's id goes to the ``--id-file`` of `args`, where they have one.
+    """
+    sealed: list[Ended] = []
+    session.measure([task], lambda _, ended: sealed.append(ended))
+    last = sealed[-1]
+    if args is not None:
+        write_ids(args, last.place.name)
+    report_after(session.store)
+    return tell(session.store, last.error, last.place, as_json=as_json)
 
 
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:
@@ -152,7 +168,7 @@ def _commits(
                 todo="say --commit REF, --commits A..B or --worktree",
             )
         return [None], {}
-    servers = sorted({scenario.server for scenario in scenarios})
+    servers = sorted({scenario.server.kind for scenario in scenarios})
     if len(servers) > 1:
         raise usage_error(
             "scenarios of one server go with its repository",
@@ -171,17 +187,26 @@ def _commits(
 
 
 class _Series:
-    """Several measurements, one after the other, and a table of all."""
+    """What one command measures: one task, or several as an experiment, and a table of all."""
 
-    def __init__(self, bench: Bench, tasks: Sequence[Task], *, again: bool) -> None:
+    def __init__(self, session: Session, tasks: Sequence[Task], *, again: bool) -> None:
         """`again`: measure also what the archive has."""
-        self._bench = bench
+        self._session = session
         self._tasks = tasks
         self._again = again
-        self._documents: list[dict[str, Any]] = []
+        self._found: dict[Task, Record] = {}
         self._outcome = Outcome.OK
 
-    def measure(self, *, as_json: bool) -> Outcome:
+    @property
+    def ids(self) -> list[str]:
+        """Ids of what was measured, or found measured, so far, in the order of the tasks."""
+        return [found.id for found in self._records]
+
+    @property
+    def _records(self) -> list[Record]:
+        return [self._found[task] for task in self._tasks if task in self._found]
+
+    def measure(self, *, as_json: bool, sequential: bool) -> Outcome:
         """Measure all and show what came of it.
 
         One that cannot be measured does not keep the others from it; a broken
@@ -189,68 +214,72 @@ class _Series:
         outcome is that of the first that was not well.
         """
         try:
-            for number, task in enumerate(self._tasks):
-                count = f"({number + 1} of {len(self._tasks)})"
-                print(f"{task} {count}", file=sys.stderr, flush=True)
-                try:
-                    error = self._measure(task)
-                except KeyboardInterrupt as stop:
-                    raise KeyboardInterrupt(*stop.args, *self._rest(number)) from None
-                except LeaselabError as fault:
-                    if fault.outcome is Outcome.LAB:
-                        todo = (fault.todo, *self._rest(number))
-                        fault.todo = "; then ".join(filter(None, todo))
-                        raise
-                    error = fault
-                if error is not None:
-                    print(f"leaselab: {task}: {error}", file=sys.stderr, flush=True)
-                    if self._outcome is Outcome.OK:
-                        self._outcome = error.outcome
+            left = list(self._tasks) if self._again else self._unmeasured()
+            why = "" if sequential else separate(left) or None
+            if left:
+                names = ", ".join(map(str, left))
+                print(f"{len(left)} to measure: {names}", file=sys.stderr, flush=True)
+                if why:
+                    print(f"one after the other: {why}", file=sys.stderr, flush=True)
+                self._session.measure(left, self._sealed, why=why)
+        except KeyboardInterrupt as stop:
+            raise KeyboardInterrupt(*stop.args, *self._rest()) from None
+        except LeaselabError as fault:
+            fault.todo = "; then ".join(filter(None, (fault.todo, *self._rest())))
+            raise
         finally:
             self._show(as_json=as_json)
+            report_after(self._session.store)
         return self._outcome
 
-    @property
-    def ids(self) -> list[str]:
-        """Ids of what was measured, or found measured, so far."""
-        return [str(document["id"]) for document in self._documents]
+    def _sealed(self, task: Task, ended: Ended) -> None:
+        self._found[task] = self._session.store.load(str(ended.place))
+        if ended.error is not None:
+            self._note(task, ended.error)
 
-    def _measure(self, task: Task) -> LeaselabError | None:
-        """Measure one, or find it measured; return what went wrong with it."""
-        store = self._bench.store
-        self._bench.prepare(task.distribution)
-        known = "" if self._again else self._bench.measured(task)
-        if known:
-            print(f"measured before: {known}", file=sys.stderr, flush=True)
-            document = store.load(known)
-            self._documents.append(document)
-            if document["outcome"] == Outcome.BUILD.label:
-                return server_broken(document["reasons"][0]["text"])
-            return None
-        going_on = None if self._again else self._bench.go_on(task)
-        error, place = going_on or self._bench.measure(task)
-        self._documents.append(store.load(str(place)))
-        return error
+    def _unmeasured(self) -> list[Task]:
+        """The tasks that the archive has no result of; unfinished ones are finished first."""
+        left = []
+        for task in self._tasks:
+            if task in self._found:
+                continue  # with another point of its experiment
+            self._session.prepare(task.distribution)
+            known = self._session.measured(task)
+            if known:
+                print(f"{task}: measured before: {known}", file=sys.stderr, flush=True)
+                found = self._session.store.load(known)
+                self._found[task] = found
+                if found.outcome == Outcome.BUILD.label:
+                    self._note(task, server_broken(found.reasons[0].text))
+                continue
+            if not self._session.go_on(task, self._tasks, self._sealed):
+                left.append(task)
+        return [task for task in left if task not in self._found]
 
-    def _rest(self, number: int) -> list[str]:
+    def _note(self, task: Task, error: LeaselabError) -> None:
+        print(f"leaselab: {task}: {error}", file=sys.stderr, flush=True)
+        if self._outcome is Outcome.OK:
+            self._outcome = error.outcome
+
+    def _rest(self) -> list[str]:
         """What to say of tasks that were not come to, if there are any.
 
-        One whose sweep was begun can be resumed, and is not among them.
+        One whose measurement was begun can be resumed, and is not among them.
         """
-        if not self._again:
-            return [f"measure the rest by the same command: {shlex.join(command())}"]
-        begun = self._bench.begun is self._tasks[number]
-        left = [task.scenario.name for task in self._tasks[number + begun :]]
+        begun = self._found.keys() | self._session.begun
+        left = [task.scenario.name for task in self._tasks if task not in begun]
         if not left:
             return []
+        if not self._again:
+            return [f"measure the rest by the same command: {shlex.join(command())}"]
         return [f"measure the rest, with the same options: leaselab run {' '.join(left)}"]
 
     def _show(self, *, as_json: bool) -> None:
         servers = any(task.commit or task.distribution for task in self._tasks)
-        cells = [cell_of(document) for document in self._documents]
+        cells = [cell_of(found) for found in self._records]
         if as_json:
-            print_json(by_server_document(self._documents) if servers else document(cells))
+            print_json(by_server_document(self._records) if servers else document(cells))
         elif servers and cells:
-            print_by_server(self._documents)
+            print_by_server(self._records)
         elif cells:
             print_matrix(cells)

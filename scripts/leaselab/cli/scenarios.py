@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from leaselab.cli.options import add_json, checkout_root, print_json
-from leaselab.lab.build import build
-from leaselab.lab.catalog import match_scenarios
+from leaselab.lab.catalog import find_procedure, match_scenarios
+from leaselab.lab.roles import options_of
+from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import Outcome, usage_error
-from leaselab.model.plan import Plan
 
 if TYPE_CHECKING:
     import argparse
 
-    from leaselab.model.scenario import Scenario
+    from leaselab.model.record import Scenario
 
 NAME = "scenarios"
 HELP = "list the scenarios, or show one as it would be run"
@@ -34,11 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show this one as it would be run, or list those of a pattern such as 'v4-*'",
     )
     parser.add_argument(
-        "--plan",
+        "--procedure",
         metavar="JSON",
         default="{}",
-        help="with one scenario: parameters of the sweep that differ from their defaults, "
-        'such as {"runs": 3}',
+        help="with one scenario: parameters of its procedure that differ from what its file "
+        'says, such as {"rounds": 3}',
     )
     add_json(parser)
 
@@ -50,72 +50,70 @@ def run(args: argparse.Namespace) -> Outcome:
     if others or scenario.name != args.scenario:
         _show_all(found, as_json=args.json)
         return Outcome.OK
-    plan = parse_plan(args.plan)
-    plan.check_fits(scenario)
-    document = {"scenario": asdict(scenario), "plan": asdict(plan)}
+    procedure = find_procedure(folder, scenario.name, _parameters(args.procedure))
+    adapter_of(scenario).check_fits(scenario, procedure)
+    document = msgspec.to_builtins({"scenario": scenario, "procedure": procedure})
     if args.json:
         print_json(document)
     else:
-        for title, values in _that_apply(document).items():
+        for title, values in document.items():
             print(f"{title}:")
             _show_values(values, "  ")
     return Outcome.OK
 
 
-def parse_plan(text: str) -> Plan:
-    """Build a plan from JSON with the parameters that differ from their defaults."""
+def _parameters(text: str) -> dict[str, Any]:
+    """Read the parameters that were asked for."""
     try:
-        data = json.loads(text)
+        found = json.loads(text)
     except ValueError as error:
-        raise usage_error(f"not JSON: {error}", where="--plan", found=text) from error
-    return build(Plan, data, "sweep parameters")
+        raise usage_error(f"not JSON: {error}", where="--procedure", found=text) from error
+    if not isinstance(found, dict):
+        raise usage_error("not an object", where="--procedure", found=text)
+    return found
 
 
 def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
     if as_json:
-        print_json([asdict(scenario) for scenario in scenarios])
+        print_json(msgspec.to_builtins(scenarios))
         return
-    rows = [_row(scenario) for scenario in scenarios]
+    factors = list(dict.fromkeys(name for one in scenarios for name in one.factors))
+    rows = [_row(scenario, factors) for scenario in scenarios]
     if not sys.stdout.isatty():
         for row in rows:
             print("\t".join(row))
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("scenario", "clients", "backend", "threading", "servers", "tuned"):
+    for title in ("scenario", *factors, "set"):
         table.add_column(title, no_wrap=title == "scenario")
     for row in rows:
         table.add_row(*row)
     Console().print(table)
 
 
-def _row(scenario: Scenario) -> tuple[str, ...]:
-    threading, pair = scenario.multi_threading, scenario.high_availability
-    return (
-        scenario.name,
-        f"DHCPv{scenario.family}",
-        scenario.backend,
-        f"{threading.threads} threads" if threading.enabled else "single-threaded",
-        pair.mode if pair.pair else "one",
-        " ".join(f"{name}={value}" for name, value in scenario.tuning.items()) or "-",
-    )
-
-
-def _that_apply(document: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what means nothing for this scenario."""
-    scenario = dict(document["scenario"])
-    if scenario["backend"] != "memfile":
-        del scenario["memfile_persist"]
-    if scenario["high_availability"]["mode"] == "none":
-        scenario["high_availability"] = {"mode": "none"}
-    if not scenario["tuning"]:
-        del scenario["tuning"]
-    return {**document, "scenario": scenario}
+def _row(scenario: Scenario, factors: list[str]) -> tuple[str, ...]:
+    """Its name, where it stands by each factor, and what it sets that no factor says."""
+    kind = scenario.server.kind
+    parts = [
+        (options_of(kind, "scenario"), scenario.server.options),
+        *((options_of(role, "tune"), set_) for role, set_ in scenario.beside.items()),
+    ]
+    differing = [
+        f"{name}={value}"
+        for declared, values in parts
+        for name, value in values.items()
+        if value != declared[name]["default"] and value != scenario.factors.get(name)
+    ]
+    places = [str(scenario.factors.get(name, "-")) for name in factors]
+    return (scenario.name, *places, " ".join(differing) or "-")
 
 
 def _show_values(values: dict[str, Any], indent: str) -> None:
     for name, value in values.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             print(f"{indent}{name}:")
             _show_values(value, indent + "  ")
+        elif isinstance(value, dict | list | tuple):
+            print(f"{indent}{name}: {', '.join(map(str, value)) or '-'}")
         else:
             print(f"{indent}{name}: {value}")

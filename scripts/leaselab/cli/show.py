@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leaselab.archive.schema import document_of
 from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.model.errors import Outcome
 
@@ -34,11 +35,11 @@ def run(args: argparse.Namespace) -> Outcome:
     ends with 0.
     """
     store = open_store(args, existing=True)
-    document = store.load(args.ref)
+    record = store.load(args.ref)
     if args.json:
-        print_json(document)
+        print_json(document_of(record))
     else:
         from leaselab.report.text import print_result  # noqa: PLC0415  # rich; --json needs none
 
-        print_result(document, store.find(args.ref))
+        print_result(record, store.find(args.ref))
     return Outcome.OK

@@ -156,6 +156,8 @@ def _host_lines(host: HostStatus) -> list[str]:
         lines.append(f"    test: {host.test_interface} {' '.join(host.test_addresses)}")
     if host.server:
         lines.append(f"    deployed: {host.server} for scenario {host.scenario}")
+    if len(host.variants) > 1:
+        lines.append(f"    variants: {', '.join(host.variants)}")
     if host.generator:
         lines.append(f"    deployed: {host.generator}")
     return lines

@@ -1,15 +1,26 @@
-"""``leaselab sweep``: run the sweep that a bench.json describes."""
+"""``leaselab sweep``: measure what bench.json files describe."""
 
 from __future__ import annotations
 
 import json
+import secrets
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.measuring import begin, finish
-from leaselab.cli.options import add_id_file, add_json, add_results, open_store, write_ids
+from leaselab.archive.ident import new_id
+from leaselab.cli.options import (
+    add_id_file,
+    add_json,
+    add_results,
+    checkout_root,
+    open_store,
+    write_ids,
+)
 from leaselab.cli.outcome import tell
+from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import read_bench
+from leaselab.run.experiment import begin, finish
 
 if TYPE_CHECKING:
     import argparse
@@ -30,9 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Measure, seal, show."""
-    read_bench(args.bench)  # its errors name the file
+    bench = read_bench(args.bench)  # its errors name the file
     document = json.loads(args.bench.read_text(encoding="utf-8"))
-    store = open_store(args)
-    error, place = finish(store, begin(store, document, str(args.bench)))
-    write_ids(args, place.name)
-    return tell(store, error, place, as_json=args.json)
+    store, root = open_store(args), checkout_root()
+    point_id = new_id(datetime.now(UTC), bench.scenario.name, secrets.token_hex(2))
+    points = begin(store, {point_id: document}, str(args.bench), root)
+    ended = finish(store, points, root, progress)[0]
+    write_ids(args, ended.place.name)
+    return tell(store, ended.error, ended.place, as_json=args.json)

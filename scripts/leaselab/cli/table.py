@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.archive.newest import newest_of
+from leaselab.archive.store import newest_of
 from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.model.errors import Outcome, usage_error
-from leaselab.report.matrix import document, print_matrix
+from leaselab.report.matrix import document, print_curves, print_matrix
 
 if TYPE_CHECKING:
     import argparse
@@ -38,9 +38,12 @@ def run(args: argparse.Namespace) -> Outcome:
         raise usage_error("--json and --markdown exclude each other", where="table")
     store = open_store(args, existing=True)
     newest = newest_of(store.index, args.pattern, args.bench)
-    cells = [cell_of(store.load(ref)) for ref in newest]
+    records = [store.load(ref) for ref in newest]
+    cells = [cell_of(record) for record in records]
     if args.json:
         print_json(document(cells))
     else:
         print_matrix(cells, markdown=args.markdown)
+        if not args.markdown:
+            print_curves(records)
     return Outcome.OK

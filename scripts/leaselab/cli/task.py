@@ -1,25 +1,34 @@
-"""One thing to be measured: a scenario, on a commit of its server or on the packaged one."""
+"""What is to be measured: scenarios, each on a commit of its server or on the packaged one."""
 
 from __future__ import annotations
 
+import secrets
+import sys
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from leaselab.archive.ident import new_id
 from leaselab.cli.bench_setup import build_commit, build_log, deploy, prepare
-from leaselab.cli.document import goal_document
-from leaselab.cli.measuring import archive_failure, begin, finish
-from leaselab.lab.build import build
-from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.plan import Plan
+from leaselab.cli.options import checkout_root
+from leaselab.cli.progress import progress
+from leaselab.lab.catalog import find_procedure
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.procedure import MaxRate, procedure_of
+from leaselab.model.record import Experiment
 from leaselab.model.source import SHORT
+from leaselab.run.experiment import Ended, archive_failure, begin, finish, open_experiment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
-    from leaselab.model.scenario import Scenario
+    from leaselab.model.procedure import AnyProcedure
+    from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
 
 HEADROOM = 1.15
@@ -27,15 +36,17 @@ HEADROOM = 1.15
 says how much is too much, one that loses nothing only says "more"."""
 _SETTLED = frozenset({Outcome.OK.label, Outcome.BUILD.label})
 """Outcomes of which a second measurement of the same would tell nothing new."""
-_WHERE_BEGUN = "start_rate"
-"""The one parameter that does not make another measurement."""
+_QUICK_ROUNDS = 3
+"""Rounds of a max rate that is measured only as something else is a share of it."""
+_RECENT = 20
+"""Newest results among which the last max rate of a bench is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A scenario and, where it is not the distribution's server, a commit."""
 
-    scenario: Scenario
+    scenario: Scenario = field(hash=False)  # it has dictionaries
     commit: Commit | None = None
     distribution: str = ""
     """Release of what serves, where one was asked for; else the bench's own."""
@@ -49,24 +60,27 @@ class Task:
 
 
 @dataclass(slots=True)
-class Bench:
-    """Where tasks are measured and kept, with what parameters; one for all of a run."""
+class Session:
+    """Where tasks are measured and kept, and how; one for all of a command."""
 
     store: Store
     inventory: Inventory
     overrides: Mapping[str, Any]
+    """Parameters of the procedure that were asked for."""
     files: Mapping[str, Path] = field(default_factory=dict)
     """By tree: the tar of a commit's files."""
+    full: bool = True
+    """Whether to play everything again, also where it still stands as it was left."""
     built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
     """Key of the artifact, or why there is none.  Filled as commits are built."""
     environment: str = ""
     """The lab's own state; known once it is prepared."""
-    full: bool = True
-    """Whether to play everything again, also where it still stands as it was left."""
     distribution: str | None = None
     """What serves there now, None before it is prepared."""
-    begun: Task | None = None
-    """The last task whose sweep was begun: from then on it can be resumed."""
+    begun: set[Task] = field(default_factory=set)
+    """Tasks whose measurement was begun: from then on it can be resumed."""
+    procedures: dict[str, AnyProcedure] = field(default_factory=dict)
+    """By scenario, as far as it was asked for: the files take a while to read."""
 
     def prepare(self, distribution: str) -> None:
         """Bring it up and provision it, once for as long as the release stays the same."""
@@ -75,70 +89,257 @@ class Bench:
             self.distribution = distribution
             self.built.clear()  # for another release it is another artifact
 
-    def measure(self, task: Task) -> tuple[LeaselabError | None, Path]:
-        """Build, deploy, tune, measure and archive; return what went wrong and the result.
+    def measure(
+        self,
+        tasks: Sequence[Task],
+        sealed: Callable[[Task, Ended], object],
+        *,
+        why: str | None = None,
+    ) -> None:
+        """Build, deploy, tune, measure and archive; `sealed` is told each result.
 
-        A commit that does not build, or whose server does not start, is a result.
-        Raises for a broken lab, and what `finish` raises.
+        Several tasks are the points of an experiment, which alternate round by round; `why`
+        says why they do not (empty: as that was asked for).  A commit that does not build, or
+        whose server does not start, is a result.  Raises for a broken lab, and what `finish`
+        raises.
         """
-        try:
-            document = self._deployed(task)
-        except LeaselabError as error:
-            return error, self.archive(task, error)
-        running = begin(self.store, document, "bench.json")
-        self.begun = task
-        return finish(self.store, running)
+        tasks = self._with_known_rates(tasks, sealed, why)
+        ids = self._ids(tasks)
+        experiment = None
+        if len(tasks) > 1:
+            experiment = Experiment(
+                id=ids[0], points=tuple(ids), interleaved=why is None, why=why or ""
+            )
+        steps = [list(zip(tasks, ids, strict=True))]
+        if why is not None:
+            steps = [[pair] for pair in steps[0]]
+        for step in steps:
+            self._measure(step, experiment, sealed)
 
-    def go_on(self, task: Task) -> tuple[LeaselabError | None, Path] | None:
-        """Go on with an unfinished sweep of the same task, as `measure`; None without one."""
-        for sweep in self.store.running():
-            begun = self.store.first_event(sweep)
-            if sweep.active or begun is None or not self._same(task, begun["bench"]):
+    def _measure(
+        self,
+        step: Sequence[tuple[Task, str]],
+        experiment: Experiment | None,
+        sealed: Callable[[Task, Ended], object],
+    ) -> None:
+        """Deploy some tasks side by side, and measure them together."""
+        documents: dict[str, tuple[Task, dict[str, Any]]] = {}
+        for task, point_id in step:
+            self.prepare(task.distribution)
+            try:
+                there = [one["servers"]["server"]["variant"] for _, one in documents.values()]
+                documents[point_id] = task, self._deployed(task, there)
+            except LeaselabError as error:
+                place = self.archive(task, error, point_id, experiment)
+                sealed(task, Ended(error, place))
+        if not documents:
+            return
+        root = checkout_root()
+        points = begin(
+            self.store,
+            {point_id: document for point_id, (_, document) in documents.items()},
+            "bench.json",
+            root,
+            experiment,
+        )
+        self.begun |= {task for task, _ in documents.values()}
+        finish(
+            self.store,
+            points,
+            root,
+            progress,
+            lambda ended: sealed(documents[ended.place.name][0], ended),
+        )
+
+    def go_on(
+        self, task: Task, tasks: Sequence[Task], sealed: Callable[[Task, Ended], object]
+    ) -> bool:
+        """Go on with an unfinished measurement of the same task; False without one.
+
+        All unfinished points of its experiment are gone on with; `sealed` is told each result
+        that is of one of `tasks`.
+        """
+        unfinished = {
+            sweep.id: begun
+            for sweep in self.store.running()
+            if not sweep.active and (begun := self.store.first_event(sweep)) is not None
+        }
+        for point_id, begun in unfinished.items():
+            if not self._same_bench(task, begun["bench"]):
                 continue
-            self._deployed(task)
-            self.begun = task
-            return finish(self.store, self.store.open_running(sweep.id))
-        return None
+            points = (begun.get("experiment") or {}).get("points", [point_id])
+            of = {
+                point: one
+                for point in points
+                if point in unfinished
+                for one in tasks
+                if self._same_bench(one, unfinished[point]["bench"])
+            }
+            for one in of.values():
+                self._deployed(one)
+            self.begun |= set(of.values())
+
+            def ended(found: Ended, of: Mapping[str, Task] = of) -> None:
+                if found.place.name in of:
+                    sealed(of[found.place.name], found)
+
+            opened = open_experiment(self.store, point_id)
+            finish(self.store, opened, checkout_root(), progress, ended)
+            return True
+        return False
 
     def measured(self, task: Task) -> str:
         """Id of a result of the same commit, scenario, parameters and environment, or none."""
         commit = task.commit.hash if task.commit else None
         for row in self.store.index.rows(scenario=task.scenario.name, commit=commit):
             if row["outcome"] in _SETTLED:
-                document = self.store.load(row["id"])
-                bench = {**document["bench"], "scenario": document["scenario"]}
-                bench |= {"server": document["server"], "goal": document["goal"]}
-                if self._same(task, bench):
+                found = self.store.load(row["id"])
+                source = (found.source.hash, found.source.tree) if found.source else None
+                # A commit that does not build has no figure that a procedure could move.
+                built = found.outcome != Outcome.BUILD.label
+                procedure = found.procedure if built else self.procedure(task)
+                if self._same(task, source, found.bench.environment, procedure):
                     return str(row["id"])
         return ""
 
-    def _same(self, task: Task, bench: Mapping[str, Any]) -> bool:
-        """Whether a bench document, or a result written like one, is of this task."""
-        source = (bench["server"].get("build") or {}).get("source") or {}
-        goal = bench.get("goal") or goal_document(build(Plan, bench["plan"], "plan"))
-        wanted = goal_document(build(Plan, self.overrides, "plan"))
-        commit = task.commit
-        wanted_source = (commit.hash, commit.tree) if commit else (None, None)
-        return (
-            bench["scenario"]["name"] == task.scenario.name
-            and (source.get("hash"), source.get("tree")) == wanted_source
-            and bench["environment"] == self.environment
-            and {**goal, _WHERE_BEGUN: 0} == {**wanted, _WHERE_BEGUN: 0}
+    def procedure(self, task: Task) -> AnyProcedure:
+        """The procedure of a task: what its file says, and what was asked for."""
+        name = task.scenario.name
+        if name not in self.procedures:
+            found = find_procedure(checkout_root() / "scenarios", name, self.overrides)
+            self.procedures[name] = found
+        return self.procedures[name]
+
+    def _same_bench(self, task: Task, bench: Mapping[str, Any]) -> bool:
+        """Whether an unfinished measurement with this bench document is of a task."""
+        build = bench["servers"]["server"].get("build") or {}
+        source = build.get("source")
+        made_of = (source["hash"], source["tree"]) if source else None
+        return bench["scenario"]["name"] == task.scenario.name and self._same(
+            task, made_of, bench["environment"], procedure_of(bench["procedure"])
         )
 
-    def _deployed(self, task: Task) -> dict[str, Any]:
-        """Build, deploy and tune; return the bench document."""
-        key = self.artifact(task)
+    def _same(
+        self,
+        task: Task,
+        source: tuple[str, str] | None,
+        environment: str | None,
+        procedure: AnyProcedure,
+    ) -> bool:
+        commit = task.commit
+        wanted = self.procedure(task)
+        return (
+            source == ((commit.hash, commit.tree) if commit else None)
+            and environment == self.environment
+            and (procedure.rounds, procedure.ruler()) == (wanted.rounds, wanted.ruler())
+        )
+
+    def _with_known_rates(
+        self,
+        tasks: Sequence[Task],
+        sealed: Callable[[Task, Ended], object],
+        why: str | None,
+    ) -> Sequence[Task]:
+        """Measure the max rates that loads are a share of, where the archive has none.
+
+        Returns the tasks whose loads are known then; `sealed` is told the results of those
+        that came to no max rate.  `why` is as in `measure`.
+        """
+        unknown = [task for task in tasks if self._lacks_rate(task)]
+        if not unknown:
+            return tasks
+        print("first the max rates that the loads are shares of", file=sys.stderr, flush=True)
+        overrides = {"name": "max-rate", "rounds": _QUICK_ROUNDS, "confirm_s": 0}
+        first = Session(
+            self.store,
+            self.inventory,
+            overrides,
+            self.files,
+            self.full,
+            self.built,
+            self.environment,
+            self.distribution,
+        )
+        failed: set[Task] = set()
+
+        def ended(task: Task, found: Ended) -> None:
+            if found.error is not None:
+                failed.add(task)
+                sealed(task, found)
+
+        first.measure(unknown, ended, why=why)
+        self.environment, self.distribution = first.environment, first.distribution
+        return [task for task in tasks if task not in failed]
+
+    def _lacks_rate(self, task: Task) -> bool:
+        procedure = self.procedure(task)
+        return (
+            not isinstance(procedure, MaxRate)
+            and procedure.rate is None
+            and self._last_max_rate(task) is None
+        )
+
+    def _last_max_rate(self, task: Task, *, of_any: bool = False) -> float | None:
+        """The newest max rate of a task on its bench (transactions/s); None without one.
+
+        `of_any`: of its scenario, whatever commit it is of.
+        """
+        rows = self.store.index.rows(
+            scenario=task.scenario.name, outcome=Outcome.OK.label, bench=self.inventory.bench
+        )
+        commit = task.commit.hash if task.commit else None
+        for row in rows[:_RECENT]:
+            if (
+                row["metric"] == "max_rate"
+                and row["value"]
+                and (of_any or row["commit"] == commit)
+            ):
+                return float(row["value"])
+        return None
+
+    def ready(self, task: Task, procedure: AnyProcedure) -> AnyProcedure:
+        """Return a procedure with the load that it stands for, or where its search begins.
+
+        A search begins a little above the bench's last max rate: it saves the first round's
+        scouts; what the round finds, it still proves itself.  Raises a usage error where a
+        load is a share of a max rate that nobody has measured.
+        """
+        known = self._last_max_rate(task, of_any=isinstance(procedure, MaxRate))
+        if isinstance(procedure, MaxRate):
+            if known is None or "start_rate" in self.overrides:
+                return procedure
+            return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * known))
+        if procedure.rate is not None:
+            return procedure
+        if known is None:
+            raise usage_error(
+                "no max rate of this scenario is known on this bench",
+                where=f"scenario {task.scenario.name}",
+                todo="give the load with --rate, or measure first: leaselab run "
+                f"{task.scenario.name}",
+            )
+        rate = max(1, round((procedure.share or 0.0) * known))
+        return msgspec.structs.replace(procedure, rate=rate)
+
+    def _deployed(self, task: Task, keep: Sequence[str] = ()) -> dict[str, Any]:
+        """Build, deploy and tune beside the variants to `keep`; return the bench document."""
         return deploy(
             task.scenario.name,
             self.inventory,
-            self._plan(task),
-            key,
+            self.ready(task, self.procedure(task)),
+            self.artifact(task),
             distribution=task.distribution,
             full=self.full,
+            keep=keep,
         )
 
-    def archive(self, task: Task, error: LeaselabError) -> Path:
+    def archive(
+        self,
+        task: Task,
+        error: LeaselabError,
+        point_id: str = "",
+        experiment: Experiment | None = None,
+    ) -> Path:
         """Seal the result of a commit that does not build or whose server does not start.
 
         Raises the error again where it is of another kind, or not of a commit.
@@ -147,13 +348,16 @@ class Bench:
             raise error
         return archive_failure(
             self.store,
+            point_id or self._ids([task])[0],
             error=error,
             scenario=task.scenario,
-            plan=build(Plan, self.overrides, "sweep parameters"),
+            procedure=self.procedure(task),
             commit=task.commit,
             log=build_log(task.commit) if error is self.built.get(task.commit) else None,
             inventory=self.inventory,
             environment=self.environment,
+            experiment=experiment,
+            root=checkout_root(),
         )
 
     def artifact(self, task: Task) -> str:
@@ -167,7 +371,7 @@ class Bench:
         if commit not in self.built:
             try:
                 made = build_commit(
-                    task.scenario.server,
+                    task.scenario.server.kind,
                     commit,
                     self.files[commit.tree],
                     self.inventory,
@@ -184,20 +388,13 @@ class Bench:
             raise key
         return key
 
-    def _plan(self, task: Task) -> Mapping[str, Any]:
-        return begun_above(self.store, task.scenario.name, self.inventory.bench, self.overrides)
+    def _ids(self, tasks: Sequence[Task]) -> list[str]:
+        now = datetime.now(UTC)
+        return [new_id(now, task.scenario.name, secrets.token_hex(2)) for task in tasks]
 
 
-def begun_above(
-    store: Store, scenario: str, bench: str, overrides: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """Let the first run begin to look a little above a bench's last result.
-
-    It saves the first run's scouts; what the run finds, it still proves itself.
-    """
-    rows = store.index.rows(scenario=scenario, outcome=Outcome.OK.label, limit=20)
-    rates = [row["trimmed_mean"] for row in rows if row["bench"] == bench]
-    if not rates or not rates[0]:
-        return overrides
-    limits = {"start_rate": round(HEADROOM * rates[0]), **overrides.get("limits", {})}
-    return {**overrides, "limits": limits}
+def separate(tasks: Sequence[Task]) -> str:
+    """Return why tasks cannot lie side by side on a bench; empty where they can."""
+    if len({task.distribution for task in tasks}) > 1:
+        return "the bench has one host for servers, and each release needs its own"
+    return ""

@@ -16,8 +16,8 @@ from leaselab.cli.options import (
     write_output,
     writing,
 )
-from leaselab.cli.plan_options import add_plan
-from leaselab.cli.task import begun_above
+from leaselab.cli.procedure_options import add_procedure, procedure_overrides
+from leaselab.cli.task import Session, Task
 from leaselab.model.errors import Outcome
 
 if TYPE_CHECKING:
@@ -31,7 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``tune``."""
     parser.add_argument("scenario", metavar="SCENARIO")
     add_inventory(parser)
-    add_plan(parser)
+    parser.add_argument(
+        "--build",
+        metavar="KEY",
+        default="",
+        help="what it was deployed with (default: the distribution's packages)",
+    )
+    add_procedure(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -45,13 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Tune; write what a sweep needs to know."""
-    scenario, overrides, inventory = asked(args)
-    begun = begun_above(open_store(args), scenario.name, inventory.bench, overrides)
+    scenario, procedure, inventory = asked(args)
+    session = Session(open_store(args), inventory, procedure_overrides(args))
+    procedure = session.ready(Task(scenario), procedure)
     path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # of a bench as it was; nothing is to measure by it now
-    document = tune(scenario.name, inventory, begun)
+    document = tune(scenario.name, inventory, procedure, args.build)
     write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
     if args.json:
         print_json(document)

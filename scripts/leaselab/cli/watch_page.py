@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from leaselab.model.errors import usage_error
-from leaselab.report.site.drawing import script
-from leaselab.report.site.live_page import live_page, page_file
+from leaselab.report.site.figure import script
+from leaselab.report.site.pages import live_page, page_file
 from leaselab.report.site.seconds_chart import seconds_chart
 
 if TYPE_CHECKING:
@@ -99,7 +99,12 @@ class _Pages:
             state = {
                 "title": view.title,
                 "facts": view.facts(datetime.now(UTC)),
-                "chart": seconds_chart(view.document(), view.goal),
+                "chart": seconds_chart(
+                    view.round(),
+                    plural=view.plural,
+                    holds=view.holds,
+                    loss_goal=view.procedure.loss_goal,
+                ),
             }
         return json.dumps(state).encode()
 

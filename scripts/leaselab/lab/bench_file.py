@@ -8,20 +8,20 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from leaselab.archive import version1
 from leaselab.lab.build import build
 from leaselab.model.bench import Bench, ServerUnderTest
 from leaselab.model.errors import usage_error
-from leaselab.model.plan import Plan
-from leaselab.model.scenario import Scenario
+from leaselab.model.procedure import AnyProcedure, procedure_of
+from leaselab.model.record import GENERATOR, PARTNER, SERVER, Scenario
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def read_bench(path: Path) -> Bench:
     """Read bench.json.
 
-    Raises a usage error when it is missing, damaged, of another version or
-    lacks a host, and when its scenario cannot hold its sweep.
+    Raises a usage error when it is missing, damaged, of another version or lacks a host.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -42,20 +42,20 @@ def parse_bench(document: Any, where: str) -> Bench:  # noqa: ANN401  (parsed JS
     It has how the hosts are reached, which that of a result has not: for such a one there
     is `parse_measured`.
     """
-    bench = build(Bench, _fields(document, where), where)
-    for role in ("server", "generator"):
+    given = _fields(document, where, SCHEMA_VERSION)
+    bench = build(Bench, given, where)
+    for role in (SERVER, GENERATOR):
         if role not in bench.hosts:
             raise usage_error(f"no host for the {role}", where=where, wanted=f"hosts.{role}")
-    if bench.scenario.high_availability.pair and not (
-        "partner" in bench.hosts and bench.partner
-    ):
+    if SERVER not in bench.servers:
+        raise usage_error("no server", where=where, wanted=f"servers.{SERVER}")
+    if bench.scenario.partner and not (PARTNER in bench.hosts and bench.partner):
         raise usage_error(
             "no partner for the pair",
             where=where,
-            wanted="partner and hosts.partner",
+            wanted="servers.partner and hosts.partner",
             todo="deploy again, with a host in the inventory's group dhcp_partner",
         )
-    bench.plan.check_fits(bench.scenario)
     return bench
 
 
@@ -65,30 +65,37 @@ class Measured:
 
     inventory: str
     """Its place in the checkout, or its own name; a path in results of older releases."""
-    server: ServerUnderTest
+    servers: Mapping[str, ServerUnderTest]
+    """By role; of releases that had no variants, they have no names."""
     scenario: Scenario
-    plan: Plan
+    procedure: AnyProcedure
     distribution: str = ""
 
 
 def parse_measured(document: Any, where: str) -> Measured:  # noqa: ANN401  (parsed JSON)
-    """Turn the bench document of a result into what it was measured with."""
+    """Turn the bench document of a result, also an old one, into what it was measured with."""
+    if isinstance(document, Mapping) and document.get("schema_version") == version1.VERSION:
+        document = version1.upgraded_bench(document)
+    given = _fields(document, where, SCHEMA_VERSION)
     wanted = {field.name for field in fields(Measured)}
-    given = _fields(document, where)
     return build(Measured, {key: given[key] for key in given if key in wanted}, where)
 
 
-def _fields(document: Any, where: str) -> Mapping[str, Any]:  # noqa: ANN401  (parsed JSON)
-    """Return the fields of a bench document of this leaselab's version; else a usage error."""
+def _fields(document: Any, where: str, known: int) -> dict[str, Any]:  # noqa: ANN401  (as above)
+    """Return the fields of a bench document of a known version, its procedure checked.
+
+    Raises a usage error for another version.
+    """
     if not isinstance(document, Mapping):
         raise usage_error("not a JSON object", where=where)
     version = document.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if version != known:
         raise usage_error(
             "schema version is not this leaselab's",
             where=where,
             found=str(version),
-            wanted=str(SCHEMA_VERSION),
+            wanted=str(known),
             todo="deploy again",
         )
-    return {key: value for key, value in document.items() if key != "schema_version"}
+    given = {key: value for key, value in document.items() if key != "schema_version"}
+    return {**given, "procedure": procedure_of(given.get("procedure", {}))}

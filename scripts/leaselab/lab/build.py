@@ -2,88 +2,71 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-import enum
+import re
 import types
 import typing
 from collections.abc import Mapping
+from dataclasses import is_dataclass
+from functools import cache
 from typing import Any, TypeVar
 
-from leaselab.model.errors import usage_error
+import msgspec
+
+from leaselab.model.errors import LeaselabError, unknown, usage_error
 
 T = TypeVar("T")
 
 
 def build(kind: type[T], data: Any, where: str) -> T:  # noqa: ANN401  (parsed JSON or YAML)
-    """Build a dataclass from a mapping, nested ones too.
+    """Build a dataclass or struct from a mapping, nested ones too.
 
     Raises a usage error for an unknown key (naming the nearest), a missing
     key, or a value of another type; `where` says which file and key.
     """
     if not isinstance(data, Mapping):
         raise usage_error("not a mapping", where=where, found=repr(data), wanted="key: value")
-    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    hints = typing.get_type_hints(kind)
-    for key in data:
-        if key not in fields:
-            raise unknown("key", str(key), list(fields), where)
-    values = {key: _value(hints[key], value, f"{where}: {key}") for key, value in data.items()}
-    missing = [
-        name
-        for name, field in fields.items()
-        if name not in values
-        and field.default is dataclasses.MISSING
-        and field.default_factory is dataclasses.MISSING
-    ]
-    if missing:
-        raise usage_error("key missing", where=where, wanted=", ".join(missing))
-    return kind(**values)
+    _refuse_unknown(kind, data, where)
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise _refused(str(error), where) from error
 
 
-def unknown(what: str, found: str, known: list[str], where: str) -> Exception:
-    """Make the usage error for a name that does not exist, naming the nearest."""
-    near = difflib.get_close_matches(found, known, n=1, cutoff=0.4)
-    return usage_error(
-        f"unknown {what} {found!r}",
-        where=where,
-        wanted="" if near else f"one of {', '.join(sorted(known))}",
-        todo=f"did you mean {near[0]!r}?" if near else "",
-    )
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401  (any field of any dataclass)
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return hint(_one_of(tuple(member.value for member in hint), value, where))
-    if dataclasses.is_dataclass(hint):
-        return build(typing.cast("type[Any]", hint), value, where)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Literal:
-        return _one_of(arguments, value, where)
-    if origin in (types.UnionType, typing.Union):  # the only ones here are "X | None"
-        return value if value is None else _value(arguments[0], value, where)
-    if origin is not None and issubclass(origin, Mapping):
-        if not isinstance(value, Mapping):
-            raise usage_error("not a mapping", where=where, found=repr(value))
-        inner = arguments[1]
-        return {key: _value(inner, item, f"{where}: {key}") for key, item in value.items()}
-    return _plain(hint, value, where)
-
-
-def _one_of(choices: tuple[Any, ...], value: Any, where: str) -> Any:  # noqa: ANN401  (as above)
-    if value not in choices:
-        wanted = " or ".join(map(repr, choices))
-        raise usage_error("value not allowed", where=where, found=repr(value), wanted=wanted)
-    return value
-
-
-def _plain(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401  (as above)
-    if hint is Any:
-        return value
-    if hint is float and type(value) is int:
-        return float(value)
-    if type(value) is not hint:
-        raise usage_error(
-            "value of another type", where=where, found=repr(value), wanted=hint.__name__
+def _refused(told: str, where: str) -> LeaselabError:
+    """Return msgspec's words for what does not fit as an error that says found and wanted."""
+    what, _, path = told.replace("`", "").partition(" - at $")
+    keys = path.replace(".", ": ")
+    place = f"{where}{keys}".replace(": [", "[")
+    if found := re.fullmatch(r"Object missing required field (.+)", what):
+        return usage_error("a key is missing", where=place, wanted=found[1])
+    if found := re.fullmatch(r"Expected (.+), got (.+)", what):
+        return usage_error(
+            "value of another type", where=place, found=found[2], wanted=found[1]
         )
-    return value
+    return usage_error(what, where=place)
+
+
+def _refuse_unknown(hint: Any, data: Any, where: str) -> None:  # noqa: ANN401  (any field's)
+    """Refuse keys that no field has: msgspec ignores them in dataclasses."""
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        for arm in arguments:
+            _refuse_unknown(arm, data, where)
+    elif isinstance(data, Mapping):
+        known = _fields(hint) if isinstance(hint, type) else {}
+        for key, value in data.items():
+            if known and key not in known:
+                raise unknown("key", str(key), list(known), where)
+            inner = known[key] if known else arguments[-1] if arguments else Any
+            _refuse_unknown(inner, value, f"{where}: {key}")
+    elif isinstance(data, list | tuple) and arguments:
+        for value in data:
+            _refuse_unknown(arguments[0], value, where)
+
+
+@cache
+def _fields(kind: type) -> Mapping[str, Any]:
+    """Types of the fields of a dataclass or struct by name; none of anything else."""
+    if is_dataclass(kind) or issubclass(kind, msgspec.Struct):
+        return typing.get_type_hints(kind)
+    return {}

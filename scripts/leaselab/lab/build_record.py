@@ -17,7 +17,7 @@ from typing import Any
 from leaselab.lab.build import build
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
 
-FORMAT = 2
+FORMAT = 3
 """How artifacts are built and packed; raised with that of role build."""
 KEY = re.compile(r"[0-9a-f]{24}")
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -26,7 +26,8 @@ _WORD = re.compile(r"[a-z0-9][a-z0-9._+-]{0,39}")
 _RELEASE = re.compile(r"[a-z0-9][a-z0-9._-]{0,29} [a-z0-9._-]{0,29}")
 _ARCHITECTURE = re.compile(r"[a-z0-9_]{1,29}")
 _LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}")
-_PREFIX = re.compile(r"/opt/leaselab/[a-z0-9][a-z0-9._-]{0,39}")
+_BUILDS = "/opt/leaselab/builds/"
+"""Below which a build is installed on hosts, in a folder that its key names."""
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]{0,99}")
 """A package's own name: neither a file nor an address, which apt would take as well."""
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+:~-]{0,99}")
@@ -61,7 +62,7 @@ class BuildRecord:
     """Build system of the tree."""
     options: Mapping[str, Any]
     prefix: str
-    """Where it is installed, and the one place on a host that it is allowed."""
+    """Where it is installed: a folder that the key names, and the one place it is allowed."""
     builder: Builder
     seconds: Mapping[str, float]
     """How long each phase took (s)."""
@@ -83,7 +84,7 @@ class BuildRecord:
             ("tree", self.tree, _HASH),
             ("described", self.described, _LINE),
             ("system", self.system, _WORD),
-            ("prefix", self.prefix, _PREFIX),
+            ("prefix", self.prefix, re.compile(re.escape(f"{_BUILDS}{self.key}"))),
             ("builder: distribution", self.builder.distribution, _RELEASE),
             ("builder: architecture", self.builder.architecture, _ARCHITECTURE),
             ("builder: compiler", self.builder.compiler, _LINE),

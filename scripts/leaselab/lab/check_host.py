@@ -1,12 +1,23 @@
-"""Judges one host by itself: login, software, clock, processors, space, leftovers.  Pure."""
+"""Judges one host by itself: login, software, clock, processors, space, leftovers.
+
+Pure, but for what roles declare of themselves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from leaselab.lab.contact import Contact
-from leaselab.lab.findings import Finding, Level, Probe, Wanted, error_unless, judged
+from leaselab.lab.findings import (
+    Finding,
+    Level,
+    Probe,
+    Wanted,
+    WantedPackages,
+    error_unless,
+    judged,
+)
 from leaselab.lab.inventory import (
     GENERATOR_GROUP,
     PARTNER_GROUP,
@@ -14,20 +25,12 @@ from leaselab.lab.inventory import (
     InventoryHost,
 )
 from leaselab.lab.lock import Maintenance
+from leaselab.lab.roles import lab_roles
 from leaselab.model.errors import LeaselabError
 
 _PYTHON_MIN = (3, 8)
-_SERVER_PACKAGES = {
-    "distribution": ("kea-dhcp4-server", "kea-dhcp6-server"),
-    "isc": ("isc-kea-dhcp4", "isc-kea-dhcp6"),
-}
-_CONFINED_DATABASES = ("mysqld", "/usr/sbin/mysqld", "mariadbd", "/usr/sbin/mariadbd")
-_CONFINED = (
-    *("kea-dhcp4", "kea-dhcp6", "kea-ctrl-agent", "kea-lfc", "dnsmasq"),
-    *_CONFINED_DATABASES,
-)
-"""Names of profiles of servers that the roles deploy."""
-_GENERATOR_PACKAGES = {"distribution": ("kea-admin",), "isc": ("isc-kea-perfdhcp",)}
+_PARTS = {"server": {SERVER_GROUP, PARTNER_GROUP}, "generator": {GENERATOR_GROUP}}
+"""Where packages of a role are wanted, by its part."""
 
 
 def check_access(
@@ -71,11 +74,21 @@ def check_access(
 
 
 def check_host(
-    host: InventoryHost, probe: Probe, contact: Contact, wanted: Wanted, *, held: bool
+    host: InventoryHost,
+    probe: Probe,
+    contact: Contact,
+    wanted: Wanted,
+    *,
+    used: Collection[str],
+    held: bool,
 ) -> Iterator[Finding]:
-    """Judge what was read on a host; `held` says that a sweep has the bench."""
+    """Judge what was read on a host.
+
+    `used` are the roles of servers and generators that scenarios ask for; `held` says that a
+    sweep has the bench.
+    """
     yield from _system(host.access.name, probe, wanted)
-    yield from _packages(host, probe, wanted)
+    yield from _packages(host, probe, wanted, used)
     yield _clock(host.access.name, contact, wanted.clock_offset_s)
     if not host.only_builds:
         yield from _steadiness(host.access.name, probe)
@@ -137,7 +150,13 @@ def _release(probe: Probe) -> str:
 
 def _system(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
     system = probe["os"]
-    supported = sorted(set(wanted.kea_versions) - {"isc"})
+    supported = sorted(
+        {
+            release
+            for role, asked in wanted.packages.items()
+            for release in set(asked.versions) - set(lab_roles()[role].packages)
+        }
+    )
     level = Level.WARNING if probe["tools"]["apt"] else Level.ERROR
     yield judged(
         name,
@@ -159,26 +178,23 @@ def _system(name: str, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
     )
 
 
-def _packages(host: InventoryHost, probe: Probe, wanted: Wanted) -> Iterator[Finding]:
-    if SERVER_GROUP in host.parts or PARTNER_GROUP in host.parts:
-        whose, versions = wanted.kea_packages, wanted.kea_versions
-        version = _wanted_version(probe, whose, wanted.kea_version, versions)
-        for package in _SERVER_PACKAGES[whose]:
-            yield _package(host.access.name, "kea", package, version, probe)
-    if GENERATOR_GROUP in host.parts:
-        whose, versions = wanted.perfdhcp_packages, wanted.perfdhcp_versions
-        version = _wanted_version(probe, whose, wanted.perfdhcp_version, versions)
-        for package in _GENERATOR_PACKAGES[whose]:
-            yield _package(host.access.name, "perfdhcp", package, version, probe)
+def _packages(
+    host: InventoryHost, probe: Probe, wanted: Wanted, used: Collection[str]
+) -> Iterator[Finding]:
+    for name, asked in wanted.packages.items():
+        role = lab_roles()[name]
+        if name in used and _PARTS[role.part] & set(host.parts):
+            version = _wanted_version(probe, asked)
+            for package in role.packages[asked.whose]:
+                yield _package(host.access.name, name, package, version, probe)
 
 
-def _wanted_version(
-    probe: Probe, whose: str, asked: str | None, versions: Mapping[str, str]
-) -> str | None:
+def _wanted_version(probe: Probe, asked: WantedPackages) -> str | None:
     """Prefix of the version that the role will ask for; None where it knows none."""
-    return (
-        versions.get("isc" if whose == "isc" else _release(probe)) if asked is None else asked
-    )
+    if asked.version is not None:
+        return asked.version
+    key = asked.whose if asked.whose != "distribution" else _release(probe)
+    return asked.versions.get(key)
 
 
 def _package(name: str, tool: str, package: str, version: str | None, probe: Probe) -> Finding:
@@ -275,7 +291,8 @@ def _confinement(name: str, probe: Probe) -> Iterator[Finding]:
     apparmor = probe["apparmor"]
     if apparmor is None:
         return
-    confined = [profile for profile in apparmor["enforced"] if profile in _CONFINED]
+    known = {profile for role in lab_roles().values() for profile in role.profiles}
+    confined = [profile for profile in apparmor["enforced"] if profile in known]
     if not confined:
         yield Finding(name, "apparmor", Level.OK, "confines no server")
         return
@@ -291,11 +308,13 @@ def _confinement(name: str, probe: Probe) -> Iterator[Finding]:
         )
         return
     # What is not deployed yet gets them then; a commit is installed where no profile applies.
-    deployed = probe["deployed"] or {}
-    program = deployed.get("program") or ""
-    own = {program, program.removeprefix("/usr/sbin/")}
-    if deployed.get("tuning", {}).get("backend") == "mysql":
-        own.update(_CONFINED_DATABASES)
+    own: set[str] = set()
+    for deployed in probe["deployed"]:
+        program = deployed.get("program") or ""
+        own |= {program, program.removeprefix("/usr/sbin/")}
+        beside = lab_roles().get(deployed.get("tuning", {}).get("backend", ""))
+        if beside is not None:
+            own.update(beside.profiles)
     lacking = [one for one in confined if one in own and one not in apparmor["added"]]
     yield judged(
         name,

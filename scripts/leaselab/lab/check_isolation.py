@@ -7,7 +7,7 @@ this alone.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,15 +43,27 @@ class TestNetwork:
     address6: str
     subnet: str
     subnet6: str
+    others: Sequence[str] = ()
+    """Second addresses, for another variant of a server, where the inventory has them."""
 
     @classmethod
     def of(cls, host: InventoryHost) -> TestNetwork:
         """A host's."""
-        subnets = [
+        subnet, subnet6 = (
             str(host.variables.get(name, ""))
             for name in ("leaselab_test_subnet", "leaselab_test_subnet6")
+        )
+        others = [
+            str(host.variables[name])
+            for name in ("leaselab_test_address_2", "leaselab_test_address6_2")
+            if name in host.variables
         ]
-        return cls(host.test_address, host.test_address6, *subnets)
+        return cls(host.test_address, host.test_address6, subnet, subnet6, others)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All of its addresses."""
+        return self.address, self.address6, *self.others
 
     @property
     def subnets(self) -> tuple[Network, ...]:
@@ -91,7 +103,7 @@ def check_isolation(
         CHECK,
         f"{interface} carries {', '.join(carried)}"
         if carried
-        else f"{interface} with {network.address} and {network.address6}",
+        else f"{interface} with {' and '.join(network.addresses)}",
         wanted=f"test traffic alone: addresses and routes of {network.subnet},"
         f" {network.subnet6} and the link",
         todo="give the test network an interface of its own, and remove what else it has: a"
@@ -119,7 +131,7 @@ def judge_networks(hosts: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
 
 def interfaces_of(network: TestNetwork, probe: Probe) -> list[str]:
     """Interfaces that have one of the host's test addresses, without repeats."""
-    wanted = {address_of(network.address), address_of(network.address6)}
+    wanted = {address_of(address) for address in network.addresses}
     return list(
         dict.fromkeys(
             entry["interface"]
@@ -183,8 +195,7 @@ def _unset(name: str, network: TestNetwork) -> Finding | None:
 def _misplaced(name: str, network: TestNetwork, probe: Probe) -> Finding | None:
     """Return what is wrong with where the test addresses are, None when nothing is."""
     places = {address_of(entry["address"]) for entry in probe["addresses"]}
-    wanted = [network.address, network.address6]
-    missing = [address for address in wanted if address_of(address) not in places]
+    missing = [address for address in network.addresses if address_of(address) not in places]
     if not missing and len(interfaces_of(network, probe)) == 1:
         return None
     have = [
@@ -198,9 +209,9 @@ def _misplaced(name: str, network: TestNetwork, probe: Probe) -> Finding | None:
         CHECK,
         Level.ERROR,
         ", ".join(have) or "no addresses",
-        f"{' and '.join(wanted)} on one interface",
-        "give the interface both addresses, or correct leaselab_test_address and"
-        " leaselab_test_address6 in the inventory",
+        f"{' and '.join(network.addresses)} on one interface",
+        "give the interface all of these addresses, or correct leaselab_test_address,"
+        " leaselab_test_address6 and the second ones in the inventory",
     )
 
 

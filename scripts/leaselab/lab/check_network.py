@@ -16,7 +16,7 @@ from leaselab.lab.check_isolation import (
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level, Probe, error_unless, judged
 from leaselab.lab.inventory import InventoryHost
-from leaselab.model.scenario import Scenario
+from leaselab.model.record import Scenario
 
 _MTU_MIN = 1500
 _UP = ("up", "unknown")  # a virtual link often does not say
@@ -44,10 +44,12 @@ def check_interface(
 
 def _shadows(name: str, probe: Probe, interface: str) -> Iterator[Finding]:
     """Judge whether another interface leads to the test network too; yields only faults."""
-    for entry in probe["addresses"]:
-        if entry["interface"] != interface:
-            continue
-        network = ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network
+    networks = {
+        ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network: None
+        for entry in probe["addresses"]
+        if entry["interface"] == interface
+    }
+    for network in networks:
         if network.is_link_local:
             continue
         rivals = [use for use, other in _uses(probe, but=interface) if _overlap(network, other)]
@@ -132,7 +134,8 @@ def check_pools(
     """
     subnets: dict[str, list[str]] = {}
     for scenario in scenarios.values():
-        subnets.setdefault(scenario.pool.subnet, []).append(scenario.name)
+        if "subnet" in scenario.load:
+            subnets.setdefault(scenario.load["subnet"], []).append(scenario.name)
     for subnet, names in subnets.items():
         network = ipaddress.ip_network(subnet)
         told = f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.disk import write_whole
+from leaselab.lab.roles import lab_roles
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, lab_broken
 
@@ -41,16 +42,17 @@ cat smt/control intel_pstate/no_turbo cpufreq/boost cpu*/cpuidle/state*/disable 
 cd /proc/sys/net/core &&
 cat rmem_default rmem_max netdev_max_backlog 2>/dev/null || :
 sha256sum /var/lib/dpkg/status
-find /opt/leaselab -maxdepth 2 -type f -exec sha256sum {} + | sort -k 2
+find /opt/leaselab -maxdepth 3 -type f -exec sha256sum {} + | sort -k 2
 find /etc -maxdepth 4 -path '*leaselab*' -type f -exec sha256sum {} + | sort -k 2
 grep -lr '^# BEGIN leaselab' /etc/apparmor.d/local 2>/dev/null | sort | xargs -r sha256sum
 cd /sys/kernel/security/apparmor 2>/dev/null &&
-grep -E 'kea|dnsmasq|mysqld|mariadbd' profiles 2>/dev/null | sort || :
+grep -E 'PROFILES' profiles 2>/dev/null | sort || :
 """
 """What a boot, a container made anew, another processor, address, route or package, a host that
 is tuned or given back, a profile of AppArmor, or a file of ours that was changed would alter;
-nothing that a sweep changes.  Field 22 is the start of the first process, which tells one
-container from the next under the same kernel.  A new route may lead from a test interface to
+nothing that a sweep changes.  PROFILES stands for those that may confine a server.  Field 22 is
+the start of the first process, which tells one container from the next under the same kernel.
+A new route may lead from a test interface to
 somebody else: what is played again refuses it."""
 
 
@@ -64,10 +66,9 @@ class Deployment:
     """The lab's own state, as `provision` named it."""
     hosts: Mapping[str, str]
     """By inventory name: hash of the host's state after the last playbook."""
-    deployed: str = ""
-    """Hash of scenario and build that are deployed; empty where only the hosts are prepared."""
-    document: Mapping[str, Any] = field(default_factory=dict)
-    """The bench document that tuning wrote, of whatever sweep parameters."""
+    documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The bench document that tuning wrote for each variant that lies there, of whatever
+    procedure, by the hash of its scenario and build."""
 
 
 def read_deployment(checkout: Path, bench: str) -> Deployment | None:
@@ -94,7 +95,7 @@ def distrust_deployment(checkout: Path, bench: str) -> None:
     """Have the server deployed again next time; after it failed, and that may cure it."""
     record = read_deployment(checkout, bench)
     if record is not None:
-        write_deployment(checkout, bench, replace(record, deployed=""))
+        write_deployment(checkout, bench, replace(record, documents={}))
 
 
 def played_hash(checkout: Path, inventory: Inventory, *choices: object) -> str:
@@ -141,8 +142,10 @@ def stands(record: Deployment, inventory: Inventory, played: str) -> bool:
 
 
 def _state(host: InventoryHost) -> str:
+    profiles = {name for role in lab_roles().values() for name in role.profiles}
+    script = _STATE.replace("PROFILES", "|".join(sorted(profiles)))
     with connect(host.access) as connection:
-        done = connection.run(["sh", "-c", _STATE], timeout_s=_TIMEOUT_S)
+        done = connection.run(["sh", "-c", script], timeout_s=_TIMEOUT_S)
     if done.status != 0:
         raise lab_broken(
             "the host's state cannot be read", where=host.access.name, found=done.stderr.strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 
 class Level(enum.StrEnum):
@@ -63,26 +63,28 @@ Probe = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class WantedPackages:
+    """Which packages of one role are wanted."""
+
+    whose: str
+    """Whose they are, such as the ``distribution``'s or ``isc``'s own."""
+    version: str | None
+    """Prefix of their version; None for that of the host's release."""
+    versions: Mapping[str, str]
+    """That prefix by release, such as ``debian-13``, and by whose they are otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """The limits that role lab_check was given for a host; its defaults file says why."""
 
-    kea_version: str | None
-    """Prefix of the version of Kea's packages on servers; None for that of their release."""
-    kea_versions: Mapping[str, str]
-    """That prefix by release, such as ``debian-13``, and for ``isc``."""
-    perfdhcp_version: str | None
-    """Prefix of the version of perfdhcp's package on the generator; None as above."""
-    perfdhcp_versions: Mapping[str, str]
-    """That prefix by release, and for ``isc``."""
+    packages: Mapping[str, WantedPackages]
+    """By role: a server's are wanted where servers run, a generator's on the generator."""
     clock_offset_s: float
     link_mbps: int
     memory_mib: int
     free_mib: Mapping[str, int]
     """By folder."""
-    kea_packages: Literal["distribution", "isc"] = "distribution"
-    """Whose packages of Kea are wanted."""
-    perfdhcp_packages: Literal["distribution", "isc"] = "distribution"
-    """Whose package of perfdhcp is wanted."""
 
 
 def judged(

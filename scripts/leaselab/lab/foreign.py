@@ -47,9 +47,11 @@ def watching(
     """
     generator = hosts["generator"]
     own = [
-        f"{_hardware_address(hosts[role], connection)}/{hosts[role].test_address}"
+        f"{hardware_address}/{address}"
         for role, connection in connections.items()
         if role != "generator"
+        for hardware_address in (_hardware_address(hosts[role], connection),)
+        for address in (hosts[role].test_address, *hosts[role].other_addresses)
     ]
     argv = [PROGRAM, "watch", generator.test_interface, generator.test_address, *own]
     with connections["generator"].follow(argv) as follower:

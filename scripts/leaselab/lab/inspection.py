@@ -11,7 +11,7 @@ from leaselab.lab.check_network import check_interface, check_pools, check_relay
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level, Wanted
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
-from leaselab.model.scenario import Scenario
+from leaselab.model.record import Scenario
 
 
 def judge(
@@ -38,6 +38,7 @@ def judge(
         for name, read in reading["hosts"].items()
         if "probe" in read and contacts[name].error is None
     }
+    used = {name for one in scenarios.values() for name in (one.server.kind, one.generator)}
     findings: list[Finding] = []
     for host in inventory.hosts:
         name = host.access.name
@@ -45,7 +46,9 @@ def judge(
         findings += check_access(host, contact, reading["hosts"].get(name, {}))
         if name in probes:
             wanted = build(Wanted, reading["wanted"][name], f"role lab_check, host {name}")
-            findings += check_host(host, probes[name], contact, wanted, held=holder is not None)
+            findings += check_host(
+                host, probes[name], contact, wanted, used=used, held=holder is not None
+            )
             if not host.only_builds:  # such a one is not on the test network
                 findings += check_interface(host, probes[name], contact, wanted.link_mbps)
         if host is generator and contact.error is None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, Inventory
+from leaselab.lab.roles import lab_roles, roles_of
 from leaselab.lab.server import STOP_TIMEOUT_S
 from leaselab.lab.transport import connect
 from leaselab.model.errors import lab_broken
 
 _KILL_TIMEOUT_S = 15.0
-# A generator ends by itself with its trial; whoever has the bench does not wait for that.
-_STOP_TRAFFIC = "pkill -TERM -x perfdhcp || test $? -eq 1"
 _STOP_SERVER = "if test -x /opt/leaselab/server; then /opt/leaselab/server stop; fi"
 
 
 def stop_leftovers(inventory: Inventory) -> None:
     """Stop traffic, then the servers, of a bench that is ours; lab broken when that fails."""
+    # A generator ends by itself with its trial; whoever has the bench does not wait for that.
+    generators = [name for role in roles_of("generator") for name in lab_roles()[role].programs]
+    stop_traffic = "; ".join(f"pkill -TERM -x {name} || test $? -eq 1" for name in generators)
     for part, script, timeout_s in (
-        (GENERATOR_GROUP, _STOP_TRAFFIC, _KILL_TIMEOUT_S),
+        (GENERATOR_GROUP, f"set -e; {stop_traffic}", _KILL_TIMEOUT_S),
         (SERVER_GROUP, _STOP_SERVER, STOP_TIMEOUT_S),
         (PARTNER_GROUP, _STOP_SERVER, STOP_TIMEOUT_S),
     ):

@@ -21,9 +21,9 @@ from typing import Any
 
 from leaselab.lab.server import START_TIMEOUT_S
 from leaselab.lab.transport import Connection
+from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
-from leaselab.model.plan import RUN_OVERHEAD_S, TRIAL_OVERHEAD_S, Plan
-from leaselab.model.scenario import Scenario
+from leaselab.model.procedure import ROUND_OVERHEAD_S, TRIAL_OVERHEAD_S
 
 PROGRAM = "/opt/leaselab/bench-lock"
 _TIMEOUT_S = 15.0
@@ -74,7 +74,7 @@ class BenchInUseError(LeaselabError):
     """Somebody else has the bench: a broken-lab error that is nobody's fault."""
 
 
-def lease_s(plan: Plan, scenario: Scenario) -> int:
+def lease_s(bench: Bench) -> int:
     """How long a lock lasts without being renewed (s).
 
     It is renewed before each trial and each start, so it must outlast the longer
@@ -82,11 +82,10 @@ def lease_s(plan: Plan, scenario: Scenario) -> int:
     which it may find together again; a start of one server after the other, with
     their databases, and of the pair.
     """
-    pair = scenario.high_availability
-    settle = pair.settle_s if pair.pair else 0.0
-    trial = plan.limits.trial_s + plan.wait_s + TRIAL_OVERHEAD_S
-    servers = 2 if pair.pair else 1
-    start = START_TIMEOUT_S if scenario.has_database else RUN_OVERHEAD_S
+    settle = 2 * bench.server.settle_s  # of a pair, one is asked after the other
+    trial = bench.procedure.longest_trial_s + bench.procedure.wait_s + TRIAL_OVERHEAD_S
+    servers = 2 if bench.scenario.partner else 1
+    start = START_TIMEOUT_S if bench.scenario.beside else ROUND_OVERHEAD_S
     return round(max(2 * trial + settle, servers * start + settle))
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from leaselab.lab.transport import Connection, Follower
+import msgspec
+
+from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import ServerUnderTest
 from leaselab.model.errors import (
     LeaselabError,
@@ -19,14 +21,15 @@ from leaselab.model.errors import (
     lab_broken,
     server_broken,
 )
-from leaselab.model.observation import Sample, ServerStarted
+from leaselab.model.observation import ServerStarted
+from leaselab.model.trial import Sample
 
 START_TIMEOUT_S = 150.0
-WIPE_TIMEOUT_S = 60.0
+RESET_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 90.0
 SAMPLE_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 300.0
-LEASES_TIMEOUT_S = 120.0
+LIST_TIMEOUT_S = 120.0
 _NOT_THERE = frozenset({126, 127})
 _BENEATH = 4
 """Exit status of the contract when what the server stands on fails, such as its database."""
@@ -47,7 +50,6 @@ class ContractServer:
         self._connection = connection
         self._deployed = deployed
         self._heard = heard
-        self._contract = deployed.contract
         self._running = ExitStack()
         self._sampler: Follower | None = None
 
@@ -57,7 +59,7 @@ class ContractServer:
         Raises a server-broken error with the server's own reason when it does
         not start, a broken-lab error when it is not what was deployed.
         """
-        done = self._connection.run([self._contract, "start"], timeout_s=START_TIMEOUT_S)
+        done = self._do("start", START_TIMEOUT_S)
         if done.status in _NOT_THERE:
             raise lab_broken(
                 f"no server is deployed: {_last_line(done.stderr)}",
@@ -71,11 +73,11 @@ class ContractServer:
             raise server_broken(
                 f"the server does not start: {_last_line(done.stderr)}",
                 where=self._connection.access.name,
-                todo=f"run '{self._contract} start' on that host to see for yourself",
+                todo=f"run '{' '.join(self._argv('start'))}' on that host to see for yourself",
             )
         answer = self._json(done.stdout, "start")
         self._sampler = self._running.enter_context(
-            self._connection.follow([self._contract, "sample"], self._heard)
+            self._connection.follow(self._argv("sample"), self._heard)
         )
         started = ServerStarted(
             pid=int(answer["pid"]),
@@ -87,7 +89,7 @@ class ContractServer:
             confinement=answer.get("confinement"),
         )
         self._check_deployed(started)
-        self._check_database(answer.get("database"))
+        self._check_beside(answer.get("beside", {}))
         return started
 
     def _check_deployed(self, started: ServerStarted) -> None:
@@ -132,73 +134,70 @@ class ContractServer:
             todo="somebody deployed or installed here since; deploy again",
         )
 
-    def _check_database(self, running: Mapping[str, Any] | None) -> None:
-        """Refuse a database that is not the one that was tuned: it would not be seen."""
-        found, wanted = _flat(running), _flat(self._deployed.tuning.get("database"))
-        if wanted and _PROFILE not in wanted:
-            found.pop(_PROFILE, None)  # tuned by an older release
-        other = sorted(name for name in found | wanted if found.get(name) != wanted.get(name))
-        if other:
-            raise lab_broken(
-                f"the server's database has another {' and '.join(other)} than was tuned for "
-                "this sweep",
-                where=self._connection.access.name,
-                found=", ".join(found.get(name, "none") for name in other),
-                wanted=", ".join(wanted.get(name, "none") for name in other),
-                todo="somebody tuned or deployed here since; deploy and tune again",
+    def _check_beside(self, running: Mapping[str, Any]) -> None:
+        """Refuse what serves beside it if it is not what was tuned: it would not be seen."""
+        wanted_all = self._deployed.beside
+        for what in sorted({*running, *wanted_all}):
+            found, wanted = _flat(running.get(what)), _flat(wanted_all.get(what))
+            other = sorted(
+                name for name in found | wanted if found.get(name) != wanted.get(name)
             )
-
-    def trouble(self) -> str:
-        """None: this is one server."""
-        return ""
-
-    def settle(self) -> None:
-        """At once: this is one server."""
+            if other:
+                raise lab_broken(
+                    f"the server's {what} has another {' and '.join(other)} than was tuned for "
+                    "this sweep",
+                    where=self._connection.access.name,
+                    found=", ".join(found.get(name, "none") for name in other),
+                    wanted=", ".join(wanted.get(name, "none") for name in other),
+                    todo="somebody tuned or deployed here since; deploy and tune again",
+                )
 
     def state(self) -> str:
-        """How it differs from the state asked for in a pair, empty when it does not."""
-        done = self._connection.run([self._contract, "state"], timeout_s=WIPE_TIMEOUT_S)
+        """How it differs from the state asked for among several, empty when it does not."""
+        done = self._do("state", RESET_TIMEOUT_S)
         if done.status != 0:
             self._check_alive_now()
             raise self._broken(f"the server does not say its state: {_last_line(done.stderr)}")
         return str(self._json(done.stdout, "state")["trouble"])
 
-    def wait_for_pair(self) -> None:
-        """Wait until it is in the state asked for in a pair.
+    def settle(self) -> None:
+        """Wait until it is in the state asked for among several.
 
         Raises a broken-lab error that says which state it is in.
         """
-        done = self._connection.run([self._contract, "settle"], timeout_s=SETTLE_TIMEOUT_S)
+        done = self._do("settle", SETTLE_TIMEOUT_S)
         if done.status != 0:
             self._check_alive_now()
             raise self._broken(_last_line(done.stderr))
 
-    def wipe(self) -> Sequence[int]:
-        """Empty the lease store; return how many leases there were, as a sequence of one."""
-        done = self._connection.run([self._contract, "wipe"], timeout_s=WIPE_TIMEOUT_S)
+    def reset(self) -> int | None:
+        """Have it hold nothing; return how much it held, None where it holds nothing ever."""
+        done = self._do("reset", RESET_TIMEOUT_S)
         if done.status != 0:
             if done.status != _BENEATH:
                 self._check_alive_now()
-            raise self._broken(f"the lease store cannot be emptied: {_last_line(done.stderr)}")
-        answer = self._json(done.stdout, "wipe")
-        if answer["leases"] != 0:
+            raise self._broken(f"the server cannot be reset: {_last_line(done.stderr)}")
+        answer = self._json(done.stdout, "reset")
+        if answer["held"]:
             raise self._broken(
-                f"the lease store was not emptied: {answer['leases']} leases left"
+                f"the server was not reset: {answer['held']} {self._deployed.holds} left"
             )
-        return (int(answer["wiped"]),)
+        return None if answer["was"] is None else int(answer["was"])
 
     def crash(self) -> None:
         """End it as a crash would; its store stays as it is, and nobody is told."""
         self._stop_sampling()
-        done = self._connection.run([self._contract, "crash"], timeout_s=STOP_TIMEOUT_S)
+        done = self._do("crash", STOP_TIMEOUT_S)
         if done.status != 0:
             raise self._broken(f"the server does not crash: {_last_line(done.stderr)}")
 
-    def leases(self) -> dict[str, str]:
-        """Return the client of every lease in the store, by address."""
-        done = self._connection.run([self._contract, "leases"], timeout_s=LEASES_TIMEOUT_S)
+    def listing(self) -> dict[str, str]:
+        """Return all that it holds: whose it is, by what it is, such as client by address."""
+        done = self._do("list", LIST_TIMEOUT_S)
         if done.status != 0:
-            raise self._broken(f"the leases cannot be read: {_last_line(done.stderr)}")
+            raise self._broken(
+                f"the {self._deployed.holds} cannot be read: {_last_line(done.stderr)}"
+            )
         rows = (line.split(" ") for line in done.stdout.decode("ascii").splitlines())
         return dict(rows)
 
@@ -209,9 +208,22 @@ class ContractServer:
     def stop(self) -> None:
         """Stop sampling and the server."""
         self._stop_sampling()
-        done = self._connection.run([self._contract, "stop"], timeout_s=STOP_TIMEOUT_S)
+        self._stopped(self._do("stop", STOP_TIMEOUT_S))
+
+    def clear(self) -> None:
+        """Stop every variant of its host, such as one that a killed sweep left running."""
+        argv = [self._deployed.contract, "stop"]
+        self._stopped(self._connection.run(argv, timeout_s=STOP_TIMEOUT_S))
+
+    def _stopped(self, done: Completed) -> None:
         if done.status != 0:
             raise self._broken(f"the server does not stop: {_last_line(done.stderr)}")
+
+    def _argv(self, verb: str) -> list[str]:
+        return [self._deployed.contract, verb, self._deployed.variant]
+
+    def _do(self, verb: str, timeout_s: float) -> Completed:
+        return self._connection.run(self._argv(verb), timeout_s=timeout_s)
 
     def sample_now(self) -> Sample:
         """Return a sample taken now.
@@ -231,16 +243,12 @@ class ContractServer:
                 where=self._connection.access.name,
                 todo="look at the host; the sweep can be resumed when it is well",
             )
-        return _sample(self._json(line.encode(), "sample"))
+        return self._sample(line)
 
     def samples(self) -> Sequence[Sample]:
         """Return the samples that came in since the last call, oldest first."""
         lines = self._sampler.lines() if self._sampler else []
-        return [_sample(self._json(line.encode(), "sample")) for line in lines]
-
-    def partner_samples(self) -> Sequence[Sample]:
-        """None: this is one server."""
-        return ()
+        return [self._sample(line) for line in lines]
 
     def _check_alive(self) -> None:
         if self._sampler and (reason := self._sampler.ended) is not None:
@@ -268,45 +276,42 @@ class ContractServer:
             todo="look at the host; the sweep can be resumed when it is well",
         )
 
+    def _sample(self, line: str) -> Sample:
+        try:
+            return msgspec.json.decode(line, type=Sample)
+        except msgspec.MsgspecError as error:
+            raise lab_broken(
+                f"the contract's sample is none: {error}",
+                where=self._connection.access.name,
+                found=line[:200],
+                todo="deploy again, which installs this release's contract",
+            ) from error
+
     def _json(self, text: bytes, verb: str) -> dict[str, Any]:
         try:
             answer = json.loads(text)
         except ValueError as error:
             raise lab_broken(
-                f"'{self._contract} {verb}' printed no JSON",
+                f"'{self._deployed.contract} {verb}' printed no JSON",
                 where=self._connection.access.name,
                 found=repr(text[:80]),
             ) from error
         if not isinstance(answer, dict):
             raise lab_broken(
-                f"'{self._contract} {verb}' printed no JSON object",
+                f"'{self._deployed.contract} {verb}' printed no JSON object",
                 where=self._connection.access.name,
                 found=repr(text[:80]),
             )
         return answer
 
 
-def _sample(answer: dict[str, Any]) -> Sample:
-    return Sample(
-        t=float(answer["t"]),
-        cpu_s=float(answer["cpu_s"]),
-        rss_bytes=int(answer["rss_bytes"]),
-        udp_drops=answer["udp_drops"],
-        leases=answer["leases"],
-        counters=answer["counters"],
-        database_cpu_s=answer.get("database_cpu_s"),
-        refused=answer.get("refused"),
-    )
-
-
-def _flat(database: Mapping[str, Any] | None) -> dict[str, str]:
-    """A database's name, version, confinement and settings by name; empty without one."""
-    if not database:
+def _flat(beside: Mapping[str, Any] | None) -> dict[str, str]:
+    """Name, version, confinement and settings by name of what serves beside; empty without."""
+    if not beside:
         return {}
-    settings = {name: str(value) for name, value in database["variables"].items()}
-    if "confinement" in database:
-        settings[_PROFILE] = str(database["confinement"])
-    return {"name": database["name"], "version": database["version"], **settings}
+    settings = {name: str(value) for name, value in beside["variables"].items()}
+    settings[_PROFILE] = str(beside.get("confinement"))
+    return {"name": beside["name"], "version": beside["version"], **settings}
 
 
 def _last_line(text: str) -> str:

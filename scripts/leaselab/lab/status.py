@@ -22,22 +22,24 @@ LIMIT_S = 30.0
 _TIMEOUT_S = 15.0
 
 # Python is there because Ansible needs it; one program, so that one round trip is enough.
-# The two files are what the server's and the generator's roles record.
+# The files are what the server's and the generator's roles record.
 _PROBE = r"""
-import json, os, platform, subprocess
+import glob, json, os, platform, subprocess
 def recorded(path):
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     except (OSError, ValueError):
         return None
+variants = glob.glob("/opt/leaselab/variants/*/deployed.json")
+variants.sort(key=lambda path: os.stat(os.path.dirname(path)).st_mtime)
 print(json.dumps({
     "hostname": platform.node(),
     "os": platform.freedesktop_os_release().get("PRETTY_NAME", ""),
     "kernel": platform.release(),
     "cpus": sorted(os.sched_getaffinity(0)),
     "addresses": json.loads(subprocess.check_output(["ip", "-json", "address"], timeout=10)),
-    "server": recorded("/opt/leaselab/deployed.json"),
+    "variants": [one for one in map(recorded, variants) if one],
     "generator": recorded("/opt/leaselab/generator.json"),
 }))
 """
@@ -63,9 +65,11 @@ class HostStatus:
     test_addresses: tuple[str, ...] = ()
     """Those of the inventory's test addresses that the host really has."""
     server: str = ""
-    """Deployed server and its version, such as ``kea 2.6.3``; empty without one."""
+    """Server that was used last and its version, such as ``kea 2.6.3``; empty without one."""
     scenario: str = ""
     """Scenario that server was deployed for."""
+    variants: tuple[str, ...] = ()
+    """All variants that are deployed, the one used last at the end."""
     generator: str = ""
     """Deployed generator and its version; empty without one."""
 
@@ -244,6 +248,7 @@ def read_probe(host: InventoryHost, at: str, answer: dict[str, Any]) -> HostStat
     problem = f"no interface has {', '.join(missing)}" if missing else ""
     if len(interfaces) > 1:
         problem = f"test addresses on several interfaces: {', '.join(interfaces)}"
+    newest = answer["variants"][-1] if answer["variants"] else None
     return HostStatus(
         name=host.access.name,
         parts=host.parts,
@@ -256,8 +261,9 @@ def read_probe(host: InventoryHost, at: str, answer: dict[str, Any]) -> HostStat
         cpus=tuple(answer["cpus"]),
         test_interface=", ".join(interfaces),
         test_addresses=have,
-        server=_named(answer["server"]),
-        scenario=str((answer["server"] or {}).get("scenario", "")),
+        server=_named(newest),
+        scenario=str(newest["scenario"]) if newest else "",
+        variants=tuple(one["variant"] for one in answer["variants"]),
         generator=_named(answer["generator"]),
     )
 

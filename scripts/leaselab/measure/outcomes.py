@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from leaselab.model.trial import Goal, SearchLimits, Trial
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED
 
-GENERATOR_LIMITED = "generator-limited"
-"""`Trial.reason` of a trial whose generator started fewer exchanges than asked."""
-GENERATOR_STALLED = "generator-stalled"
-"""The generator, or its host, stood still and caught up in a burst, or dropped replies:
-without that the trial might have passed."""
+if TYPE_CHECKING:
+    from leaselab.model.procedure import MaxRate
+    from leaselab.model.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +19,7 @@ class Outcomes:
     """Trials in the order made.  Rates are exchanges/s, sides their logarithms."""
 
     trials: tuple[Trial, ...]
-    goal: Goal
-    limits: SearchLimits
+    procedure: MaxRate
 
     @property
     def valid(self) -> list[Trial]:
@@ -37,17 +33,17 @@ class Outcomes:
         An aborted one is among them: it was asked for the full length, and it was
         ended because it had already lost more than the whole of it may lose.
         """
-        return [trial for trial in self.valid if trial.duration_s == self.limits.trial_s]
+        return [trial for trial in self.valid if trial.duration_s == self.procedure.trial_s]
 
     @property
     def passing(self) -> list[Trial]:
         """Full-length trials at or under the loss goal."""
-        return [trial for trial in self.full if trial.passes(self.goal)]
+        return [trial for trial in self.full if self.procedure.passes(trial)]
 
     @property
     def failing(self) -> list[Trial]:
         """Full-length trials above the loss goal."""
-        return [trial for trial in self.full if not trial.passes(self.goal)]
+        return [trial for trial in self.full if not self.procedure.passes(trial)]
 
     @property
     def most_completed(self) -> float:
@@ -69,8 +65,8 @@ class Outcomes:
     @property
     def sides(self) -> tuple[float, float]:
         """Log rates of the highest pass and the lowest failure (infinite if none)."""
-        passing = [trial.rate for trial in self.leading if trial.passes(self.goal)]
-        failing = [trial.rate for trial in self.leading if not trial.passes(self.goal)]
+        passing = [trial.rate for trial in self.leading if self.procedure.passes(trial)]
+        failing = [trial.rate for trial in self.leading if not self.procedure.passes(trial)]
         lower = math.log(max(passing)) if passing else -math.inf
         upper = math.log(min(failing)) if failing else math.inf
         return lower, upper
@@ -78,7 +74,7 @@ class Outcomes:
     @property
     def streak(self) -> int:
         """How many trials at the end had the same outcome."""
-        outcomes = [trial.passes(self.goal) for trial in self.leading]
+        outcomes = [self.procedure.passes(trial) for trial in self.leading]
         length = 0
         while length < len(outcomes) and outcomes[-1 - length] is outcomes[-1]:
             length += 1
@@ -87,7 +83,7 @@ class Outcomes:
     @property
     def enclosed_for(self) -> int:
         """How many full-length trials were made since both outcomes were seen."""
-        outcomes = [trial.passes(self.goal) for trial in self.full]
+        outcomes = [self.procedure.passes(trial) for trial in self.full]
         if True not in outcomes or False not in outcomes:
             return 0
         return len(outcomes) - 1 - max(outcomes.index(True), outcomes.index(False))
@@ -99,7 +95,7 @@ class Outcomes:
             (lower, upper)
             for lower in self.passing
             for upper in self.failing
-            if 0 < upper.rate - lower.rate <= self.goal.relative_width * upper.rate
+            if 0 < upper.rate - lower.rate <= self.procedure.relative_width * upper.rate
         ]
 
     @property
@@ -119,7 +115,7 @@ class Outcomes:
         Below 1 / width whole rates are further apart than the width, so that no
         bracket could be proven there.
         """
-        return max(self.limits.min_rate, math.ceil(1.0 / self.goal.relative_width) - 1)
+        return max(self.procedure.min_rate, math.ceil(1.0 / self.procedure.relative_width) - 1)
 
     @property
     def ceiling(self) -> int:
@@ -131,7 +127,7 @@ class Outcomes:
         offered: dict[int, list[int]] = {}
         for trial in self.trials:
             if not trial.valid and trial.reason == GENERATOR_LIMITED:
-                rate = int(trial.started / trial.traffic_s) if trial.traffic_s else 0
+                rate = int(trial.attempted / trial.traffic_s) if trial.traffic_s else 0
                 offered.setdefault(trial.rate, []).append(min(rate, trial.rate - 1))
         reached = [max(rates) for rates in offered.values() if len(rates) > 1]
-        return min([self.limits.max_rate, *reached])
+        return min([self.procedure.max_rate, *reached])

@@ -1,56 +1,64 @@
-"""What measuring needs from the outside; `lab` and `archive` fill these."""
+"""What measuring needs from the outside; `lab`, `archive` and `run` fill these."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from leaselab.model.observation import Foreign, Generated, HostReading, Sample, ServerStarted
-from leaselab.model.trial import RunEstimate, Trial, TrialRequest
+from leaselab.model.load import Load
+from leaselab.model.observation import Foreign, Generated, HostReading, ServerStarted
+from leaselab.model.record import Round
+from leaselab.model.trial import Sample, Trial
 
 
 class Server(Protocol):
-    """The server under test, through its contract; with its partner where it is a pair."""
+    """The server under test, through its contract; several that serve as one look like one."""
 
     def start(self) -> ServerStarted:
-        """Start clean, as deployed; return when it is ready, a pair when both are.
+        """Start clean, as deployed; return when it is ready, several when all are.
 
         Raises a server-broken error when it does not start, a broken-lab error
         when it is not what was deployed or what it stands on fails.
         """
 
     def trouble(self) -> str:
-        """How a pair differs from the state asked for, empty when it does not."""
+        """How several servers differ from the state asked for, empty when they do not."""
 
     def settle(self) -> None:
-        """Wait until a pair is in the state asked for; raises a broken-lab error."""
+        """Wait until several are in the state asked for; raises a broken-lab error."""
 
-    def wipe(self) -> Sequence[int]:
-        """Empty the lease store; return how many leases each server had, its own first."""
+    def reset(self) -> Mapping[str, int]:
+        """Make it as after a start; return what each held by role, those that hold a thing."""
 
     def stop(self) -> None:
         """Stop; succeeds when already stopped."""
 
+    def clear(self) -> None:
+        """Stop whatever serves on its hosts, also what a killed measurement has left."""
+
     def sample_now(self) -> Sample:
-        """Return a sample taken now.
+        """Return a sample of the server under test taken now.
 
         Raises an invalid-measurement error when the server has died.
         """
 
-    def samples(self) -> Sequence[Sample]:
-        """Return the samples that came in since the last call, oldest first."""
+    def samples(self) -> Mapping[str, Sequence[Sample]]:
+        """Return the samples that came in since the last call by role, oldest first."""
 
-    def partner_samples(self) -> Sequence[Sample]:
-        """Return the partner's, likewise; none where there is no partner."""
+    def crash(self) -> None:
+        """End the server under test as a crash would; only where the kind declares it."""
+
+    def listing(self) -> Mapping[str, Mapping[str, str]]:
+        """Return what each server holds by role, such as clients by address; as `crash`."""
 
 
-class Generator(Protocol):
+class GeneratorHost(Protocol):
     """The host that runs the traffic generator."""
 
     def generate(
         self, argv: Sequence[str], environment: Mapping[str, str], timeout_s: float
     ) -> Generated:
-        """Run one bounded trial and return its output."""
+        """Run one bounded command and return its output."""
 
 
 class Host(Protocol):
@@ -61,13 +69,13 @@ class Host(Protocol):
 
 
 class Watch(Protocol):
-    """Who listens on the test network for DHCP that is not the bench's."""
+    """Who listens on the test network for servers and clients that are not the bench's."""
 
     def foreign(self) -> Sequence[Foreign]:
         """Return what was heard since the last call; raises a broken-lab error."""
 
 
-class Lease(Protocol):
+class Hold(Protocol):
     """The bench lock, held."""
 
     def renew(self) -> None:
@@ -75,7 +83,7 @@ class Lease(Protocol):
 
 
 class Recorder(Protocol):
-    """Where a running sweep is kept, so that a killed one can go on."""
+    """Where an unfinished point is kept, so that a killed one can go on."""
 
     def record(self, name: str, data: Mapping[str, Any]) -> object:
         """Append one event to the journal; it is on the disk when this returns."""
@@ -88,16 +96,54 @@ class Listener(Protocol):
     """Someone who wants to see what is happening; must be quick."""
 
     def phase(self, text: str) -> None:
-        """Something that is neither trial nor run begins."""
+        """Something that is neither trial nor round begins."""
 
-    def run_started(self, index: int) -> None:
-        """Run `index` (from 1) begins."""
+    def round_started(self, index: int) -> None:
+        """Round `index` (from 1) begins."""
 
-    def trial_started(self, request: TrialRequest) -> None:
+    def trial_started(self, load: Load) -> None:
         """A trial begins."""
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """A trial has ended, or was found in the journal."""
 
-    def run_done(self, index: int, estimate: RunEstimate) -> None:
-        """Run `index` has found its max rate."""
+    def round_done(self, found: Round) -> None:
+        """A round has come to its figures."""
+
+
+class Ask(Protocol):
+    """How a procedure asks for the trials of a round."""
+
+    def __call__(
+        self,
+        load: Load,
+        *,
+        may_abort: bool = True,
+        reset: bool = True,
+        during: During | None = None,
+    ) -> Trial:
+        """Make a trial, or find it in the journal.
+
+        It may be ended early unless not `may_abort`; the server is reset after it unless not
+        `reset`; `during` happens while the load is offered.
+        """
+
+
+class During(Protocol):
+    """Something that happens under a load."""
+
+    @property
+    def after_s(self) -> float:
+        """When it happens (s since the generator was started)."""
+
+    def happen(self) -> None:
+        """Do it."""
+
+    def figures(self, answered_at: Any) -> Mapping[str, float]:  # noqa: ANN401  # numpy's array
+        """Return what came of it by the metric's name, once the load has ended.
+
+        `answered_at` is when each transaction's last reply came (s, shape (answered,)).
+        """
+
+
+Clock = Callable[[], float]

@@ -11,7 +11,8 @@ from leaselab.measure.belief import Observation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaselab.model.trial import Goal, Trial
+    from leaselab.model.procedure import MaxRate
+    from leaselab.model.trial import Trial
 
 ASSUMED_NOISE_SD = 0.005
 """Relative spread between trials of a run before any run has shown it."""
@@ -46,7 +47,7 @@ class Response:
         """Standard deviation between the trials of a run (relative)."""
         return math.sqrt(self.noise_squares / self.noise_freedom)
 
-    def read(self, trial: Trial, goal: Goal) -> Observation:
+    def read(self, trial: Trial, procedure: MaxRate) -> Observation:
         """Read the max rate from one valid trial.
 
         A full server completes its goodput C whatever the excess, so that its max
@@ -54,34 +55,34 @@ class Response:
         that collapses completes less; the slope corrects for it, and the further
         the trial is from the goal the less is made of it.
         """
-        distance = _distance(trial, goal)
+        distance = _distance(trial, procedure)
         return Observation(
             math.log(trial.rate) + SLOPE * distance,
             math.hypot(self.noise_sd, SLOPE_SD * distance),
-            at_least=trial.loss_ratio < BACKGROUND_SHARE * goal.loss_ratio,
+            at_least=trial.loss_ratio < BACKGROUND_SHARE * procedure.loss_ratio,
         )
 
-    def read_all(self, trials: Sequence[Trial], goal: Goal) -> list[Observation]:
+    def read_all(self, trials: Sequence[Trial], procedure: MaxRate) -> list[Observation]:
         """Read the valid ones of some trials.
 
         Of those far above the max rate only the lowest counts: their errors have
         one cause, the shape of the collapse, so that they do not average out.
         """
         valid = [trial for trial in trials if trial.valid]
-        far = [trial.rate for trial in valid if _distance(trial, goal) < -FAR]
+        far = [trial.rate for trial in valid if _distance(trial, procedure) < -FAR]
         return [
-            self.read(trial, goal)
+            self.read(trial, procedure)
             for trial in valid
-            if not far or trial.rate == min(far) or _distance(trial, goal) >= -FAR
+            if not far or trial.rate == min(far) or _distance(trial, procedure) >= -FAR
         ]
 
-    def scattered(self, trials: Sequence[Trial], goal: Goal) -> Response:
+    def scattered(self, trials: Sequence[Trial], procedure: MaxRate) -> Response:
         """Learn the noise from the differences between trials of one run."""
         readings = [
             math.log(trial.rate) + SLOPE * distance
             for trial in trials
-            if trial.valid and trial.loss_ratio >= BACKGROUND_SHARE * goal.loss_ratio
-            if abs(distance := _distance(trial, goal)) <= NEAR
+            if trial.valid and trial.loss_ratio >= BACKGROUND_SHARE * procedure.loss_ratio
+            if abs(distance := _distance(trial, procedure)) <= NEAR
         ]
         if len(readings) < 2:
             return self
@@ -93,7 +94,7 @@ class Response:
         )
 
 
-def _distance(trial: Trial, goal: Goal) -> float:
+def _distance(trial: Trial, procedure: MaxRate) -> float:
     """Return ln(passed share / passed share at the goal); 0 at the max rate."""
     passed = max(1.0 - trial.loss_ratio, LEAST_PASSED)
-    return math.log(passed / (1.0 - goal.loss_ratio))
+    return math.log(passed / (1.0 - procedure.loss_ratio))

@@ -13,14 +13,18 @@ sweep that was killed is resumed by answering its requests from the journal.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.measure import search_error
 from leaselab.measure.belief import Belief, combine, expect
-from leaselab.measure.outcomes import GENERATOR_LIMITED, GENERATOR_STALLED, Outcomes
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.outcomes import Outcomes
 from leaselab.measure.response import Response
-from leaselab.model.plan import STALLED_LIMIT
-from leaselab.model.trial import Goal, RunEstimate, SearchLimits, Trial, TrialRequest
+from leaselab.model.load import Load
+from leaselab.model.procedure import STALLED_LIMIT, MaxRate
+from leaselab.model.record import Bracket
+from leaselab.model.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,17 +60,35 @@ MAX_REPEATS = 3
 the generator's stalls spoiled `STALLED_LIMIT` times, with pauses (`patience`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What one search found, with the bracket that proves it.
+
+    Both of its trials ran the full `trial_s`; ``(upper - lower) / upper <= relative_width``.
+    """
+
+    max_rate: float
+    """Offered rate at which the loss meets the goal, inside the bracket (transactions/s)."""
+    bracket: Bracket
+    trials: tuple[Trial, ...]
+    """Every trial of the run in the order it was made."""
+
+    @property
+    def lower(self) -> Trial:
+        """The trial that passed."""
+        return self.trials[self.bracket.lower_trial]
+
+
 def search(
-    measure: Callable[[TrialRequest], Trial],
-    goal: Goal,
-    limits: SearchLimits,
-    earlier: Sequence[RunEstimate] = (),
-) -> RunEstimate:
+    measure: Callable[[Load], Trial],
+    procedure: MaxRate,
+    earlier: Sequence[float] = (),
+) -> Searched:
     """Find the max rate of one run.
 
-    `measure` makes one trial.  `earlier` are the finished runs of the same sweep;
-    they say where to start, nothing more: belief, bracket and estimate come from
-    trials of this run.
+    `measure` makes one trial.  `earlier` are the max rates of the finished runs of the
+    same sweep (transactions/s); they say where to start, nothing more: belief, bracket and
+    estimate come from trials of this run.
 
     `max_rate` is the maximum likelihood of the readings of the run's full-length
     trials, kept inside the bracket.  The lower bound would be low by half the
@@ -75,21 +97,19 @@ def search(
     Raises `SearchError` (an invalid measurement, with a reason word and the
     trials made) when no bracket can be proven.
     """
-    expected = expect([run.max_rate for run in earlier])
+    expected = expect(earlier)
     first_side = 1.0 if len(earlier) % 2 == 0 else -1.0
-    outcomes = Outcomes((), goal, limits)
+    outcomes = Outcomes((), procedure)
     while not outcomes.brackets:
         trial = measure(next_request(outcomes, expected, first_side))
-        outcomes = Outcomes((*outcomes.trials, trial), goal, limits)
+        outcomes = Outcomes((*outcomes.trials, trial), procedure)
     found = _estimate(outcomes)
     if found.max_rate < FAR_BELOW * outcomes.most_completed:
-        raise search_error.loses_at_any_load(goal, outcomes.valid)
+        raise search_error.loses_at_any_load(procedure, outcomes.valid)
     return found
 
 
-def next_request(
-    outcomes: Outcomes, expected: Belief | None, first_side: float
-) -> TrialRequest:
+def next_request(outcomes: Outcomes, expected: Belief | None, first_side: float) -> Load:
     """Return the next trial of a run that has no bracket yet.
 
     `expected` is where earlier runs found the max rate, None for the first run;
@@ -99,10 +119,10 @@ def next_request(
     _check(outcomes)
     last = outcomes.trials[-1] if outcomes.trials else None
     if last is not None and not last.valid and last.rate <= outcomes.ceiling:
-        return TrialRequest(_instead_of(last, outcomes), last.duration_s)
-    response = Response().scattered(outcomes.trials, outcomes.goal)
+        return Load(_instead_of(last, outcomes), last.duration_s)
+    response = Response().scattered(outcomes.trials, outcomes.procedure)
     belief = _belief(outcomes, response)
-    width = -math.log1p(-outcomes.goal.relative_width)
+    width = -math.log1p(-outcomes.procedure.relative_width)
     if belief is None:
         return _request(outcomes, _first_rate(outcomes, expected, response), scout=True)
     scout = not outcomes.full and belief.sd > max(SCOUT_SD * width, response.noise_sd)
@@ -125,17 +145,17 @@ def _first_rate(outcomes: Outcomes, expected: Belief | None, response: Response)
     """
     scouts = [trial.rate for trial in outcomes.valid]
     if expected is None:
-        return max(scouts) * FIRST_STEP if scouts else float(outcomes.limits.start_rate)
+        return max(scouts) * FIRST_STEP if scouts else float(outcomes.procedure.start_rate)
     sd = math.hypot(expected.sd, response.noise_sd)
     if not scouts:
         return math.exp(expected.log_rate + FIRST_SCOUT_SD * sd)
     return max(scouts) * min(FIRST_STEP, math.exp(2.0 * sd * GROWTH ** (len(scouts) - 1)))
 
 
-def _estimate(outcomes: Outcomes) -> RunEstimate:
+def _estimate(outcomes: Outcomes) -> Searched:
     """Put the run's estimate into its bracket, of several the one nearest to it."""
-    response = Response().scattered(outcomes.trials, outcomes.goal)
-    readings = combine(response.read_all(outcomes.full, outcomes.goal))
+    response = Response().scattered(outcomes.trials, outcomes.procedure)
+    readings = combine(response.read_all(outcomes.full, outcomes.procedure))
 
     def distance(bracket: tuple[Trial, Trial]) -> float:
         middle = math.log(bracket[0].rate * bracket[1].rate) / 2.0
@@ -143,11 +163,14 @@ def _estimate(outcomes: Outcomes) -> RunEstimate:
 
     lower, upper = min(outcomes.brackets, key=distance)
     rate = math.exp(readings.log_rate) if readings else math.sqrt(lower.rate * upper.rate)
-    return RunEstimate(
+    return Searched(
         max_rate=min(max(rate, float(lower.rate)), float(upper.rate)),
-        completed_rate=lower.completed_rate,
-        lower=lower,
-        upper=upper,
+        bracket=Bracket(
+            lower=float(lower.rate),
+            upper=float(upper.rate),
+            lower_trial=outcomes.trials.index(lower),
+            upper_trial=outcomes.trials.index(upper),
+        ),
         trials=outcomes.trials,
     )
 
@@ -157,7 +180,7 @@ def _belief(outcomes: Outcomes, response: Response) -> Belief | None:
 
     A belief that the outcomes rule out is moved to where they agree.
     """
-    belief = combine(response.read_all(outcomes.valid, outcomes.goal))
+    belief = combine(response.read_all(outcomes.valid, outcomes.procedure))
     lower, upper = outcomes.sides
     if belief is None or not lower < upper:
         return belief
@@ -181,7 +204,7 @@ def _most_decisive(
     where the noise is large the side shifts the result), or on it when the belief
     does not tell the sides apart.
     """
-    relative = 1.0 - outcomes.goal.relative_width
+    relative = 1.0 - outcomes.procedure.relative_width
     passed = {trial.rate for trial in outcomes.passing}
     failed = {trial.rate for trial in outcomes.failing}
     vague = math.hypot(belief.sd, noise_sd) >= abs(first_width)
@@ -201,9 +224,12 @@ def _instead_of(invalid: Trial, outcomes: Outcomes) -> int:
     lost too much, that server is full at less than the generator can offer:
     then it is what the server completed that says where to look, once.
     """
-    if invalid.reason != GENERATOR_LIMITED or invalid.loss_ratio <= outcomes.goal.loss_ratio:
+    if (
+        invalid.reason != GENERATOR_LIMITED
+        or invalid.loss_ratio <= outcomes.procedure.loss_ratio
+    ):
         return invalid.rate
-    full_at = round(invalid.completed_rate / (1.0 - outcomes.goal.loss_ratio))
+    full_at = round(invalid.completed_rate / (1.0 - outcomes.procedure.loss_ratio))
     lower, upper = outcomes.sides
     tried = any(trial.rate == full_at for trial in outcomes.trials)
     if tried or full_at < outcomes.floor or not lower < math.log(full_at) < upper:
@@ -222,9 +248,9 @@ def _stride(outcomes: Outcomes, width: float) -> float:
     lower, upper = outcomes.sides
     step = width * GROWTH ** (outcomes.streak - PATIENCE)
     step = min(step, _gap(outcomes) / 2.0) if lower < upper else step
-    if outcomes.leading[-1].passes(outcomes.goal):
+    if outcomes.procedure.passes(outcomes.leading[-1]):
         return math.exp(lower + step)
-    failing = [trial for trial in outcomes.leading if not trial.passes(outcomes.goal)]
+    failing = [trial for trial in outcomes.leading if not outcomes.procedure.passes(trial)]
     served = min(failing, key=lambda trial: trial.rate).completed_rate
     if served <= 0.0:
         return math.exp(upper - step)
@@ -251,13 +277,13 @@ def _scout_rate(outcomes: Outcomes, belief: Belief) -> float:
     return math.exp(log_rate)
 
 
-def _request(outcomes: Outcomes, rate: float, *, scout: bool) -> TrialRequest:
+def _request(outcomes: Outcomes, rate: float, *, scout: bool) -> Load:
     """Keep the rate within the limits; at a limit only a full trial says anything."""
     floor, ceiling = outcomes.floor, outcomes.ceiling
     within = min(max(round(min(rate, ceiling)), floor), ceiling)
     full = not scout or within in (floor, ceiling)
-    limits = outcomes.limits
-    return TrialRequest(within, limits.trial_s if full else limits.scout_s)
+    limits = outcomes.procedure
+    return Load(within, limits.trial_s if full else limits.scout_s)
 
 
 def _loses_at_any_load(outcomes: Outcomes) -> bool:
@@ -277,7 +303,7 @@ def _loses_at_any_load(outcomes: Outcomes) -> bool:
 
 def _check(outcomes: Outcomes) -> None:
     """Raise when no bracket can be proven any more."""
-    limits, ceiling = outcomes.limits, outcomes.ceiling
+    limits, ceiling = outcomes.procedure, outcomes.ceiling
     if ceiling < limits.max_rate and (
         ceiling < outcomes.floor or any(item.rate >= ceiling for item in outcomes.passing)
     ):
@@ -285,7 +311,7 @@ def _check(outcomes: Outcomes) -> None:
     if any(trial.rate >= limits.max_rate for trial in outcomes.passing):
         raise search_error.above_max_rate(outcomes)
     if _loses_at_any_load(outcomes):
-        raise search_error.loses_at_any_load(outcomes.goal, outcomes.valid)
+        raise search_error.loses_at_any_load(outcomes.procedure, outcomes.valid)
     if any(trial.rate <= outcomes.floor for trial in outcomes.failing):
         raise search_error.below_min_rate(outcomes)
     row = outcomes.not_valid_in_a_row

@@ -6,14 +6,15 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.measure.outcomes import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leaselab.measure.outcomes import Outcomes
-    from leaselab.model.trial import Goal, Trial
+    from leaselab.model.procedure import MaxRate
+    from leaselab.model.trial import Trial
 
 
 CALM = "end what else runs on the generator's host, or on its hardware, and measure again"
@@ -64,7 +65,7 @@ def generator_limited(outcomes: Outcomes) -> SearchError:
         found=f"of {_asked(outcomes)}/s asked for it offered {outcomes.ceiling}/s at most; the "
         f"server's best trial: {_highest_pass(outcomes)}",
         wanted="an offered load at which the server loses more than "
-        f"{outcomes.goal.loss_ratio:.1%}",
+        f"{outcomes.procedure.loss_ratio:.1%}",
         todo="give the generator more processors or a host of its own, or measure a scenario "
         "with a slower server",
     )
@@ -77,7 +78,7 @@ def above_max_rate(outcomes: Outcomes) -> SearchError:
         outcomes,
         what="the server passes at the highest rate allowed",
         found=_highest_pass(outcomes),
-        wanted=f"a failing trial at {outcomes.limits.max_rate}/s or below",
+        wanted=f"a failing trial at {outcomes.procedure.max_rate}/s or below",
         todo="raise the search limit max_rate",
     )
 
@@ -91,22 +92,22 @@ def below_min_rate(outcomes: Outcomes) -> SearchError:
         what="the server fails at the lowest rate that can be searched",
         found=f"loss {worst.loss_ratio:.1%} at {worst.rate}/s",
         wanted=(
-            f"at most {outcomes.goal.loss_ratio:.1%} at {outcomes.floor}/s "
-            f"(min_rate {outcomes.limits.min_rate}/s; below it whole rates are further apart "
-            f"than {outcomes.goal.relative_width:.1%})"
+            f"at most {outcomes.procedure.loss_ratio:.1%} at {outcomes.floor}/s "
+            f"(min_rate {outcomes.procedure.min_rate}/s; below it whole rates are further "
+            f"apart than {outcomes.procedure.relative_width:.1%})"
         ),
         todo="check that the server answers at all",
     )
 
 
-def loses_at_any_load(goal: Goal, trials: Sequence[Trial]) -> SearchError:
+def loses_at_any_load(procedure: MaxRate, trials: Sequence[Trial]) -> SearchError:
     """The server fails far below what it completes when it is offered more.
 
     Its losses do not follow the load, so there is no load at which it keeps the goal: that
     is a fault of the server, and no measurement is missing.
     """
     best = max(trials, key=lambda trial: trial.completed_rate)
-    failing = [trial for trial in trials if trial.valid and not trial.passes(goal)]
+    failing = [trial for trial in trials if trial.valid and not procedure.passes(trial)]
     lowest = min(failing, key=lambda trial: trial.rate)
     return SearchError(
         Outcome.INVALID,
@@ -114,14 +115,16 @@ def loses_at_any_load(goal: Goal, trials: Sequence[Trial]) -> SearchError:
         where="search",
         found=f"loss {lowest.loss_ratio:.1%} at {lowest.rate}/s, although it completes "
         f"{best.completed_rate:.0f}/s of {best.rate}/s",
-        wanted=f"at most {goal.loss_ratio:.1%} at a low load",
+        wanted=f"at most {procedure.loss_ratio:.1%} at a low load",
         todo="look at what it drops, in its log and counters",
         reason=SearchReason.LOSES_AT_ANY_LOAD,
         trials=tuple(trials),
     )
 
 
-def not_sustained(loss_ratio: float, goal: Goal, rate: int, traffic_s: float) -> SearchError:
+def not_sustained(
+    loss_ratio: float, procedure: MaxRate, rate: int, traffic_s: float
+) -> SearchError:
     """The result does not hold for tens of seconds."""
     return SearchError(
         Outcome.INVALID,
@@ -129,7 +132,7 @@ def not_sustained(loss_ratio: float, goal: Goal, rate: int, traffic_s: float) ->
         "passed",
         where="confirmation",
         found=f"loss {loss_ratio:.1%} at {rate}/s",
-        wanted=f"at most {goal.loss_ratio:.1%}",
+        wanted=f"at most {procedure.loss_ratio:.1%}",
         todo="look at the trials second by second: what it does now and then, the trials of a "
         "search may miss",
         reason=SearchReason.NOT_SUSTAINED,
@@ -153,7 +156,7 @@ def noisy(outcomes: Outcomes) -> SearchError:
         outcomes,
         what=f"no bracket after {len(outcomes.trials)} trials",
         found=found,
-        wanted=f"a pass and a failure within {outcomes.goal.relative_width:.1%}",
+        wanted=f"a pass and a failure within {outcomes.procedure.relative_width:.1%}",
         todo="look for other load on the hosts, or lengthen the trials",
     )
 

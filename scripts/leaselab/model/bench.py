@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leaselab.model.durability import Durability
-from leaselab.model.plan import Plan
-from leaselab.model.scenario import Scenario
+from leaselab.model.procedure import AnyProcedure, MaxRate
+from leaselab.model.record import PARTNER, SERVER, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,9 @@ class BenchHost:
     access: HostAccess
     test_interface: str
     test_address: str
-    """Address on the test network in the scenario's family; IPv4 for v4."""
+    """Its first IPv4 address on the test network."""
+    other_addresses: tuple[str, ...] = ()
+    """Other IPv4 addresses there, for other variants of a server."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Hardware, kernel, network card, tuning and the like, by the names of the result's schema
     (``$defs.host``), where they are copied to."""
@@ -77,12 +79,21 @@ class ServerUnderTest:
     version: str
     contract: str
     """Path of the server contract's executable on the host."""
+    variant: str
+    """By which the contract knows it: several lie side by side on a host."""
     config_sha256: str
     """Hash of the configuration file as rendered and validated."""
     running_config_sha256: str
     """Hash of the configuration as the running server reported it at deploy time."""
     config_file: str
     """Path of the rendered configuration on the host."""
+    holds: str = ""
+    """What it holds, in one word, such as ``leases``; empty where it holds nothing."""
+    capabilities: tuple[str, ...] = ()
+    """What it can do beyond starting, being sampled, reset and stopped: ``pair``, ``crash``,
+    ``list``, and ``two-addresses``, to run beside another variant of its host."""
+    test_address: str = ""
+    """Its address on the test network in the scenario's family: one of the host's."""
     commit: str | None = None
     package: str = ""
     """Distribution package and its version, empty for a built commit."""
@@ -101,8 +112,14 @@ class ServerUnderTest:
     durability: Durability = Durability.WRITTEN
     """What the lease backend promises of a lease, as its settings were read back.  Results
     older than this field are all of memfile with its file."""
+    settle_s: float = 0.0
+    """How long the servers of a pair may take to be in the state asked for (s); 0 for one
+    that serves alone."""
     tuning: Mapping[str, Any] = field(default_factory=dict)
     """Everything that can move a result, as verified on the host."""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    """What serves beside it, by name, such as its database: name, version, confinement and
+    variables, as they were read back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +145,21 @@ class Bench:
     """Version of the lab's own state: a step at a change is the lab's, not the server's."""
     hosts: Mapping[str, BenchHost]
     """By role: ``server``, ``generator`` and, where there is one, ``partner``."""
-    server: ServerUnderTest
+    servers: Mapping[str, ServerUnderTest]
+    """By role: the server under test and, where the scenario asks for one, its partner."""
     generator: GeneratorTool
     scenario: Scenario
-    plan: Plan
+    procedure: AnyProcedure = field(default_factory=MaxRate)
     distribution: str = ""
     """Release of what serves, where one was asked for of the local lab; else its own."""
-    partner: ServerUnderTest | None = None
-    """The other server of a pair, where the scenario asks for one."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def server(self) -> ServerUnderTest:
+        """The server under test."""
+        return self.servers[SERVER]
+
+    @property
+    def partner(self) -> ServerUnderTest | None:
+        """The other one; None where it serves alone."""
+        return self.servers.get(PARTNER)

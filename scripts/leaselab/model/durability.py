@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from typing import Any
 
 
 class Durability(enum.Enum):
@@ -23,11 +21,3 @@ class Durability(enum.Enum):
     """In the database's memory: survives the end of the server, but not of the database."""
     MEMORY = "memory"
     """Nowhere else: ends with the server."""
-
-
-def durability_of(server: Mapping[str, Any]) -> str:
-    """Return that of the `server` of a result; empty for one that never ran.
-
-    Results older than the field are all of memfile with its file.
-    """
-    return str(server.get("durability", Durability.WRITTEN.value) or "")

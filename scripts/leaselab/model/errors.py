@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
 from dataclasses import dataclass
 
@@ -78,6 +79,17 @@ class LeaselabError(Exception):
 def usage_error(what: str, **fields: str) -> LeaselabError:
     """Bad input from the user (exit 2)."""
     return LeaselabError(Outcome.USAGE, what, **fields)
+
+
+def unknown(what: str, found: str, known: list[str], where: str) -> LeaselabError:
+    """Make the usage error for a name that does not exist, naming the nearest."""
+    near = difflib.get_close_matches(found, known, n=1, cutoff=0.4)
+    return usage_error(
+        f"unknown {what} {found!r}",
+        where=where,
+        wanted="" if near or not known else f"one of {', '.join(sorted(known))}",
+        todo=f"did you mean {near[0]!r}?" if near else "",
+    )
 
 
 def regression(what: str, **fields: str) -> LeaselabError:

@@ -23,29 +23,6 @@ class ServerStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One reading of the server, about once a second (server contract `sample`)."""
-
-    t: float
-    """When it was taken (s since the epoch, the server's clock)."""
-    cpu_s: float
-    """CPU time the server has used since it started (s, user and system)."""
-    rss_bytes: int
-    udp_drops: int | None
-    """Datagrams dropped at the server's sockets since they were opened; None where it has raw
-    ones, of which the kernel tells nothing."""
-    leases: int | None
-    """Leases held; None when the server did not answer in time."""
-    counters: Mapping[str, int]
-    """The server's own counters by name."""
-    database_cpu_s: float | None = None
-    """CPU time its database has used since it started (s); None where there is none."""
-    refused: int | None = None
-    """Requests it has refused since it started, where it counts them; None where it does not,
-    or did not answer in time."""
-
-
-@dataclass(frozen=True, slots=True)
 class HostReading:
     """One reading of a host, before or after a trial; counts are since it was booted."""
 
@@ -57,27 +34,6 @@ class HostReading:
     """Time for which its control group's limit held it back (s); None where it has none."""
     receive_errors: int
     """Datagrams dropped for want of receive buffer, of any socket."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostUse:
-    """What happened to a host from one reading to the next."""
-
-    work_s: tuple[float, float]
-    """Time of the fixed piece of work, before and after (s)."""
-    steal_s: float
-    throttled_s: float
-    receive_errors: int
-
-    @classmethod
-    def between(cls, before: HostReading, after: HostReading) -> HostUse:
-        """The difference of two readings."""
-        return cls(
-            (before.work_s, after.work_s),
-            after.steal_s - before.steal_s,
-            (after.throttled_s or 0.0) - (before.throttled_s or 0.0),
-            after.receive_errors - before.receive_errors,
-        )
 
 
 @dataclass(frozen=True, slots=True)

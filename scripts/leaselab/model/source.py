@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 SHORT = 10
 """Digits of a hash that people read."""
@@ -41,23 +39,6 @@ class Commit:
     accepted: bool = False
     """Whether the repository's main branch or a tag has it: what its keepers took in.  What
     such a build compiled may serve builds of other commits of the repository."""
-
-
-def source_of(server: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the commit that the `server` of a result was built from; empty for a package."""
-    return (server["build"] or {}).get("source") or {}
-
-
-def build_of(server: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what tells a server's build from another: its files, commit, or package.
-
-    Takes the `server` of a result.  Two commits with the same files are the
-    same source.
-    """
-    files = source_of(server).get("tree") or server["commit"]
-    if files:
-        return server["name"], files
-    return server["name"], server["version"] or "", server["package"] or ""
 
 
 def public_address(text: str) -> str:

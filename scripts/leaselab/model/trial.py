@@ -1,131 +1,194 @@
-"""One trial: a constant offered rate for a fixed time, and what came of it."""
+"""One trial: a load, and what came of it; the types that records and the engine share.
+
+Units stand in the names of fields or in their descriptions; moments are UTC, ISO 8601 with
+``Z``; what cannot be known is null.  Transactions are what a client attempts.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+WHOLE = "whole exchange"
+"""Stage that stands for all stages of a transaction together."""
+Moment = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$")]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0)]
+"""A time, a rate or a ratio; never negative."""
+Word = Annotated[str, Meta(pattern=r"^[a-z0-9-]+$")]
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What a trial must keep to pass, and how closely the search must bracket it."""
-
-    loss_ratio: float = 0.025
-    """Highest passing share of exchanges not completed in time (0..1)."""
-    late_s: float = 2.0
-    """A reply later than this after its request counts as lost (seconds)."""
-    relative_width: float = 0.01
-    """Widest acceptable bracket, (upper - lower) / upper (0..1)."""
+class Figures(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where numbers stand, an unknown field is an error: a misspelt one is noticed."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialRequest:
-    """What a search asks for."""
-
-    rate: int
-    """Offered load (exchanges started per second)."""
-    duration_s: int
-    """Length of the traffic period (whole seconds: perfdhcp counts in those)."""
+class Description(Struct, frozen=True, kw_only=True):
+    """Where things are described, more fields are welcome, and a reader ignores them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """Latency of one stage or exchange (seconds, over those answered)."""
+class Percentiles(Figures, frozen=True, kw_only=True):
+    """Latency of one stage, over what was answered (s)."""
 
-    p50: float
-    p90: float
-    p99: float
-    p999: float
-    max: float
+    p50: Amount
+    """Median (s)."""
+    p90: Amount
+    """90th percentile (s)."""
+    p99: Amount
+    """99th percentile (s)."""
+    p999: Amount = field(name="p99.9")
+    """99.9th percentile (s)."""
+    max: Amount
+    """Slowest reply (s)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What one trial measured.
+class Second(Figures, frozen=True, kw_only=True):
+    """One second of a trial's traffic."""
 
-    `completed + late + lost == started` always holds: an exchange answered
-    after `late_s` is late, never completed.
+    t: Amount
+    """Since the traffic began (s)."""
+    attempted: Count | None
+    """Transactions begun in it; null where the generator does not tell."""
+    completed: Count
+    """Transactions whose last reply came in it."""
+    p50_s: Amount | None
+    """Median latency of the first stage, of the requests sent in it (s); null without any."""
+    p99_s: Amount | None
+    """99th percentile likewise (s)."""
+
+
+class Sample(Figures, frozen=True, kw_only=True):
+    """One reading of a server."""
+
+    t: float
+    """When it was taken, by the server's clock (s since 1970-01-01 UTC)."""
+    cpu_s: Amount | None
+    """CPU time the server has used since it started, all its processes and threads (s)."""
+    rss_bytes: Count | None
+    """Resident memory (bytes)."""
+    udp_drops: Count | None
+    """Packets its sockets have dropped for want of receive buffer; null where the kernel does
+    not tell."""
+    held: Count | None
+    """What it holds, such as leases (`Server.holds` names it); null where it did not answer in
+    time."""
+    counters: dict[str, int]
+    """The server's own counters, under its own names."""
+    refused: Count | None = None
+    """Requests refused since the server started; null where it does not count them, or did not
+    answer in time."""
+    beside_cpu_s: dict[str, Amount] = {}
+    """CPU time of what serves beside it since it started, such as its database, by name (s)."""
+
+
+class HostUse(Figures, frozen=True, kw_only=True):
+    """What happened to a host during a trial."""
+
+    work_s: tuple[Amount, Amount]
+    """Time of a fixed small piece of work on the processors of what is measured, before and
+    after (s)."""
+    steal_s: Amount
+    """Time its hypervisor gave these processors to others (s)."""
+    throttled_s: Amount
+    """Time for which the limit of its control group held it back (s)."""
+    receive_errors: Count
+    """Datagrams dropped for want of receive buffer."""
+
+
+class EarlyAttempt(Figures, frozen=True, kw_only=True):
+    """An attempt that was ended early although it might still have passed."""
+
+    attempted: Count
+    """Transactions begun."""
+    completed: Count
+    """Transactions completed in time."""
+    late: Count
+    """Transactions that were answered too late."""
+    lost: Count
+    """Transactions that were never completed, those under way at its end among them."""
+    started_at: Moment
+    """When the generator was started (UTC)."""
+    traffic_s: Amount
+    """How long transactions were being begun (s)."""
+    argv: tuple[str, ...]
+    """Command line of the generator."""
+    raw_file: str | None
+    """The generator's output, gzip, by its path within the result; null where none was kept."""
+    wall_s: Amount
+    """From the reset of the server to the end of the generator (s)."""
+
+
+class Trial(Figures, frozen=True, kw_only=True):
+    """One load, and what came of it.
+
+    ``completed + late + lost`` and all of `failures` together are `attempted`.
     """
 
     rate: int
-    """Offered load asked for (exchanges/s)."""
+    """Offered load asked for (transactions/s)."""
     duration_s: int
     """Traffic period asked for (s)."""
-    started: int
-    """Exchanges started (first packets sent)."""
-    completed: int
-    """Exchanges completed in time, start to ACK/REPLY."""
-    late: int
-    """Exchanges of which a reply came, but later than the goal's `late_s`."""
-    lost: int
-    """Exchanges that were never completed."""
-    traffic_s: float
-    """How long exchanges were really being started (s); shorter than
-    `duration_s` where the trial was aborted."""
+    attempted: Count
+    """Transactions begun: first packets sent."""
+    completed: Count
+    """Transactions completed in time."""
+    late: Count
+    """Transactions that were answered, but later than the procedure's `late_s`, or out of a
+    buffer after the traffic."""
+    lost: Count
+    """Transactions that were never completed."""
+    failures: dict[str, int] = {}
+    """Transactions answered in another way than expected, by kind such as an RCODE."""
+    traffic_s: Amount
+    """How long transactions were really being begun (s)."""
     valid: bool = True
-    """False where the trial says nothing about the server; see `reason`."""
+    """False where the trial says nothing about the server, see `reason`."""
     reason: str = ""
-    """Why the trial is not valid, one of `measure.validity`'s words."""
+    """Word that says why the trial is not valid; empty when it is."""
+    detail: str = ""
+    """What the reason is about, such as whose reply was foreign; empty where the word says it
+    all."""
     aborted: bool = False
     """The generator ended it early, because it could not pass any more."""
-    detail: str = ""
-    """What `reason` is about, such as whose reply was foreign; empty where it says all."""
+    started_at: Moment = "1970-01-01T00:00:00Z"
+    """When the generator was started (UTC)."""
+    wall_s: Amount = 0.0
+    """From the reset of the server to the end of the generator (s)."""
+    latency_s: dict[str, Percentiles | None] = {}
+    """Latency by stage, in the order of the stages; the last is the whole transaction where it
+    has several and the generator tells which replies belong together (s)."""
+    per_second: tuple[Second, ...] = ()
+    """The trial second by second."""
+    samples: dict[str, tuple[Sample, ...]] = {}
+    """The servers during the trial, by role."""
+    held: dict[str, Count] = {}
+    """What each server held after the trial, counted as it was reset, by role."""
+    trouble: str = ""
+    """How several servers differed from the state asked for as the trial ended; empty when
+    they did not."""
+    hosts: dict[str, HostUse] = {}
+    """What happened to the hosts meanwhile, by role."""
+    cpu_us: Amount | None = None
+    """Server CPU time for each transaction completed (us); null when unknown."""
+    argv: tuple[str, ...] = ()
+    """Command line of the generator."""
+    raw_file: str | None = None
+    """The generator's output, gzip, by its path within the result."""
+    figures: dict[str, float] = {}
+    """Further figures of the trial by the metric's name, such as what an event led to."""
+    early_attempt: EarlyAttempt | None = None
+    """An attempt before it that was ended too early; null where there was none."""
 
     @property
     def loss_ratio(self) -> float:
-        """Share of the exchanges started that did not complete in time (0..1).
+        """Share of the transactions begun that did not complete in time (0..1).
 
-        An aborted trial is judged by the exchanges it started.
+        An aborted trial is judged by what it began.
         """
-        return 1.0 - self.completed / self.started if self.started else 1.0
-
-    def passes(self, goal: Goal) -> bool:
-        """True when the trial is valid and its loss is at or under the goal."""
-        return self.valid and self.loss_ratio <= goal.loss_ratio
+        return 1.0 - self.completed / self.attempted if self.attempted else 1.0
 
     @property
     def completed_rate(self) -> float:
-        """Exchanges completed in time per second of traffic (1/s)."""
+        """Transactions completed in time per second of traffic (1/s)."""
         return self.completed / self.traffic_s if self.traffic_s else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class SearchLimits:
-    """Where and how long a search may look."""
-
-    min_rate: int = 10
-    """Lowest offered rate worth a trial (exchanges/s)."""
-    max_rate: int = 200_000
-    """Highest offered rate that may be tried (exchanges/s)."""
-    start_rate: int = 2_000
-    """First offered rate of the first run (exchanges/s)."""
-    trial_s: int = 5
-    """Length of a trial that can stand in a bracket (s)."""
-    scout_s: int = 1
-    """Length of a trial that only says where to look (s)."""
-    max_trials: int = 40
-    """Trials of one run after which the search gives up."""
-    warm_up_s: int = 1
-    """Length of the trial that each run begins with and that counts for nothing, as the
-    server was just started (s); 0 for none."""
-    confirm_s: int = 30
-    """Traffic for which the result has to hold once the runs are done (s), in trials one
-    after the other; 0 for none."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunEstimate:
-    """What one search found, with the bracket that proves it.
-
-    `lower` passed, `upper` failed, both ran the full `trial_s`, and
-    ``(upper.rate - lower.rate) / upper.rate <= goal.relative_width``.
-    """
-
-    max_rate: float
-    """Offered rate at which the loss meets the goal, inside the bracket
-    (exchanges/s)."""
-    completed_rate: float
-    """Exchanges completed in time per second at the lower bound (1/s)."""
-    lower: Trial
-    upper: Trial
-    trials: tuple[Trial, ...]
-    """Every trial of the run in the order it was made."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from leaselab.report.listing import number, short
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -40,8 +42,8 @@ def result_words(result: Mapping[str, Any] | None, now: str) -> str:
     """A result in a few words: ``v4-memfile 7301/s, 2 h ago``."""
     if result is None:
         return _NONE
-    rate = result["trimmed_mean"]
-    figure = result["outcome"] if rate is None else f"{rate:.0f}/s"
+    value, unit = result["value"], result["unit"]
+    figure = result["outcome"] if value is None else f"{number(value, unit)}{short(unit)}"
     name = result["scenario"] or result["id"]
     return f"{name} {figure}, {age_words(result['finished_at'], now)} ago"
 

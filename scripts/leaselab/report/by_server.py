@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from leaselab.analysis.matrix import Cell, cell_of
-from leaselab.model.source import SHORT, source_of
-from leaselab.report.commits import printable
+from leaselab.analysis.matrix import cell_of
+from leaselab.model.record import SERVER
+from leaselab.model.source import SHORT
+from leaselab.report.markup import printable
 from leaselab.report.matrix import aligned, cell_document, conditions, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from leaselab.model.record import Record
 
 _SUBJECT = 50
 """Letters of a subject that a table shows."""
@@ -19,12 +22,10 @@ _OF_COMMITS = ["commit", "date", "subject"]
 _OF_RELEASES = ["release", "server", "package"]
 
 
-def print_by_server(
-    documents: Sequence[Mapping[str, Any]], stream: TextIO | None = None
-) -> None:
+def print_by_server(records: Sequence[Record], stream: TextIO | None = None) -> None:
     """Print the results of several servers, in their order; stdout unless given."""
     stream = stream or sys.stdout
-    rows = _rows(documents)
+    rows = _rows(records)
     scenarios = list(dict.fromkeys(name for row in rows for name in row["results"]))
     releases = {row["release"] for row in rows if row["release"]}
     headings = _OF_COMMITS if rows[0]["commit"] else _OF_RELEASES
@@ -38,7 +39,7 @@ def print_by_server(
         for row in rows
     ]
     stream.writelines(aligned([*headings, *scenarios], body, len(headings)))
-    cells = [cell_of(document) for document in documents]
+    cells = [cell_of(record) for record in records]
     told = list(conditions(cells, servers_named=True))
     if any(row["dirty"] for row in rows):
         told.append("*: a checkout with changes that no commit has")
@@ -49,14 +50,14 @@ def print_by_server(
     stream.writelines(["\n", *(f"{line}\n" for line in told)])
 
 
-def by_server_document(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def by_server_document(records: Sequence[Record]) -> list[dict[str, Any]]:
     """The rows for ``--json``: a server each, with its results by scenario."""
     return [
         {
             **row,
             "results": {name: cell_document(cell) for name, cell in row["results"].items()},
         }
-        for row in _rows(documents)
+        for row in _rows(records)
     ]
 
 
@@ -71,23 +72,22 @@ def _name(row: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _rows(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _rows(records: Sequence[Record]) -> list[dict[str, Any]]:
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    for document in documents:
-        server = document["server"]
-        source = source_of(server)
-        cell: Cell = cell_of(document)
+    for record in records:
+        source, cell = record.source, cell_of(record)
+        host = record.bench.hosts.get(SERVER)
         row = {
-            "commit": source.get("hash"),
-            "dirty": source.get("dirty", False),
-            "author_date": source.get("author_date", ""),
-            "subject": source.get("subject", ""),
-            "release": document["bench"]["hosts"].get("server", {}).get("os", ""),
+            "commit": source.hash if source else None,
+            "dirty": bool(source and source.dirty),
+            "author_date": source.author_date if source else "",
+            "subject": source.subject if source else "",
+            "release": (host.os if host else None) or "",
             "server": cell.server,
-            # its version: DHCPv4 and DHCPv6 may be packages of one and the same server
-            "package": (server["package"] or "").partition(" ")[2],
+            # its version: servers of several protocols may be packages of one and the same
+            "package": (record.server.package or "").partition(" ")[2],
         }
-        key = (source["hash"], source["tree"]) if source else (row["server"],)
+        key = (source.hash, source.tree) if source else (cell.server,)
         key = (row["release"], *key)
         rows.setdefault(key, {**row, "results": {}})["results"][cell.scenario] = cell
     return list(rows.values())

@@ -6,11 +6,19 @@ import statistics
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec.structs import replace
+
 from leaselab.analysis.seconds import server_points, traffic_points
+from leaselab.model.procedure import MaxRate, procedure_of
+from leaselab.model.record import Round
+from leaselab.model.trial import Sample, Trial
 from leaselab.report.listing import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from leaselab.model.procedure import MetricKind, Procedure
 
 CONFIRMING = "confirming the result"
 """The phase after the last run, as the sweep names it."""
@@ -26,11 +34,13 @@ class LiveView:
         self.id = ref
         self.phase = "waiting"
         self.title = ref
-        self.planned = 0
-        self.goal: Mapping[str, Any] = {"loss_ratio": 0.025}
+        self.procedure: Procedure = MaxRate()
+        self.plural = "transactions"
+        self.holds = ""
+        """The words for what clients attempt and for what the server holds."""
         self.run = 0
-        self.rates: list[float] = []
-        """Max rates of the runs that are done (exchanges/s)."""
+        self.values: list[float] = []
+        """What the runs that are done came to."""
         self.request: Mapping[str, Any] | None = None
         """The trial under way: rate and duration."""
         self.build: Mapping[str, Any] | None = None
@@ -38,27 +48,37 @@ class LiveView:
         self.last = ""
         self._trial_phase = _MEASURING
         self._run_started = ""
-        self._trials: list[dict[str, Any]] = []
-        self._live: dict[str, Any] | None = None
+        self._trials: list[Trial] = []
+        self._live: Trial | None = None
+        """The trial under way, as far as it is known."""
 
     def journaled(self, name: str, data: Mapping[str, Any]) -> None:
         """Take an event of the journal."""
-        if name == "sweep":
+        if name == "point":
             bench = data["bench"]
-            plan = bench.get("plan", {})
-            self.planned = int(plan.get("runs", 9))
-            self.goal = {**self.goal, **plan.get("goal", {})}
-            server = bench["server"]
-            self.title = f"{bench['scenario']['name']} · {server['name']} {server['version']}"
-        elif name == "run":
+            self.procedure = procedure_of(bench["procedure"])
+            server = bench["servers"]["server"]
+            self.holds = server.get("holds", "")
+            scenario = bench["scenario"]
+            self.plural = scenario["transaction"]["plural"]
+            self.title = f"{scenario['name']} · {server['name']} {server['version']}"
+        elif name == "round":
             self.run = data["index"]
             self._run_started = data["started_at"]
             self._trials = []
         elif name in ("trial", "confirmation"):
-            self._trials = [*self._trials[1 - _WINDOW :], dict(data["trial"])]
-            self.last = _words(data["trial"], self.goal["loss_ratio"])
-        elif name == "run-done" and data["run"]["max_rate"] is not None:
-            self.rates.append(data["run"]["max_rate"])
+            trial = msgspec.convert(data["trial"], Trial)
+            self._trials = [*self._trials[1 - _WINDOW :], trial]
+            self.last = _words(trial, self.procedure)
+        elif name == "round-done":
+            figure = msgspec.convert(data["round"], Round).metrics.get(self._kind.name)
+            if figure is not None:
+                self.values.append(figure)
+
+    @property
+    def _kind(self) -> MetricKind:
+        """The metric that the procedure is about."""
+        return self.procedure.metrics(self.plural)[0]
 
     def happened(self, at: str, name: str, data: Mapping[str, Any]) -> None:
         """Take a line of the live file."""
@@ -72,12 +92,16 @@ class LiveView:
         elif name == "trial":
             self.phase = self._trial_phase
             self.request = data
-            self._live = {
-                "started_at": at,
-                "per_second": [],
-                "samples": [],
-                "partner_samples": [],
-            }
+            self._live = Trial(
+                rate=data["rate"],
+                duration_s=data["duration_s"],
+                attempted=0,
+                completed=0,
+                late=0,
+                lost=0,
+                traffic_s=0.0,
+                started_at=at,
+            )
         elif name == "trial-done":
             self.phase = "between trials"
             self._live = self.request = None  # the journal has it by now
@@ -86,34 +110,46 @@ class LiveView:
             self.build = data
             self.title = f"{data['name']} {data['described']}"
         elif name == "sample" and self._live is not None:
-            field = "samples" if data["host"] == "server" else "partner_samples"
-            self._live[field].append(data["sample"])
+            samples = self._live.samples
+            taken = (*samples.get(data["host"], ()), msgspec.convert(data["sample"], Sample))
+            self._live = replace(self._live, samples={**samples, data["host"]: taken})
 
-    def document(self) -> dict[str, Any]:
-        """The run so far in the form of a result's: its last trials, and the present one."""
-        trials = self._trials + ([self._live] if self._live is not None else [])
-        started = self._run_started or (trials[0]["started_at"] if trials else "")
-        return {"index": self.run, "started_at": started, "trials": trials}
+    def round(self) -> Round:
+        """The run so far: its last trials, and the present one."""
+        trials = (*self._trials, *([self._live] if self._live is not None else []))
+        started = self._run_started or (trials[0].started_at if trials else "")
+        return Round(
+            index=self.run,
+            started_at=started,
+            metrics={},
+            trials=trials,
+            traffic_s=0.0,
+            wall_s=0.0,
+        )
 
     def series(self) -> dict[str, list[tuple[float, float]]]:
         """The lines of a terminal: by name (time since the run's start in s, value)."""
-        run = self.document()
-        if not run["trials"]:
+        run = self.round()
+        if not run.trials:
             return {}
         traffic = list(traffic_points(run))
         server = list(server_points(run))
         loss = [
             {**one, "loss": 100 * one["loss"]} for one in traffic if one["loss"] is not None
         ]
+        beside = [{"s": one["s"], **one["beside"]} for one in server]
         found = {
-            "leases granted (1/s)": _line(server, "granted"),
+            f"{self.holds} gained (1/s)".strip(): _line(server, "gained"),
             "completed (1/s)": _line(traffic, "completed"),
             "loss (%)": _line(loss, "loss"),
             "latency p99 (ms)": _line(traffic, "p99_ms"),
             "CPUs busy": _line(server, "cpu"),
-            "database CPUs": _line(server, "database_cpu"),
+            **{
+                f"{name} CPUs": _line(beside, name)
+                for name in dict.fromkeys(name for one in server for name in one["beside"])
+            },
             "memory (MB)": _line(server, "rss_mb"),
-            "leases held": _line(server, "leases"),
+            f"{self.holds} held".strip(): _line(server, "held"),
             "dropped (1/s)": _line(server, "drops"),
         }
         return {name: line for name, line in found.items() if line}
@@ -122,15 +158,20 @@ class LiveView:
         """What stands above the lines: label and words."""
         if self.build is not None:
             return {"phase": self.phase, "step": build_words(self.build)}
-        told = {"phase": self.phase, "run": f"{self.run} of {self.planned}" if self.run else ""}
+        told = {
+            "phase": self.phase,
+            "run": f"{self.run} of {self.procedure.rounds}" if self.run else "",
+        }
         if self.request is not None and self._live is not None:
-            spent = (now - datetime.fromisoformat(self._live["started_at"])).total_seconds()
+            spent = (now - datetime.fromisoformat(self._live.started_at)).total_seconds()
             told["trial"] = (
                 f"{self.request['rate']}/s for {self.request['duration_s']} s, "
                 f"since {span(max(0.0, spent))}"
             )
         told["last trial"] = self.last
-        told["estimate so far"] = self._estimate()
+        told["estimate so far"] = (
+            estimate_words(self.values, self._kind) if self.values else "none yet"
+        )
         return told
 
     def state(self, now: datetime) -> dict[str, Any]:
@@ -139,22 +180,19 @@ class LiveView:
             "id": self.id,
             "title": self.title,
             "run": self.run,
-            "runs": self.planned,
-            "max_rates": self.rates,
+            "runs": self.procedure.rounds if self.run else 0,
+            "values": self.values,
             "facts": self.facts(now),
             "series": self.series(),
         }
 
-    def _estimate(self) -> str:
-        if not self.rates:
-            return "none yet"
-        return estimate_words(self.rates)
 
-
-def estimate_words(rates: Sequence[float]) -> str:
-    """Mean of the runs' max rates (1/s), of several with their range."""
-    mean = f"{statistics.fmean(rates):.0f}/s"
-    return mean if len(rates) == 1 else f"{mean} ({min(rates):.0f} to {max(rates):.0f})"
+def estimate_words(values: Sequence[float], kind: MetricKind) -> str:
+    """Mean of what the runs came to of a metric, of several with their range."""
+    mean = kind.words(statistics.fmean(values))
+    if len(values) == 1:
+        return mean
+    return f"{mean} ({figure_words(min(values))} to {figure_words(max(values))})"
 
 
 def figure_words(value: float) -> str:
@@ -173,12 +211,14 @@ def _line(points: Iterable[Mapping[str, Any]], field: str) -> list[tuple[float, 
     return [
         (round(point["s"], 2), float(point[field]))
         for point in points
-        if point[field] is not None
+        if point.get(field) is not None
     ]
 
 
-def _words(trial: Mapping[str, Any], loss_ratio: float) -> str:
-    verdict = "passed" if trial["loss_ratio"] <= loss_ratio else "failed"
-    if not trial["valid"]:
-        verdict = f"not counted: {trial['reason']}"
-    return f"{trial['rate']}/s: loss {100 * trial['loss_ratio']:.2f} %, {verdict}"
+def _words(trial: Trial, procedure: Procedure) -> str:
+    verdict = "passed" if procedure.passes(trial) else "failed"
+    if procedure.loss_goal is None:
+        verdict = "counted"
+    if not trial.valid:
+        verdict = f"not counted: {trial.reason}"
+    return f"{trial.rate}/s: loss {100 * trial.loss_ratio:.2f} %, {verdict}"

@@ -3,94 +3,93 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from leaselab.model.record import Host, HostSetting, Nic
+
 _OFFLOADS = ("rx-gro", "rx-checksum", "tx-udp-segmentation")
-"""Offloads that move what UDP costs; the others stand in the document alone."""
+"""Offloads that move what UDP costs; the others stand in the record alone."""
 
 
-def host_lines(role: str, host: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what a host is, a label and its words each; what is not known is left out.
-
-    `host` is that of a result document; older ones have its first line alone.
-    """
+def host_lines(role: str, host: Host) -> Iterator[tuple[str, str]]:
+    """Yield what a host is, a label and its words each; what is not known is left out."""
     for label, words in (
         ("host", _host(host)),
         ("CPU", _processor(host)),
-        ("boot", filter(None, [host.get("command_line")])),
-        ("NIC", [*_nic(host.get("nic") or {}), *_buffers(host.get("sysctls") or {})]),
-        ("tuning", _tuning(host.get("tuning") or {})),
+        ("boot", filter(None, [host.command_line])),
+        ("NIC", [*(_nic(host.nic) if host.nic else ()), *_buffers(host.sysctls or {})]),
+        ("tuning", _tuning(host.tuning or {})),
     ):
         line = ", ".join(words)
         if line:
             yield f"{role} {label}", line
 
 
-def _host(host: Mapping[str, Any]) -> Iterator[str]:
-    for field, shown in (
-        ("cpu_model", "{}"),
-        ("cpus_allowed", "CPUs {}"),
-        ("governor", "governor {}"),
-        ("kernel", "kernel {}"),
-        ("os", "{}"),
-        ("test_address", "test address {}"),
+def _host(host: Host) -> Iterator[str]:
+    for value, shown in (
+        (host.cpu_model, "{}"),
+        (host.cpus_allowed, "CPUs {}"),
+        (host.governor, "governor {}"),
+        (host.kernel, "kernel {}"),
+        (host.os, "{}"),
+        (host.test_address, "test address {}"),
     ):
-        if host[field] is not None:
-            yield shown.format(host[field])
+        if value is not None:
+            yield shown.format(value)
 
 
-def _processor(host: Mapping[str, Any]) -> Iterator[str]:
-    if len(host.get("governors") or {}) > 1:
-        yield from (f"{name} on {cpus}" for name, cpus in host["governors"].items())
-    if host.get("smt") is not None:
-        yield f"SMT {host['smt']}"
-    if host.get("turbo") is not None:
-        yield f"turbo {'on' if host['turbo'] else 'off'}"
-    if host.get("microcode") is not None:
-        yield f"microcode {host['microcode']}"
-    if host.get("clocksource") is not None:
-        yield f"clock source {host['clocksource']}"
-    told = {name: text for name, text in (host.get("mitigations") or {}).items() if text}
+def _processor(host: Host) -> Iterator[str]:
+    if host.governors and len(host.governors) > 1:
+        yield from (f"{name} on {cpus}" for name, cpus in host.governors.items())
+    if host.smt is not None:
+        yield f"SMT {host.smt}"
+    if host.turbo is not None:
+        yield f"turbo {'on' if host.turbo else 'off'}"
+    if host.microcode is not None:
+        yield f"microcode {host.microcode}"
+    if host.clocksource is not None:
+        yield f"clock source {host.clocksource}"
+    told = [text for text in (host.mitigations or {}).values() if text]
     if told:
-        words = Counter(text.split(":")[0].split(";")[0] for text in told.values())
+        words = Counter(text.split(":")[0].split(";")[0] for text in told)
         yield "weaknesses: " + " + ".join(
             f"{count} {word.lower()}" for word, count in sorted(words.items())
         )
 
 
-def _nic(nic: Mapping[str, Any]) -> Iterator[str]:
-    for field, shown in (
-        ("driver", "{}"),
-        ("firmware", "firmware {}"),
-        ("speed_mbps", "{} Mbit/s"),
-        ("duplex", "{} duplex"),
-        ("mtu", "MTU {}"),
+def _nic(nic: Nic) -> Iterator[str]:
+    for value, shown in (
+        (nic.driver, "{}"),
+        (nic.firmware, "firmware {}"),
+        (nic.speed_mbps, "{} Mbit/s"),
+        (nic.duplex, "{} duplex"),
+        (nic.mtu, "MTU {}"),
     ):
-        if nic.get(field) is not None:
-            yield shown.format(nic[field])
-    if nic.get("rings"):
-        yield f"rings rx {nic['rings']['rx']} tx {nic['rings']['tx']}"
-    if nic.get("channels"):
-        counts = ((name, nic["channels"][name]) for name in ("rx", "tx", "combined"))
+        if value is not None:
+            yield shown.format(value)
+    if nic.rings:
+        yield f"rings rx {nic.rings['rx']} tx {nic.rings['tx']}"
+    if nic.channels:
+        counts = ((name, nic.channels[name]) for name in ("rx", "tx", "combined"))
         yield "channels " + " ".join(f"{name} {count}" for name, count in counts if count)
-    offloads = nic.get("offloads") or {}
+    offloads = nic.offloads or {}
     yield from (
         f"{name} {'on' if offloads[name] else 'off'}" for name in _OFFLOADS if name in offloads
     )
 
 
-def _buffers(sysctls: Mapping[str, Any]) -> Iterator[str]:
+def _buffers(sysctls: Mapping[str, str | None]) -> Iterator[str]:
     for name, value in sysctls.items():
         if name.startswith("net.core.") and "mem_" in name and value is not None:
             yield f"{name.removeprefix('net.core.')} {value}"
 
 
-def _tuning(tuning: Mapping[str, Any]) -> Iterator[str]:
+def _tuning(tuning: Mapping[str, HostSetting]) -> Iterator[str]:
     for name, setting in tuning.items():
-        found, words = setting["found"], name.replace("_", " ")
+        found, words = setting.found, name.replace("_", " ")
         if found is None:
             yield f"{words} not available"
         elif isinstance(found, dict):

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import sys
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 
-from leaselab.analysis.matrix import HOT_STANDBY, LOAD_BALANCING, ONE, Cell, Row, rows_of
-from leaselab.report.markup import escaped
+from leaselab.analysis.curve import curve_of
+from leaselab.analysis.matrix import columns_of, rows_of
+from leaselab.report.listing import heading, number
+from leaselab.report.markup import escaped, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from leaselab.analysis.curve import Curve
+    from leaselab.analysis.matrix import Cell, Column, Row
+    from leaselab.model.record import Record
+
 _NONE = "-"
+_PLAIN = "none"
+"""Value of a factor that the heading of a column leaves out."""
+_AS_GOOD = "may be best"
+_BAR = 40
+"""Letters of the longest bar of a curve."""
 _GAIN, _OVERLAP = "gain", "none seen"
-COLUMNS = (
-    ("st", (False, ONE)),
-    ("mt", (True, ONE)),
-    ("st hs", (False, HOT_STANDBY)),
-    ("mt hs", (True, HOT_STANDBY)),
-    ("st lb", (False, LOAD_BALANCING)),
-    ("mt lb", (True, LOAD_BALANCING)),
-)
-"""Ways of running in the order of the table: heading, and threads with mode."""
 
 
 def print_matrix(
@@ -31,33 +34,89 @@ def print_matrix(
 ) -> None:
     """Print the table of the cells, and under it what its figures are; stdout unless given.
 
-    On a terminal that is too narrow for it, a line for each cell.
+    Results whose factors have other names have a table of their own.  On a terminal that is
+    too narrow for them, a line for each cell.
     """
     stream = stream or sys.stdout
-    headings, body = _texts(rows_of(cells))
-    legend = list(_legend(headings))
-    if markdown:
-        stream.writelines(markdown_table(headings, body, _NAMES))
-    else:
-        lines = list(aligned(headings, body, _NAMES))
-        if stream.isatty() and max(map(len, lines)) > Console(file=stream).width:
-            lines, legend = list(aligned(*_one_by_one(cells), 2)), []
-        stream.writelines(lines)
-    told = [*legend, *conditions(cells)]
-    if markdown:
-        told = [escaped(line) for line in told]
+    kinds = kinds_of(rows_of(cells))
+    tables = [_texts(rows) for rows in kinds]
+    legend = dict.fromkeys(line for rows in kinds for line in _legend(rows))
+    write = markdown_table if markdown else aligned
+    texts = ["".join(write(*table)) for table in tables]
+    widest = max(len(line) for text in texts for line in text.splitlines())
+    if not markdown and stream.isatty() and widest >= Console(file=stream).width:
+        texts, legend = ["".join(aligned(*_one_by_one(cells), 2))], {}
+    stream.write("\n".join(texts))
+    clean = escaped if markdown else printable
+    told = [clean(line) for line in (*legend, *conditions(cells))]
     stream.writelines(["\n", *(f"{line}\n" for line in told)])
+
+
+def print_curves(records: Sequence[Record], stream: TextIO | None = None) -> None:
+    """Print the curve of each experiment of which there are points along one factor.
+
+    A line for each point: the factor's value, the figure, a bar, and whether it is the best
+    or nothing tells it from the best.  Nothing without an experiment; stdout unless given.
+    """
+    stream = stream or sys.stdout
+    experiments: dict[str, list[Record]] = {}
+    for record in records:
+        if record.experiment:
+            experiments.setdefault(record.experiment.id, []).append(record)
+    for members in experiments.values():
+        curve = curve_of(members)
+        if curve is not None:
+            stream.writelines(["\n", *aligned(*_curve_texts(curve), 0), "\n"])
+            stream.writelines(f"{line}\n" for line in _curve_legend(curve, members[0]))
+
+
+def _curve_texts(curve: Curve) -> tuple[list[str], list[list[str]]]:
+    highest = max((point.value or 0.0 for point in curve.points), default=0.0)
+    body = []
+    for point in curve.points:
+        told = number(point.value, curve.unit)
+        if point.interval is not None:
+            half = (point.interval[1] - point.interval[0]) / 2
+            told += f" ± {number(half, curve.unit, point.value)}"
+        bar = "█" * round(_BAR * (point.value or 0.0) / (highest or 1.0))
+        mark = "best" if point.is_best else _AS_GOOD if point.may_be_best else ""
+        body.append([f"{point.at:g}", told, bar.ljust(_BAR), mark.ljust(len(_AS_GOOD))])
+    return [curve.factor, heading(curve.title, curve.unit), "", ""], body
+
+
+def _curve_legend(curve: Curve, record: Record) -> Iterator[str]:
+    if curve.best is not None:
+        yield (
+            f"{_AS_GOOD}: nothing tells it from the best at 5 %, each tested alone: of 20 that "
+            "are as good, one is left out by chance"
+        )
+    experiment = record.experiment
+    if experiment and not experiment.interleaved:
+        why = f" ({experiment.why})" if experiment.why else ""
+        yield (
+            f"one point was measured after the other{why}: what the machine became faster or "
+            "slower by lies between them"
+        )
+
+
+def kinds_of(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each table: those whose factors, and those across, have the same names."""
+    return [
+        list(members)
+        for _, members in groupby(rows, key=lambda row: (list(row.factors), row.across))
+    ]
 
 
 def document(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     """The rows for ``--json``: a mapping each, cells by scenario."""
     return [
         {
-            "family": row.family,
-            "backend": row.backend,
+            "factors": dict(row.factors),
             "durability": row.durability,
-            "gain": row.gain,
-            "results": {cell.scenario: cell_document(cell) for cell in row.cells.values()},
+            "results": {
+                cell.scenario: {**cell_document(cell), "gain": row.gain(column)}
+                for column, cell in row.cells.items()
+            },
         }
         for row in rows_of(cells)
     ]
@@ -68,10 +127,12 @@ def cell_document(cell: Cell) -> dict[str, Any]:
     return {
         "id": cell.id,
         "outcome": cell.outcome,
-        "max_rate": cell.mean,
+        "metric": cell.title,
+        "unit": cell.unit,
+        "value": cell.value,
         "half_width": cell.half_width,
         "extent": cell.extent,
-        "runs": cell.runs,
+        "rounds": cell.rounds,
         "bench": cell.bench,
         "environment": cell.environment,
         "started_at": cell.started_at,
@@ -83,15 +144,19 @@ def conditions(cells: Sequence[Cell], *, servers_named: bool = False) -> Iterato
 
     `servers_named`: the table's rows say already which server each is of.
     """
-    counts = sorted({cell.runs for cell in cells})
+    counts = sorted({cell.rounds for cell in cells})
+    units, titles = (
+        " or ".join(sorted(words))
+        for words in ({cell.unit for cell in cells}, {cell.title for cell in cells})
+    )
     runs = f"trimmed mean of {' or '.join(map(str, counts))} runs"
-    told = ["exchanges/s: " + ("max rate of one run" if counts == [1] else runs)]
+    told = [f"{units}: " + (f"{titles} of one run" if counts == [1] else runs)]
     if any(cell.half_width is not None for cell in cells):
         told.append("± half of its 95 % interval")
     if any(cell.half_width is None and cell.extent for cell in cells):
         told.append("in brackets the lowest and the highest of runs too few for an interval")
     yield ", ".join(told)
-    yield from sorted({cell.goal for cell in cells})
+    yield from sorted({cell.procedure for cell in cells})
     servers = " and ".join(sorted({cell.server for cell in cells}))
     places = sorted(
         {f"{cell.bench}, environment {cell.environment or _NONE}" for cell in cells}
@@ -104,73 +169,93 @@ def conditions(cells: Sequence[Cell], *, servers_named: bool = False) -> Iterato
         yield "of different benches or environments: these are not to be compared"
 
 
-def _legend(headings: Sequence[str]) -> Iterator[str]:
-    told = ["st, mt: single-, multi-threaded"]
-    if any(heading.endswith((" hs", " lb")) for heading in headings):
-        told.append("hs, lb: as a pair in hot standby, load balancing")
+def column_words(column: Column, across: Sequence[str]) -> str:
+    """Heading of a column: values of its factors; a number has its factor's name before it."""
+    words = [
+        value if isinstance(value, str) else f"{name} {value}"
+        for name, value in zip(across, column, strict=True)
+        if value is not None
+    ]
+    return " ".join([word for word in words if word != _PLAIN] or words)
+
+
+def _legend(rows: Sequence[Row]) -> Iterator[str]:
+    """What stands across in the table of rows of one kind, and what a gain is."""
+    first = rows[0]
+    told = [f"across: {', '.join(first.across)}"] if first.across else []
     yield "; ".join([*told, f"{_NONE}: not among these results"])
-    if _GAIN in headings:
-        yield f"{_GAIN}: of mt over st; {_OVERLAP}: what the two may be overlaps"
+    if any(_gained(rows, column) for column in columns_of(rows)):
+        base = column_words(first.base, first.across)
+        yield f"{_GAIN}: over {base}; {_OVERLAP}: what the two may be overlaps"
 
 
-_NAMES = 3
-"""Columns that name a row."""
+def _gained(rows: Sequence[Row], column: Column) -> bool:
+    """Whether a column has a gain beside it: some row has it and the one it is measured by."""
+    base = rows[0].base
+    return (
+        column != base
+        and column[1:] == base[1:]
+        and any({base, column} <= row.cells.keys() for row in rows)
+    )
 
 
-def _texts(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    used = {place for row in rows for place in row.cells}
-    columns = [column for column in COLUMNS if column[1] in used]
-    gains = any({(False, ONE), (True, ONE)} <= row.cells.keys() for row in rows)
-    headings = ["clients", "backend", "durability"]
-    for heading, place in columns:
-        headings.append(heading)
-        if gains and place == (True, ONE):
+def _texts(rows: Sequence[Row]) -> tuple[list[str], list[list[str]], int]:
+    """Headings and rows of a table, and how many of its columns name a row."""
+    columns = columns_of(rows)
+    names = [*rows[0].factors, *["durability"] * any(row.durability for row in rows)]
+    headings, body = list(names), [_names(row, names) for row in rows]
+    for column in columns:
+        title = next(row.cells[column].title for row in rows if column in row.cells)
+        headings.append(column_words(column, rows[0].across) or title)
+        for texts, row in zip(body, rows, strict=True):
+            texts.append(shown(row.cells.get(column)))
+        if _gained(rows, column):
             headings.append(_GAIN)
-    body = []
-    for row in rows:
-        texts = [f"DHCPv{row.family}", row.backend, row.durability]
-        for _, place in columns:
-            texts.append(shown(row.cells.get(place)))
-            if gains and place == (True, ONE):
-                texts.append(gain_words(row))
-        body.append(texts)
-    return headings, body
+            for texts, row in zip(body, rows, strict=True):
+                texts.append(gain_words(row, column))
+    return headings, body, len(names)
 
 
-def gain_words(row: Row) -> str:
-    """What threads bring one server, in words."""
-    if row.gain is not None:
-        return f"{100 * row.gain:+.0f} %"
-    return _OVERLAP if row.compared else _NONE
+def _names(row: Row, names: Sequence[str]) -> list[str]:
+    return [str({**row.factors, "durability": row.durability}[name]) for name in names]
+
+
+def gain_words(row: Row, column: Column) -> str:
+    """What a column brings over the row's base, in words."""
+    gain = row.gain(column)
+    if gain is not None:
+        return f"{100 * gain:+.0f} %"
+    return _OVERLAP if row.compared(column) else _NONE
 
 
 def _one_by_one(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of the same figures, a scenario each."""
-    body = [
-        [cell.scenario, cell.durability, shown(cell)]
-        for row in rows_of(cells)
-        for cell in row.cells.values()
-    ]
-    return ["scenario", "durability", "max rate"], body
+    found = [cell for row in rows_of(cells) for cell in row.cells.values()]
+    titles = " or ".join(dict.fromkeys(cell.title for cell in found))
+    body = [[cell.scenario, cell.durability, shown(cell)] for cell in found]
+    return ["scenario", "durability", titles], body
 
 
 def shown(cell: Cell | None) -> str:
-    """A cell's max rate with how well it is known, or why there is none."""
+    """A cell's figure with how well it is known, or why there is none."""
     if cell is None:
         return _NONE
-    if cell.mean is None:
+    if cell.value is None:
         return cell.outcome
+    told = number(cell.value, cell.unit)
     if cell.half_width is not None:
-        return f"{cell.mean:.0f} ± {cell.half_width:.0f}"
+        return f"{told} ± {number(cell.half_width, cell.unit, cell.value)}"
     if cell.extent is not None:
-        return f"{cell.mean:.0f} ({cell.extent[0]:.0f}-{cell.extent[1]:.0f})"
-    return f"{cell.mean:.0f}"
+        ends = (number(end, cell.unit, cell.value) for end in cell.extent)
+        return f"{told} ({'-'.join(ends)})"
+    return told
 
 
 def aligned(headings: list[str], body: list[list[str]], names: int) -> Iterator[str]:
     """Lines of a table; its first `names` columns are words, the others figures."""
-    widths = [max(map(len, column)) for column in zip(headings, *body, strict=True)]
-    for row in [headings, *body]:
+    rows = [[printable(text) for text in row] for row in (headings, *body)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
         cells = [
             text.ljust(width) if number < names else text.rjust(width)
             for number, (text, width) in enumerate(zip(row, widths, strict=True))
@@ -180,7 +265,7 @@ def aligned(headings: list[str], body: list[list[str]], names: int) -> Iterator[
 
 def markdown_table(headings: list[str], body: list[list[str]], names: int) -> Iterator[str]:
     """Lines of the same table in Markdown, with nothing in it taken for markup."""
-    yield f"| {' | '.join(headings)} |\n"
+    yield f"| {' | '.join(map(escaped, headings))} |\n"
     yield "|" + "".join("---|" if n < names else "---:|" for n in range(len(headings))) + "\n"
     for row in body:
         yield f"| {' | '.join(map(escaped, row))} |\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console, Group
@@ -12,30 +12,29 @@ from rich.table import Table
 from rich.text import Text
 
 from leaselab.analysis.latency import PERCENTILES, latencies
-from leaselab.analysis.summary import other_cpu_us, run_cpu_us
-from leaselab.model.durability import durability_of
+from leaselab.analysis.summary import other_cpu_us
 from leaselab.model.server import server_name
-from leaselab.report.facts import facts
-from leaselab.report.listing import span
+from leaselab.report.facts import facts, shown_where
+from leaselab.report.listing import number, span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import TextIO
 
     from rich.console import RenderableType
 
+    from leaselab.model.record import Metric, Record, Round
+
 _NONE = "-"
+CPU = "cpu_us"
+"""The metric that what serves beside the server is told with."""
 _PIPE_WIDTH = 10_000
 """Columns of a pipe: its lines are never folded, so that grep finds whole ones."""
 
 
 def print_result(
-    document: Mapping[str, Any],
-    path: Path,
-    stream: TextIO | None = None,
-    *,
-    why: bool = True,
+    record: Record, path: Path, stream: TextIO | None = None, *, why: bool = True
 ) -> None:
     """Print a result; `path` is its directory, `stream` stdout unless given.
 
@@ -45,143 +44,161 @@ def print_result(
     stream = stream or sys.stdout
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if console.is_terminal:
-        console.print(_result(document, path, ruled=True, why=why))
+        console.print(_result(record, path, ruled=True, why=why))
         return
     plain = Console(
         file=stream, highlight=False, color_system=None, force_terminal=False, width=_PIPE_WIDTH
     )
     with plain.capture() as capture:
-        plain.print(_result(document, path, ruled=False, why=why))
+        plain.print(_result(record, path, ruled=False, why=why))
     for line in capture.get().splitlines():
         stream.write(line.rstrip() + "\n")
 
 
-def _result(
-    document: Mapping[str, Any], path: Path, *, ruled: bool, why: bool
-) -> RenderableType:
-    parts: list[RenderableType] = [*_headline(document, why=why), Text()]
-    if document["runs"]:
-        parts += [Text("Runs", style="bold"), _runs(document, ruled=ruled), Text()]
-    latency = _latency(document, ruled=ruled)
+def _result(record: Record, path: Path, *, ruled: bool, why: bool) -> RenderableType:
+    parts: list[RenderableType] = [*_headline(record, why=why), Text()]
+    if record.rounds:
+        parts += [Text("Runs", style="bold"), _rounds(record, ruled=ruled), Text()]
+    latency = _latency(record, ruled=ruled)
     if latency is not None:
-        parts += [
-            Text("Latency at the lower bound (ms, median of the runs)", style="bold"),
-            latency,
-            Text(),
-        ]
-    parts += [Text("Provenance", style="bold"), _provenance(document, path)]
+        title = f"Latency{shown_where(record)} (ms, median of the runs)"
+        parts += [Text(title, style="bold"), latency, Text()]
+    parts += [Text("Provenance", style="bold"), _provenance(record, path)]
     return Group(*parts)
 
 
-def _headline(document: Mapping[str, Any], *, why: bool) -> Iterator[RenderableType]:
-    server = document["server"]
-    name = f"{document['scenario']['name']} · {server_name(server)}"
-    if durability_of(server):
-        name += f" · durability {durability_of(server)}"
-    if document["outcome"] != "ok":
-        yield Text(f"{name}: {document['outcome']}", style="bold red")
-        for reason in document["reasons"]:
-            told = f"{reason['word']}: {reason['text']}" if why else reason["word"]
+def _headline(record: Record, *, why: bool) -> Iterator[RenderableType]:
+    name = f"{record.scenario.name} · {server_name(record.server)}"
+    if record.server.durability:
+        name += f" · durability {record.server.durability}"
+    if record.outcome != "ok":
+        yield Text(f"{name}: {record.outcome}", style="bold red")
+        for reason in record.reasons:
+            told = f"{reason.word}: {reason.text}" if why else reason.word
             yield _indented(told, style="red")
     else:
-        for reason in document["reasons"]:
-            yield Text(f"{reason['word']}: {reason['text']}", style="yellow")
-    rate = document["summary"]["max_rate"]
-    if rate is None:
-        found = sum(run["max_rate"] is not None for run in document["runs"])
-        yield _indented(f"no max rate: {found} of {document['goal']['runs']} runs found theirs")
-        if document["summary"].get("at_least"):
-            passed = f"{document['summary']['at_least']:.0f} exchanges/s"
+        for reason in record.reasons:
+            yield Text(f"{reason.word}: {reason.text}", style="yellow")
+    figure = record.figure
+    if figure.value is None:
+        found = sum(value is not None for value in record.values(figure.name))
+        planned = record.procedure.rounds
+        yield _indented(f"no {figure.title}: {found} of {planned} runs found theirs")
+        if record.at_least:
+            passed = f"{record.at_least:.0f} {record.scenario.transaction.plural}/s"
             yield _indented(f"the runs that were made passed {passed}")
-    elif document["outcome"] == "ok":
-        yield Text(f"{name}: {_rate(rate)}", style="bold green")
+    elif record.outcome == "ok":
+        yield Text(f"{name}: {figure_words(figure)}", style="bold green")
     else:
-        yield _indented(f"not to be relied on: {_rate(rate)}")
-    if rate is not None:
-        yield from map(_indented, _how_known(rate))
-    yield _indented(_cost(document))
+        yield _indented(f"not to be relied on: {figure_words(figure)}")
+    if figure.value is not None:
+        yield from map(_indented, _how_known(figure))
+    yield _indented(_cost(record))
 
 
-def _rate(rate: Mapping[str, Any]) -> str:
-    mean = f"{rate['trimmed_mean']:.0f}"
-    if rate["ci95"] is None:
-        return f"{mean} exchanges/s"
-    return f"{mean} ± {(rate['ci95'][1] - rate['ci95'][0]) / 2:.0f} exchanges/s"
+def figure_words(metric: Metric) -> str:
+    """A metric with half of its interval, where it has one, and its unit."""
+    told = number(metric.value, metric.unit)
+    if metric.ci95 is not None:
+        half = (metric.ci95[1] - metric.ci95[0]) / 2
+        told += f" ± {number(half, metric.unit, metric.value)}"
+    return f"{told} {metric.unit}"
 
 
-def _how_known(rate: Mapping[str, Any]) -> Iterator[str]:
-    n, trim = rate["n"], rate["trim"]
+def _how_known(metric: Metric) -> Iterator[str]:
+    n, trim = metric.n, metric.trim
     if trim:
-        yield f"max rate, trimmed mean of {n} runs, {trim} highest and {trim} lowest dropped"
+        dropped = f"{trim} highest and {trim} lowest dropped"
+        yield f"{metric.title}, {metric.how} of {n} runs, {dropped}"
+    elif n == 1:
+        yield f"{metric.title} of one run"
     else:
-        yield "max rate of one run" if n == 1 else f"max rate, mean of {n} runs"
+        yield f"{metric.title}, {metric.how.removeprefix('trimmed ')} of {n} runs"
     known = []
-    if rate["ci95"] is not None:
-        known.append(f"95 % interval {rate['ci95'][0]:.0f} to {rate['ci95'][1]:.0f}")
-    if rate["spread"] is not None:
-        known.append(f"spread of all {n} runs {100 * rate['spread']:.1f} %")
+    if metric.ci95 is not None:
+        low, high = (number(end, metric.unit, metric.value) for end in metric.ci95)
+        known.append(f"95 % interval {low} to {high}")
+    if metric.spread is not None:
+        known.append(f"spread of all {n} runs {100 * metric.spread:.1f} %")
     if known:
         yield "; ".join(known)
 
 
-def _cost(document: Mapping[str, Any]) -> str:
-    summary = document["summary"]
+def _cost(record: Record) -> str:
+    """The metrics beside the figure, but rates like it, and what the time went to."""
+    rate = f"{record.scenario.transaction.plural}/s"
     parts = []
-    if summary["cpu_us_per_exchange"] is not None:
-        others = other_cpu_us(document["runs"], document["goal"]["loss_ratio"])
-        parts.append(
-            ", ".join(
-                [
-                    f"server CPU {summary['cpu_us_per_exchange']:.1f} µs per exchange",
-                    *(f"{name} {value:.0f} µs" for name, value in others.items()),
-                ]
-            )
-        )
-    took = f"measured in {span(summary['wall_s'])}"
-    if summary["traffic_share"] is not None:
-        took += f", {100 * summary['traffic_share']:.0f} % of it traffic"
+    for metric in record.metrics[1:]:
+        if metric.value is not None and not metric.unit == record.figure.unit == rate:
+            told = [f"{metric.title} {figure_words(metric)}"]
+            if metric.name == CPU:
+                others = other_cpu_us(record.rounds, record.procedure)
+                told += [f"{name} {value:.0f} µs" for name, value in others.items()]
+            parts.append(", ".join(told))
+    took = f"measured in {span(record.wall_s)}"
+    if record.traffic_share is not None:
+        took += f", {100 * record.traffic_share:.0f} % of it traffic"
     return "; ".join([*parts, took])
 
 
-def _runs(document: Mapping[str, Any], *, ruled: bool) -> Table:
+def _rounds(record: Record, *, ruled: bool) -> Table:
+    """A line for each round; metrics in the figure's unit come before its trials."""
+    figure, *others = record.metrics
+    alike = [one for one in others if one.unit == figure.unit]
+    others = [one for one in others if one.unit != figure.unit]
+    proven = any(one.bracket for one in record.rounds)
     table = _table(ruled=ruled)
-    for heading in ("run", "max rate", "bracket", "completed", "trials", "CPU µs"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    for title in (
+        *("run", figure.title, *["bracket"] * proven),
+        *(_other_words(one, figure) for one in alike),
+        *("trials", *(f"{one.title} {one.unit.partition(' ')[0]}" for one in others)),
+    ):
+        table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
-    middle = document["summary"]["max_rate"]
-    for run in document["runs"]:
+    for place, one in enumerate(record.rounds):
         table.add_row(
-            str(run["index"]),
-            _number(run["max_rate"]),
-            _bracket(run),
-            _number(run["completed_rate"]),
-            str(len(run["trials"])),
-            _number(run_cpu_us(run, document["goal"]["loss_ratio"]), 1),
-            _remark(run, middle),
-            style="dim" if run["trimmed"] else "",
+            str(one.index),
+            _value(one, figure),
+            *[_bracket(one, figure)] * proven,
+            *(_value(one, metric) for metric in alike),
+            str(len(one.trials)),
+            *(_value(one, metric) for metric in others),
+            _remark(one, figure, dropped=place in figure.dropped),
+            style="dim" if place in figure.dropped else "",
         )
     return table
 
 
-def _bracket(run: Mapping[str, Any]) -> str:
-    if run["lower_bound"] is None and run["upper_bound"] is None:
+def _value(one: Round, metric: Metric) -> str:
+    return number(one.metrics.get(metric.name), metric.unit)
+
+
+def _other_words(metric: Metric, figure: Metric) -> str:
+    """The title without the words that the figure's title has already."""
+    words = [word for word in metric.title.split() if word not in figure.title.split()]
+    return " ".join(words) or metric.title
+
+
+def _bracket(one: Round, figure: Metric) -> str:
+    if one.bracket is None:
         return _NONE
-    return f"{_number(run['lower_bound'])}-{_number(run['upper_bound'])}"
+    ends = (one.bracket.lower, one.bracket.upper)
+    return "-".join(number(end, figure.unit) for end in ends)
 
 
-def _remark(run: Mapping[str, Any], middle: Mapping[str, Any] | None) -> str:
+def _remark(one: Round, figure: Metric, *, dropped: bool) -> str:
     remarks = []
-    if run["trimmed"] and middle is not None:
-        side = "highest" if run["max_rate"] > middle["trimmed_mean"] else "lowest"
-        remarks.append(f"dropped: {side}")
-    bad = [trial["reason"] for trial in run["trials"] if not trial["valid"]]
+    value = one.metrics.get(figure.name)
+    if dropped and value is not None and figure.value is not None:
+        remarks.append(f"dropped: {'highest' if value > figure.value else 'lowest'}")
+    bad = [trial.reason for trial in one.trials if not trial.valid]
     if bad:
         remarks.append(f"{len(bad)} not valid: {', '.join(sorted(set(bad)))}")
     return "; ".join(remarks)
 
 
-def _latency(document: Mapping[str, Any], *, ruled: bool) -> Table | None:
-    found = latencies(document)
+def _latency(record: Record, *, ruled: bool) -> Table | None:
+    found = latencies(record)
     if not found:
         return None
     table = _table(ruled=ruled)
@@ -193,11 +210,11 @@ def _latency(document: Mapping[str, Any], *, ruled: bool) -> Table | None:
     return table
 
 
-def _provenance(document: Mapping[str, Any], path: Path) -> Table:
+def _provenance(record: Record, path: Path) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in facts(document, path):
+    for label, value in facts(record, path):
         table.add_row(Text(f"  {label}", style="dim"), Text(value))
     return table
 
@@ -214,7 +231,3 @@ def _table(*, ruled: bool) -> Table:
 
 def _indented(text: str, style: str = "") -> RenderableType:
     return Padding(Text(text, style=style), (0, 0, 0, 2))
-
-
-def _number(value: float | None, digits: int = 0) -> str:
-    return _NONE if value is None else f"{value:.{digits}f}"

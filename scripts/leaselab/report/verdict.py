@@ -6,23 +6,25 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
+from msgspec.structs import replace
+
 from leaselab.analysis.credibility import flags
-from leaselab.analysis.matrix import cell_of, goal_words
+from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.steadiness import UNSTEADY
 from leaselab.analysis.verdict import Change, Limit
-from leaselab.model.plan import ruler
 from leaselab.model.server import server_name
-from leaselab.model.source import SHORT, source_of
-from leaselab.report.commits import printable
+from leaselab.model.source import SHORT
 from leaselab.report.facts import moment_words
+from leaselab.report.listing import heading
+from leaselab.report.markup import printable
 from leaselab.report.matrix import aligned, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from leaselab.analysis.verdict import Comparison, Verdict
+    from leaselab.model.record import Metric, Record
 
-HEADINGS = ["", "server", "commit", "subject", "result", "max rate/s"]
 NAMES = 5
 """Columns of `rows` that are words."""
 _SUBJECT = 50
@@ -32,7 +34,7 @@ _SUBJECT = 50
 def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> None:
     """Print both results, figures, conditions and last the verdict; stdout unless given."""
     stream = stream or sys.stdout
-    stream.writelines(aligned(HEADINGS, [*rows(comparison)], NAMES))
+    stream.writelines(aligned(headings(comparison), [*rows(comparison)], NAMES))
     told = [*figures(comparison), *conditions(comparison), *doubts(comparison)]
     stream.writelines(["\n", *(f"{printable(line)}\n" for line in told)])
     stream.write(f"\n{printable(closing(comparison))}\n")
@@ -40,41 +42,52 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """The comparison for ``--json``; what there is none of is None."""
-    verdict = comparison.verdict
+    other, verdict = comparison.other, comparison.verdict
     return {
         "outcome": comparison.word,
         "text": closing(comparison),
         "reason": str(comparison.error) if comparison.error is not None else None,
-        "scenario": comparison.other["scenario"]["name"],
-        "bench": comparison.other["bench"]["name"],
-        "environment": comparison.other["bench"].get("environment"),
-        "goal": ruler(comparison.other["goal"]),
+        "scenario": other.scenario.name,
+        "bench": other.bench.name,
+        "environment": other.bench.environment,
+        "procedure": other.procedure.ruler(),
+        "metric": other.figure.name,
+        "unit": other.figure.unit,
         "a": _result(comparison.base) if comparison.base is not None else None,
-        "b": _result(comparison.other),
+        "b": _result(other),
         "ratio": verdict.ratio if verdict else None,
         "ratio_is": verdict.limit.value if verdict else None,
         "ci95": list(verdict.ci95) if verdict else None,
         "p": verdict.p if verdict else None,
         "threshold_percent": comparison.threshold_percent,
-        "smallest_drop": verdict.smallest_drop if verdict else None,
+        "smallest_seen": verdict.smallest_seen if verdict else None,
     }
 
 
+def headings(comparison: Comparison) -> list[str]:
+    """Headings of `rows`."""
+    figure = comparison.other.figure
+    return ["", "server", "commit", "subject", "result", heading(figure.title, figure.unit)]
+
+
 def rows(comparison: Comparison) -> Iterator[list[str]]:
-    """What stands under `HEADINGS`: A, where there is one, and B."""
-    for letter, document in (("A", comparison.base), ("B", comparison.other)):
-        if document is None:
-            continue
-        server, cell = document["server"], cell_of(document)
-        source = source_of(server)
+    """What stands under `headings`: A, where there is one, and B."""
+    for letter, record in _results(comparison):
+        server, source = record.server, record.source
         yield [
             letter,
-            printable(server_name({**server, "commit": None})),
-            (server["commit"] or "")[:SHORT] + "*" * bool(source.get("dirty")),
-            printable(source.get("subject", ""))[:_SUBJECT],
-            document["id"],
-            shown(cell),
+            printable(server_name(replace(server, commit=None))),
+            (server.commit or "")[:SHORT] + "*" * bool(source and source.dirty),
+            printable(source.subject if source else "")[:_SUBJECT],
+            record.id,
+            shown(cell_of(record)),
         ]
+
+
+def _results(comparison: Comparison) -> list[tuple[str, Record]]:
+    """The results with their letters: A, where there is one, and B."""
+    both = (("A", comparison.base), ("B", comparison.other))
+    return [(letter, record) for letter, record in both if record is not None]
 
 
 def figures(comparison: Comparison) -> Iterator[str]:
@@ -97,38 +110,45 @@ def figures(comparison: Comparison) -> Iterator[str]:
         f"ratio B to A: {verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
         f"({_change(verdict.ratio)}, {_change(low)} to {_change(high)})"
     )
-    yield f"Yuen's test: {_chance(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
+    test = "t test of the rounds' ratios" if _alternated(comparison) else "Yuen's test"
+    yield f"{test}: {_chance(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
     yield _sight(verdict)
 
 
 def conditions(comparison: Comparison) -> Iterator[str]:
     """Under which conditions the two were measured, a line each."""
     base, other = comparison.base, comparison.other
-    bench = other["bench"]
-    yield (
-        f"{other['scenario']['name']} on bench {bench['name']}, environment "
-        f"{bench.get('environment') or '-'}"
-    )
-    yield goal_words(other["goal"])
+    bench = other.bench
+    yield f"{other.scenario.name} on bench {bench.name}, environment {bench.environment or '-'}"
+    yield other.procedure.words
     told = _runs(other)
     if base is not None and _runs(base) != told:
         told = f"A: {_runs(base)}; B: {told}"
     yield f"± is half of a 95 % interval; {told}"
-    began = f"B began {moment_words(other['started_at'])}"
+    began = f"B began {moment_words(other.started_at)}"
     if base is not None:
-        began = f"A began {moment_words(base['started_at'])}, {began}"
+        began = f"A began {moment_words(base.started_at)}, {began}"
     if base is not None and comparison.verdict is not None:
         began += (
-            f", {_apart(base, other)} later: what the machine itself became faster or "
+            ": their runs alternated"
+            if _alternated(comparison)
+            else f", {_apart(base, other)} later: what the machine itself became faster or "
             "slower by is part of the ratio"
         )
     yield began
 
 
+def _alternated(comparison: Comparison) -> bool:
+    """Whether the rounds of both took turns, as those of points of one experiment do."""
+    base = comparison.base.experiment if comparison.base else None
+    other = comparison.other.experiment
+    return bool(base and other and base.id == other.id and base.interleaved)
+
+
 def doubts(comparison: Comparison) -> Iterator[str]:
     """What there is to be careful with, a line each."""
-    for letter, document in (("A", comparison.base), ("B", comparison.other)):
-        for flag in flags(document) if document is not None else ():
+    for letter, record in _results(comparison):
+        for flag in flags(record):
             if flag.level == "doubt":
                 yield f"{letter}: {flag.word}: {flag.text}"
 
@@ -140,10 +160,9 @@ def closing(comparison: Comparison) -> str:
     """
     moving = [
         letter
-        for letter, document in (("A", comparison.base), ("B", comparison.other))
-        if document is not None
-        and comparison.verdict is not None
-        and any(reason["word"] == UNSTEADY for reason in document["reasons"])
+        for letter, record in _results(comparison)
+        if comparison.verdict is not None
+        and any(reason.word == UNSTEADY for reason in record.reasons)
     ]
     if not moving:
         return _closing(comparison)
@@ -165,12 +184,14 @@ def _closing(comparison: Comparison) -> str:
             "this environment, by this scenario and goal."
         )
     if verdict.limit is Limit.NO_LOAD:
-        found = other["reasons"][0]["text"]
+        found = other.reasons[0].text
         return (
             f"Regression: {name} keeps the goal at no load, unlike {_server_words(base)}: "
             f"{found}."
         )
-    return _judged(verdict, f"{name} is {_measured(verdict)} than {_server_words(base)}")
+    return _judged(
+        verdict, f"{name} is {_measured(verdict, other.figure)} than {_server_words(base)}"
+    )
 
 
 def _judged(verdict: Verdict, told: str) -> str:
@@ -187,32 +208,33 @@ def _judged(verdict: Verdict, told: str) -> str:
     return f"No change seen: {told}, which may be chance ({chance}). {_sight(verdict)}."
 
 
-def _server_words(document: Mapping[str, Any]) -> str:
+def _server_words(record: Record) -> str:
     """What a result is of: the commit it was built from, hash and subject, or the package."""
-    server = document["server"]
-    source = source_of(server)
-    if not server["commit"]:
-        package = f" ({server['package']})" if server["package"] else ""
+    server, source = record.server, record.source
+    if not server.commit:
+        package = f" ({server.package})" if server.package else ""
         return f"{server_name(server)} as packaged{package}"
-    told = f"{server_name({**server, 'commit': None})} of commit {server['commit'][:SHORT]}"
-    if source.get("subject"):
-        told += f" ({source['subject']})"
-    return told + " with uncommitted changes" * bool(source.get("dirty"))
+    told = f"{server_name(replace(server, commit=None))} of commit {server.commit[:SHORT]}"
+    if source and source.subject:
+        told += f" ({source.subject})"
+    return told + " with uncommitted changes" * bool(source and source.dirty)
 
 
-def _measured(verdict: Verdict) -> str:
-    """The change in words, such as ``8.0 % slower``."""
+def _measured(verdict: Verdict, figure: Metric) -> str:
+    """The change in words, such as ``8.0 % slower``; what is no rate is higher or lower."""
+    less, more = ("slower", "faster") if figure.unit.endswith("/s") else ("lower", "higher")
     percent = f"{100 * abs(verdict.ratio - 1):.1f} %"
     if verdict.limit is Limit.AT_LEAST and verdict.ratio < 1:
-        return f"at most {percent} slower"
+        return f"at most {percent} {less}"
     least = "at least " if verdict.limit is not Limit.NONE else ""
-    return f"{least}{percent} {'slower' if verdict.ratio < 1 else 'faster'}"
+    return f"{least}{percent} {less if verdict.ratio < 1 else more}"
 
 
 def _sight(verdict: Verdict) -> str:
-    """How small a drop would have shown."""
-    drop = f"{100 * verdict.smallest_drop:.1f} %"
-    least = f"The smallest drop that runs with this scatter could have shown is {drop}"
+    """How small a change for the worse would have shown."""
+    worse = "drop" if verdict.higher_is_better else "rise"
+    change = f"{100 * verdict.smallest_seen:.1f} %"
+    least = f"The smallest {worse} that runs with this scatter could have shown is {change}"
     if verdict.sees_threshold:
         return least
     return f"{least}, so that one of {verdict.threshold_percent:g} % may have gone unseen"
@@ -230,32 +252,31 @@ def _change(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
-def _runs(document: Mapping[str, Any]) -> str:
-    goal = document["goal"]
-    return f"{goal['runs']} runs, {goal['trim']} dropped at each end"
+def _runs(record: Record) -> str:
+    return f"{record.procedure.rounds} runs, {record.procedure.trim} dropped at each end"
 
 
-def _apart(base: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    first, second = (datetime.fromisoformat(one["started_at"]) for one in (base, other))
+def _apart(base: Record, other: Record) -> str:
+    first, second = (datetime.fromisoformat(one.started_at) for one in (base, other))
     minutes = abs((second - first).total_seconds()) / 60
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
-def _result(document: Mapping[str, Any]) -> dict[str, Any]:
-    server, source = document["server"], source_of(document["server"])
-    rate = document["summary"]["max_rate"] if cell_of(document).mean is not None else None
+def _result(record: Record) -> dict[str, Any]:
+    server, source = record.server, record.source
+    value = cell_of(record).value
     return {
-        "id": document["id"],
-        "started_at": document["started_at"],
-        "outcome": document["outcome"],
-        "server": server["name"],
-        "version": server["version"],
-        "package": server["package"],
-        "commit": server["commit"],
-        "subject": source.get("subject"),
-        "dirty": bool(source.get("dirty")),
-        "max_rate": rate["trimmed_mean"] if rate else None,
-        "ci95": rate["ci95"] if rate else None,
-        "runs": document["goal"]["runs"],
-        "trim": document["goal"]["trim"],
+        "id": record.id,
+        "started_at": record.started_at,
+        "outcome": record.outcome,
+        "server": server.name,
+        "version": server.version,
+        "package": server.package,
+        "commit": server.commit,
+        "subject": source.subject if source else None,
+        "dirty": bool(source and source.dirty),
+        "value": value,
+        "ci95": record.figure.ci95 if value is not None else None,
+        "rounds": record.procedure.rounds,
+        "trim": record.procedure.trim,
     }

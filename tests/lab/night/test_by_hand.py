@@ -18,16 +18,17 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
     """
     scenario = "v4-mysql"
     results = tmp_path / "results"
-    settings = {"scenario": scenario, "leaselab_plan": SMALL}
+    settings = {"scenario": scenario, "leaselab_procedure": SMALL}
     done = playbook("site", "-e", json.dumps(settings), LEASELAB_RESULTS=str(results))
     assert done.returncode == 0, done.stdout[-2000:]
     (path,) = results.glob("*/*/*/result.json")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["scenario"]["name"] == scenario
-    config = (path.parent / "config/leaselab-dhcp4.json").read_text(encoding="utf-8")
+    config = (path.parent / "config/leaselab-v4-mysql_dhcp.json").read_text(encoding="utf-8")
     assert '"enable-multi-threading": false' in config
-    assert document["server"]["durability"] == "written"
-    tuned = document["provenance"]["tuning"]["database"]["variables"]
+    server = document["servers"]["server"]
+    assert server["durability"] == "written"
+    tuned = server["beside"]["database"]["variables"]
     assert tuned["innodb_flush_log_at_trx_commit"] == "2"
     own = {"LEASELAB_RESULTS": str(results)}
     foreseen = playbook(ALL, "-e", json.dumps(settings), "--check", "--diff", **own)

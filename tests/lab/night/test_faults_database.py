@@ -17,6 +17,7 @@ from tests.lab.commands import (
     leaselab,
     resumed,
     stopped,
+    trials_of,
 )
 
 pytestmark = pytest.mark.lab
@@ -25,7 +26,7 @@ SCENARIO = "v4-mysql-durable"
 """MariaDB, with a setting that is not the default."""
 
 SECRET_FILE = "/opt/leaselab/database-password.json"
-TUNING = "/etc/leaselab-mysql/tuning.d/leaselab.cnf"
+TUNING = f"/etc/leaselab-mysql/{SCENARIO}/tuning.d/leaselab.cnf"
 SCHEMA = "/usr/share/kea/scripts/mysql/dhcpdb_create.mysql"
 PROGRAMS = {SCENARIO: "mariadbd", "v6-postgresql-mt-hs": "postgres"}
 """A server alone, and a pair, which has a database on each host."""
@@ -55,18 +56,19 @@ def test_a_result_says_what_its_database_promised_and_keeps_no_secret(
     done = leaselab("sweep", bench_file(), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["server"]["durability"] == durability
+    server = document["servers"]["server"]
+    assert server["durability"] == durability
     name, value = setting
-    assert document["provenance"]["tuning"]["database"]["variables"][name] == value
-    trials = [trial for run in document["runs"] for trial in run["trials"]]
-    for trial in trials:
-        assert trial["leases_held"][0] >= trial["completed"]
-        first, *_, last = trial["samples"]
+    assert server["beside"]["database"]["variables"][name] == value
+    for trial in trials_of(document):
+        assert trial["held"]["server"] >= trial["completed"]
+        taken = [sample["beside_cpu_s"]["database"] for sample in trial["samples"]["server"]]
         # a lease costs more than a few microseconds, in whatever process
-        assert last["database_cpu_s"] - first["database_cpu_s"] > 5e-6 * trial["completed"]
+        assert taken[-1] - taken[0] > 5e-6 * trial["completed"]
     password = json.loads(on_host("server", f"cat {SECRET_FILE}"))
     assert len(password) >= 32
-    places = [results, ROOT / ".leaselab" / "logs", BENCH]
+    kept = ROOT / ".leaselab"
+    places = [results, kept / "logs", kept / "deployments", BENCH]
     found = subprocess.run(
         ["grep", "-rl", password, *map(str, places)],
         capture_output=True,
@@ -79,25 +81,27 @@ def test_a_result_says_what_its_database_promised_and_keeps_no_secret(
 
 @pytest.mark.parametrize("scenario", PROGRAMS)
 def test_a_lease_in_a_database_is_told_by_its_address_and_client(deployed, on_host):
-    family = deployed["scenario"]["family"]
+    load = deployed["scenario"]["load"]
+    family = load["family"]
     target = deployed["hosts"]["server"]["test_address"] if family == 4 else "all"
     interface = deployed["hosts"]["generator"]["test_interface"]
-    serving = ("server", "partner") if deployed["partner"] else ("server",)
+    serving = deployed["servers"]
+    contract, variant = "/opt/leaselab/server", serving["server"]["variant"]
     for role in serving:
-        on_host(role, "/opt/leaselab/server start")
+        on_host(role, f"{contract} start {variant}")
     try:
-        on_host("server", "/opt/leaselab/server settle")
+        on_host("server", f"{contract} settle {variant}")
         on_host(
             "generator", f"perfdhcp -{family} -l {interface} -r 1 -n 1 -n 1 -W 500000 {target}"
         )
-        told = on_host("server", "/opt/leaselab/server leases")
-        pool = ipaddress.ip_network(deployed["scenario"]["pool"]["subnet"])
+        told = on_host("server", f"{contract} list {variant}")
+        pool = ipaddress.ip_network(load["subnet"])
         address, client = told.split()
         assert ipaddress.ip_address(address) in pool
         assert client.endswith("000c01020304")  # the generator's first
     finally:
         for role in serving:
-            on_host(role, "/opt/leaselab/server stop")
+            on_host(role, f"{contract} stop {variant}")
 
 
 FOLDERS = {
@@ -132,13 +136,13 @@ def test_a_database_that_dies_or_has_no_room_is_a_broken_lab_and_the_sweep_goes_
 ):
     """Killed in a trial; then, in what went on with that sweep, its disk is full."""
     scenario = next(name for name, folder in FOLDERS.items() if folder == small_disk)
-    sweep = engine("sweep", bench_file(runs=2, limits=SLOW), "--results", results)
+    sweep = engine("sweep", bench_file(rounds=2, **SLOW), "--results", results)
     sweep.saw(r"run 1/2: \d+/s for", timeout_s=120)
     on_host("server", f"pkill -KILL -x {PROGRAMS[scenario]}")
     code, last = sweep.end()
     assert code == 4, last
     assert "leaselab-server: " in last
-    assert "the database is gone: " in last  # "cannot be emptied" before it, between two trials
+    assert "the database is gone: " in last  # "cannot be reset" before it, between two trials
 
     sweep = engine("resume", "--results", results)
     sweep.saw(r"run 1/2: \d+/s for (?!.*journal)", timeout_s=120)

@@ -12,6 +12,7 @@ from tests.lab.commands import (
     pinned_keys,
     playbook,
     resumed,
+    trials_of,
 )
 
 pytestmark = pytest.mark.lab
@@ -27,13 +28,13 @@ def test_every_answered_client_is_known_to_both_servers(bench_file, results, on_
     done = leaselab("sweep", bench_file(), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["partner"]["version"] == document["server"]["version"]
-    (run,) = document["runs"]
-    lower = run["trials"][run["lower_trial"]]
-    assert lower["pair_trouble"] == ""
-    assert len(lower["leases_held"]) == 2
-    assert min(lower["leases_held"]) >= lower["completed"]
-    assert lower["partner_samples"]
+    servers = document["servers"]
+    assert servers["partner"]["version"] == servers["server"]["version"]
+    (one,) = document["rounds"]
+    lower = one["trials"][one["bracket"]["lower_trial"]]
+    assert lower["trouble"] == ""
+    assert lower["held"].keys() == lower["samples"].keys() == {"server", "partner"}
+    assert min(lower["held"].values()) >= lower["completed"]
     for role in ("server", "partner"):
         assert on_host(role, "pgrep kea || echo none") == "none\n"
 
@@ -41,7 +42,7 @@ def test_every_answered_client_is_known_to_both_servers(bench_file, results, on_
 def test_a_partner_killed_in_a_trial_is_an_invalid_measurement(
     engine, bench_file, results, on_host
 ):
-    sweep = engine("sweep", bench_file(runs=1, limits=SLOW), "--results", results)
+    sweep = engine("sweep", bench_file(**SLOW), "--results", results)
     sweep.saw(r"run 1/1: \d+/s for", timeout_s=120)
     on_host("partner", "pkill -KILL -x kea-dhcp4")
     code, last = sweep.end()
@@ -55,7 +56,7 @@ def test_a_partner_out_of_reach_is_a_broken_lab_and_the_sweep_goes_on(
     engine, bench_file, results, deployed, on_host
 ):
     interface = deployed["hosts"]["partner"]["test_interface"]
-    sweep = engine("sweep", bench_file(runs=1, limits=SLOW), "--results", results)
+    sweep = engine("sweep", bench_file(**SLOW), "--results", results)
     sweep.saw(r"run 1/1: \d+/s for", timeout_s=120)
     on_host("partner", f"ip link set {interface} down")
     try:
@@ -63,7 +64,8 @@ def test_a_partner_out_of_reach_is_a_broken_lab_and_the_sweep_goes_on(
     finally:
         on_host("partner", f"ip link set {interface} up")
         # what a kernel forgets when a link goes down
-        on_host("partner", f"ip -6 address add 2001:2:0:1::20/64 dev {interface}")
+        for address in ("2001:2:0:1::20", "2001:2:0:1::21"):
+            on_host("partner", f"ip -6 address add {address}/64 dev {interface}")
     assert code == 4, last
     assert re.search(r"the pair is not in its state after \d+ s \(found .*; wanted both", last)
     resumed(results)
@@ -74,11 +76,13 @@ PARTNER = """      hosts:
           ansible_port: 22042
           leaselab_test_address: 198.18.0.20
           leaselab_test_address6: "2001:2:0:1::20"
+          leaselab_test_address_2: 198.18.0.21
+          leaselab_test_address6_2: "2001:2:0:1::21"
 """
 
 
 def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, results, tmp_path):
-    assert deployed["partner"]
+    assert deployed["servers"]["partner"]
     alone = copy_inventory(tmp_path, pinned_keys(), (PARTNER, "      hosts: {}\n"))
     done = leaselab("run", "v4-memfile-hs", "-i", alone, "--results", results)
     assert done.returncode == 2
@@ -89,19 +93,23 @@ def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, result
 
 
 def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
-    assert deployed["partner"]
+    assert deployed["servers"]["partner"]
     load = ("--rate", 300, "--before-s", 3, "--after-s", 18, "--runs", 1)
     done = leaselab("failover", "v4-memfile-hs", *load, "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    (found,) = document["failovers"]
-    delay = deployed["scenario"]["high_availability"]["max_response_delay_s"]
-    assert 1 < found["outage_s"] < delay + 10
-    assert found["lost"] >= 300
+    assert (document["outcome"], document["procedure"]["name"]) == ("ok", "event")
+    figures = {metric["name"]: metric["value"] for metric in document["metrics"]}
+    assert list(figures) == ["outage_s", "lost", "missing", "conflicting"]
+    options = deployed["scenario"]["server"]["options"]
+    assert 1 < figures["outage_s"] < options["pair_max_response_delay_s"] + 10
+    assert figures["lost"] >= 300
     # those that the server had stored and not yet told: their clients got no answer
-    limit = deployed["scenario"]["high_availability"]["parked_packet_limit"]
-    assert found["missing"] + found["conflicting"] <= limit
-    assert found["partner_leases"] >= found["answered"] > 300 * 8
-    assert found["server_leases"] > 300 * 2
-    (kept,) = results.glob("failover/*/failover.json")
+    limit = options["pair_parked_packet_limit"]
+    assert figures["missing"] + figures["conflicting"] <= limit
+    (trial,) = trials_of(document)
+    assert trial["figures"]["held_by_partner"] >= trial["completed"] > 300 * 8
+    assert trial["figures"]["held"] > 300 * 2
+    (kept,) = results.glob("*/*/*/result.json")
     assert json.loads(kept.read_text(encoding="utf-8")) == document
+    assert leaselab("archive", "verify", "--results", results).returncode == 0

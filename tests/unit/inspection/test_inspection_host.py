@@ -14,7 +14,7 @@ from tests.lab_reading import (
 
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level
-from leaselab.lab.inspection import document
+from leaselab.lab.inspection import document, judge
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 
@@ -132,12 +132,12 @@ def test_a_release_without_a_known_kea_is_refused_until_the_inventory_names_one(
     assert {(f.host, f.check, f.wanted) for f in faults(inspect())} == {
         (SERVER, "kea", "a version that is known for this release")
     }
-    reading["wanted"][SERVER]["kea_version"] = "2.6"
+    reading["wanted"][SERVER]["packages"]["kea"]["version"] = "2.6"
     assert faults(inspect()) == []
 
 
 def test_iscs_packages_are_looked_for_where_they_are_wanted(inspect, reading, server):
-    reading["wanted"][SERVER]["kea_packages"] = "isc"
+    reading["wanted"][SERVER]["packages"]["kea"]["whose"] = "isc"
     (warning,) = {f.found for f in inspect() if (f.host, f.check) == (SERVER, "kea")} - {
         "isc-kea-dhcp6 neither installed nor offered by apt"
     }
@@ -148,6 +148,21 @@ def test_iscs_packages_are_looked_for_where_they_are_wanted(inspect, reading, se
         "isc-kea-dhcp4 2.6.4-isc20250728 to be installed",
         "version 3.0",
     )
+
+
+def test_packages_are_looked_for_where_a_scenario_asks_for_their_server(
+    inventory, reading, contacts, scenarios
+):
+    """Also where it is not there: another server needs none of them."""
+
+    def tools(name):
+        found = judge(inventory, reading, contacts, {name: scenarios[name]})
+        return {(f.host, f.check) for f in found} & {
+            (host, tool) for host in (SERVER, GENERATOR) for tool in ("kea", "perfdhcp")
+        }
+
+    assert tools("v4-memfile") == {(SERVER, "kea"), (GENERATOR, "perfdhcp")}
+    assert tools("v4-dnsmasq") == {(GENERATOR, "perfdhcp")}
 
 
 def test_an_old_python_is_refused(inspect, server):
@@ -254,7 +269,7 @@ class TestLeftovers:
 
     @pytest.mark.usefixtures("_kea")
     def test_a_running_server_is_refused_and_named_with_its_socket(self, inspect, server):
-        server["deployed"] = None
+        server["deployed"] = []
         assert only_fault(inspect()).text == (
             "leaselab-server: leftovers: error: kea-dhcp4 (pid 619) on UDP 198.18.0.10 port 67;"
             " wanted no DHCP server or database running, and UDP 67 and 547 free;"
@@ -292,7 +307,7 @@ class TestAppArmor:
             "parser": True,
             "added": ["kea-dhcp4", "kea-lfc"],
         }
-        server["deployed"]["program"] = "/usr/sbin/kea-dhcp4"
+        server["deployed"][0]["program"] = "/usr/sbin/kea-dhcp4"
         return server
 
     @staticmethod
@@ -324,10 +339,12 @@ class TestAppArmor:
     def test_so_is_a_confined_database_of_what_is_deployed(self, inspect, confined):
         confined["apparmor"]["enforced"] = ["/usr/sbin/mysqld"]
         assert self.told(inspect()).level is Level.OK
-        confined["deployed"]["tuning"] = {"backend": "mysql"}
+        confined["deployed"][0]["tuning"] = {"backend": "mysql"}
         assert self.told(inspect()).found.endswith("lab's files: /usr/sbin/mysqld")
 
-    @pytest.mark.parametrize("deployed", [None, {"program": "/opt/leaselab/sbin/kea-dhcp4"}])
+    @pytest.mark.parametrize(
+        "deployed", [[], [{"program": "/opt/leaselab/builds/0a1b/sbin/kea-dhcp4"}]]
+    )
     def test_a_commit_and_what_is_not_deployed_need_none(self, inspect, confined, deployed):
         confined["apparmor"]["added"] = []
         confined["deployed"] = deployed
@@ -341,7 +358,7 @@ class TestAppArmor:
 
 
 def test_a_host_may_have_limits_of_its_own(inspect, reading):
-    reading["wanted"][PARTNER]["kea_version"] = "2.9"
+    reading["wanted"][PARTNER]["packages"]["kea"]["version"] = "2.9"
     assert {(f.host, f.wanted) for f in faults(inspect())} == {(PARTNER, "version 2.9")}
 
 

@@ -13,12 +13,18 @@ from leaselab.lab.inventory import BUILDER_GROUP, parse_inventory
 
 
 class TestInterface:
-    def test_a_missing_test_address_is_refused_with_what_is_there(self, inspect, server):
-        server["addresses"] = [e for e in server["addresses"] if e["address"] != "198.18.0.10"]
+    @pytest.mark.parametrize("missing", ["198.18.0.10", "198.18.0.11", "2001:2:0:1::11"])
+    def test_a_missing_test_address_is_refused_with_what_is_there(
+        self, inspect, server, missing
+    ):
+        """A second one, too, where the inventory has it: a variant is to serve there."""
+        wanted = ["198.18.0.10", "2001:2:0:1::10", "198.18.0.11", "2001:2:0:1::11"]
+        server["addresses"] = [e for e in server["addresses"] if e["address"] != missing]
         fault = only_fault(inspect())
         assert fault.check == "test interface"
-        assert fault.found == "172.31.87.4 on eth0, 2001:2:0:1::10 on eth1"
-        assert fault.wanted == "198.18.0.10 and 2001:2:0:1::10 on one interface"
+        left = [f"{one} on eth1" for one in wanted if one != missing]
+        assert fault.found == ", ".join(["172.31.87.4 on eth0", *left])
+        assert fault.wanted == f"{' and '.join(wanted)} on one interface"
 
     def test_test_addresses_on_two_interfaces_are_refused(self, inspect, server):
         interface(server, "eth1")[1]["interface"] = "eth2"
@@ -186,8 +192,8 @@ class TestAddresses:
     def test_a_pool_is_named_once_for_all_its_scenarios(self, inspect):
         pools = [f.found for f in inspect() if f.check == "pool"]
         assert pools == [
-            "10.0.0.0/8 of v4-dnsmasq and 16 more: free on 5 machines",
-            "2001:2:0:100::/64 of v6-dnsmasq and 16 more: free on 5 machines",
+            "10.0.0.0/8 of v4-dnsmasq and 21 more: free on 5 machines",
+            "2001:2:0:100::/64 of v6-dnsmasq and 21 more: free on 5 machines",
         ]
 
     def test_a_pool_that_holds_a_route_of_a_host_is_refused(self, inspect, server):
@@ -195,7 +201,7 @@ class TestAddresses:
         fault = only_fault(inspect())
         assert (fault.host, fault.check) == (SERVER, "pool")
         assert fault.found == (
-            "10.0.0.0/8 of v4-dnsmasq and 16 more overlaps route 10.9.8.7 over wg0"
+            "10.0.0.0/8 of v4-dnsmasq and 21 more overlaps route 10.9.8.7 over wg0"
         )
 
     def test_a_pool_inside_a_network_of_this_machine_is_refused(self, inspect, reading):

@@ -19,16 +19,16 @@ _ELF = b"\x7fELF"
 _NEEDED = re.compile(r"NEEDED\s+(\S+)")
 
 
-def pack(config, stage, target):
+def pack(config, prefix, stage, target):
     """Pack what lies in the stage below the prefix; return what is to be known of it.
 
     What was installed elsewhere is left out: a server's sample configuration, its empty
     folders, and whatever else a commit would have on the hosts that serve.  Raises
     ContractError where something below the prefix is not to be installed.
     """
-    top = installed(config, stage)
+    top = installed(prefix, stage)
     members = [_member(config, stage, path) for path in (top, *sorted(top.rglob("*")))]
-    reason = objection(members, config["prefix"])
+    reason = objection(members, prefix)
     if reason:
         raise ContractError(f"it would install /{reason}")
     with (
@@ -49,13 +49,13 @@ def pack(config, stage, target):
     }
 
 
-def installed(config, stage):
+def installed(prefix, stage):
     """Return the prefix's folder in the stage; no link leads to it."""
     place = stage
-    for part in Path(config["prefix"].lstrip("/")).parts:
+    for part in Path(prefix.lstrip("/")).parts:
         place /= part
         if place.is_symlink() or not place.is_dir():
-            raise BeneathError(f"the recipe installed nothing below {config['prefix']}")
+            raise BeneathError(f"the recipe installed nothing below {prefix}")
     return place
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KEY_DIGITS = 24
-FORMAT = 2
+FORMAT = 3
 """How an artifact is built and packed; one that was so in another way is another."""
 
 
@@ -27,6 +27,9 @@ class Job:
     inputs: dict
     """All that makes the artifact what it is; the key is their hash."""
     key: str
+    prefix: str
+    """Where it is installed, compiled in: a folder of its own, so that builds lie side by side
+    on a host.  It is made of the key, so it is none of the inputs."""
 
 
 def read_job(config, stream):
@@ -39,10 +42,11 @@ def read_job(config, stream):
         "tree": asked["tree"],
         "options": config["options"],
         "recipe": _sha256(Path(config["recipe"]).read_bytes()),
-        "prefix": config["prefix"],
+        "builds": config["builds"],
         "builder": builder(),
     }
     text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
+    key = _sha256(text.encode())[:KEY_DIGITS]
     return Job(
         commit=asked["commit"],
         tree=asked["tree"],
@@ -51,7 +55,8 @@ def read_job(config, stream):
         repository=asked["repository"],
         accepted=asked["accepted"],
         inputs=inputs,
-        key=_sha256(text.encode())[:KEY_DIGITS],
+        key=key,
+        prefix=f"{config['builds']}/{key}",
     )
 
 

@@ -58,10 +58,10 @@ def build(config, job):
             "described": job.described,
             "system": system,
             "options": config["options"],
-            "prefix": config["prefix"],
+            "prefix": job.prefix,
             "builder": job.inputs["builder"],
             "seconds": {**phases, "total": round(time.monotonic() - began, 1)},
-            **artifact.pack(config, place.stage, draft / cache.ARTIFACT),
+            **artifact.pack(config, job.prefix, place.stage, draft / cache.ARTIFACT),
         }
         cache.keep(config, job, document)
     except OSError as error:
@@ -148,7 +148,7 @@ def run_recipe(config, job, place):
         "TMPDIR": str(place.scratch),
         "LC_ALL": "C.UTF-8",
         **objects.environment(config, job, place.objects, place.scratch),
-        "LEASELAB_PREFIX": config["prefix"],
+        "LEASELAB_PREFIX": job.prefix,
         "LEASELAB_JOBS": str(len(os.sched_getaffinity(0))),
         "LEASELAB_DESCRIBED": job.described,
         **{f"LEASELAB_{name.upper()}": str(value) for name, value in config["options"].items()},

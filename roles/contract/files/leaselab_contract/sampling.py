@@ -1,5 +1,6 @@
 """Samples of a running server, about one a second, and what every one is made of."""
 
+import contextlib
 import json
 import os
 import select
@@ -17,6 +18,7 @@ from leaselab_contract.process import (
 )
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
+SOCKET = "socket:["
 
 
 def follow(take):
@@ -61,8 +63,14 @@ def used(processes, bereaved=lambda: None):
     return ticks / TICKS, rss
 
 
-def udp_drops(port):
-    """Datagrams dropped at the sockets of one port, in both families."""
+def udp_drops(process, port):
+    """Datagrams dropped at a process's own sockets of one port, in both families.
+
+    None without a port.
+    """
+    if not port:
+        return None
+    own = own_sockets(running_pid(process))
     drops = 0
     for path in ("/proc/net/udp", "/proc/net/udp6"):
         try:
@@ -70,5 +78,23 @@ def udp_drops(port):
         except FileNotFoundError:
             continue
         rows = [line.split() for line in lines[1:]]
-        drops += sum(int(row[-1]) for row in rows if int(row[1].rpartition(":")[2], 16) == port)
+        drops += sum(
+            int(row[-1])
+            for row in rows
+            if int(row[1].rpartition(":")[2], 16) == port and row[9] in own
+        )
     return drops
+
+
+def own_sockets(pid):
+    """Return the inodes of a process's sockets, as text.
+
+    Another variant may have sockets of the same port, at another address of the host.
+    """
+    found = set()
+    for path in Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError):  # closed meanwhile
+            name = str(path.readlink())
+            if name.startswith(SOCKET):
+                found.add(name.removeprefix(SOCKET).rstrip("]"))
+    return found

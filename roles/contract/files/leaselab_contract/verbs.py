@@ -14,8 +14,13 @@ def serve(program, verbs):
     `program` is the contract's path, its settings are in ``<program>.json`` beside it;
     `verbs` are functions of the settings, and what they return is printed as JSON.
     """
+    answer(lambda: _do(Path(program), verbs, sys.argv[1:]))
+
+
+def answer(act):
+    """Print what `act` returns as JSON, nothing for None; leave with its status if it fails."""
     try:
-        answer = _do(Path(program), verbs, sys.argv[1:])
+        found = act()
     except (
         ContractError,
         OSError,
@@ -25,8 +30,8 @@ def serve(program, verbs):
     ) as error:
         sys.stderr.write((" ".join(str(error).split()) or type(error).__name__) + "\n")
         sys.exit(getattr(error, "status", 1))
-    if answer is not None:
-        sys.stdout.write(json.dumps(answer) + "\n")
+    if found is not None:
+        sys.stdout.write(json.dumps(found) + "\n")
 
 
 def _do(program, verbs, arguments):

@@ -1,1 +1,1 @@
-"""What dnsmasq's server contract is made of; `server` beside this folder is the contract."""
+"""What dnsmasq does for the server contract; `server.py` has its verbs."""

@@ -1,1 +1,1 @@
-"""What Kea's server contract is made of; `server` beside this folder is the contract."""
+"""What Kea does for the server contract; `server.py` has its verbs."""

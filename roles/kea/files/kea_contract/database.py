@@ -19,7 +19,7 @@ def ask(config, verb, text=""):
     """Call one verb of the database's contract; return what it prints."""
     try:
         done = subprocess.run(
-            [config["database"]["contract"], verb],
+            [config["database"]["contract"], verb, config["variant"]],
             input=text,
             capture_output=True,
             text=True,
@@ -48,11 +48,11 @@ def prepare(config):
     # Two faults that Kea would only report as a failure of its own.
     ask(config, "login")
     check_version(config)
-    Path(config["database"]["wipe_file"]).write_text(wipe_sql(config), encoding="ascii")
+    Path(config["database"]["empty_file"]).write_text(empty_sql(config), encoding="ascii")
     return found
 
 
-def wipe_sql(config):
+def empty_sql(config):
     """Return what empties the lease tables that this schema has, and counts before and after.
 
     Schemas of other versions have others; lookup tables must stay as they are.
@@ -62,7 +62,7 @@ def wipe_sql(config):
     tables = [name for name in settings["lease_tables"] if name in there]
     groups = tables if settings["truncate_separately"] else [", ".join(tables)]
     truncate = "\n".join(f"TRUNCATE {group};" for group in groups)
-    return settings["wipe_sql"].replace("(truncate)", truncate)
+    return settings["empty_sql"].replace("(truncate)", truncate)
 
 
 def make_schema(argv):
@@ -148,13 +148,13 @@ def check_disk(config):
         )
 
 
-def wipe(config):
+def empty(config):
     """Empty the tables; return how many leases there were and are, by count.
 
     Truncating them needs no log of each row.  Kea, which counts for itself, is told.
     """
     check_disk(config)
-    sql = Path(config["database"]["wipe_file"]).read_text(encoding="ascii")
+    sql = Path(config["database"]["empty_file"]).read_text(encoding="ascii")
     try:
         answer = ask(config, "sql", sql)
     except BeneathError:

@@ -38,9 +38,9 @@ def take(config):
         "t": time.time(),
         "cpu_s": cpu_s,
         "rss_bytes": rss_bytes,
-        "udp_drops": sampling.udp_drops(config["udp_port"]) if config["udp_port"] else None,
-        "leases": held,
+        "udp_drops": sampling.udp_drops(config["process"], config["udp_port"]),
+        "held": held,
         "counters": counters,
         "refused": counters.get(config["refused_counter"]),
-        "database_cpu_s": tree_cpu_s(database_pid) if database_pid else None,
+        "beside_cpu_s": {"database": tree_cpu_s(database_pid)} if database_pid else {},
     }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
@@ -13,15 +12,19 @@ from leaselab.report.matrix import shown
 from leaselab.report.verdict import closing, conditions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from leaselab.analysis.verdict import Comparison
+    from leaselab.archive.row import Row
+    from leaselab.model.record import Record
 
 _CLASS = "leaselab"
 
 
-def junit(results: Iterable[tuple[Mapping[str, Any], Mapping[str, Any] | str]]) -> bytes:
+def junit(results: Iterable[tuple[Row, Record | str]]) -> bytes:
     """A suite for each bench, a case for each result.
 
-    `results` are index rows with their documents, or with why they cannot be read.
+    `results` are index rows with their records, or with why they cannot be read.
     A regression is a failure; everything that gave no figure is an error, with
     the outcome as its type: an invalid measurement is no pass.
     """
@@ -37,9 +40,8 @@ def junit_of_comparison(comparison: Comparison) -> bytes:
     A regression is a failure, what came to no verdict is an error, and a first
     of its kind is skipped: none of them is a pass.
     """
-    document = comparison.other
-    bench = document["bench"]["name"]
-    return _report([(bench, _case(document)), (bench, _verdict(comparison))])
+    bench = comparison.other.bench.name
+    return _report([(bench, _case(comparison.other)), (bench, _verdict(comparison))])
 
 
 def _report(cases: Iterable[tuple[str | None, TestCase]]) -> bytes:
@@ -56,7 +58,7 @@ def _report(cases: Iterable[tuple[str | None, TestCase]]) -> bytes:
 
 
 def _verdict(comparison: Comparison) -> TestCase:
-    scenario = _printable(comparison.other["scenario"]["name"])
+    scenario = _printable(comparison.other.scenario.name)
     # a name without versions, so that a server's trend is of one case
     case = TestCase(f"{scenario} verdict", f"{_CLASS}.{scenario}")
     told = _printable(closing(comparison))
@@ -70,28 +72,24 @@ def _verdict(comparison: Comparison) -> TestCase:
     return case
 
 
-def _unreadable(row: Mapping[str, Any], why: str) -> TestCase:
+def _unreadable(row: Row, why: str) -> TestCase:
     case = TestCase(str(row["id"]), _CLASS)
     case.result = [Error(_printable(why), "unreadable")]
     return case
 
 
-def _case(document: Mapping[str, Any]) -> TestCase:
-    cell = cell_of(document)
+def _case(record: Record) -> TestCase:
+    cell = cell_of(record)
     name = _printable(cell.scenario)
-    case = TestCase(
-        f"{name} {_printable(cell.server)}",
-        f"{_CLASS}.{name}",
-        document["summary"]["wall_s"],
-    )
-    text = _printable("; ".join(reason["text"] for reason in document["reasons"]))
-    words = _printable(" ".join(reason["word"] for reason in document["reasons"]))
+    case = TestCase(f"{name} {_printable(cell.server)}", f"{_CLASS}.{name}", record.wall_s)
+    text = _printable("; ".join(reason.text for reason in record.reasons))
+    words = _printable(" ".join(reason.word for reason in record.reasons))
     if cell.outcome == Outcome.REGRESSION.label:
         case.result = [Failure(text, words or cell.outcome)]
     elif cell.outcome not in BELIEVED:
         case.result = [Error(text, f"{cell.outcome}: {words}" if words else cell.outcome)]
-    rate = f"{shown(cell)} exchanges/s" if cell.mean is not None else "no figure"
-    case.system_out = f"{rate}, {cell.goal}, result {document['id']}"
+    figure = f"{shown(cell)} {cell.unit}" if cell.value is not None else "no figure"
+    case.system_out = f"{figure}, {cell.procedure}, result {record.id}"
     return case
 
 

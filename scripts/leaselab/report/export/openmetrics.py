@@ -15,6 +15,14 @@ from leaselab.model.errors import BELIEVED
 
 _LABELS = ("scenario", "server", "durability", "bench", "environment")
 """What one line of a history has in common; version and commit are `leaselab_result_info`'s."""
+_ENDS = {
+    "": "",
+    "_low": ", lower end of its 95 % interval",
+    "_high": ", upper end of its 95 % interval",
+}
+"""What a metric's figure and the ends of its interval are called, and told by."""
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+"""How names of metrics that are times end, and their unit in seconds."""
 _INFO = ("id", "version", "commit", "release", "outcome")
 
 
@@ -37,42 +45,25 @@ class _Results(Collector):
         self._timed = timed
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        for name, told, column, scale in (
-            ("max_rate", "Trimmed mean of the max rates (exchanges/s)", "trimmed_mean", 1.0),
-            ("max_rate_low", "Lower end of its 95 % interval (exchanges/s)", "ci_low", 1.0),
-            ("max_rate_high", "Upper end of its 95 % interval (exchanges/s)", "ci_high", 1.0),
-            (
-                "server_cpu_seconds_per_exchange",
-                "CPU time of the server for each exchange completed",
-                "cpu_us",
-                1e-6,
-            ),
-            ("sweep_duration_seconds", "Time the sweep was worked on", "wall_s", 1.0),
-        ):
-            family = GaugeMetricFamily(f"leaselab_{name}", told, labels=_LABELS)
-            for row in self._rows:
-                if row[column] is not None and _believed(row):
-                    family.add_metric(_labels(row), row[column] * scale, self._time(row))
+        """A family for each metric that a row has, for the ends of its interval, for runs."""
+        families: dict[str, GaugeMetricFamily] = {}
+        units: dict[str, dict[str, None]] = {}
+        for row in self._rows:
+            for name, told, unit, value, more in _figures(row):
+                if value is None:
+                    continue
+                if name not in families:
+                    labels = [*_LABELS, *more]
+                    families[name] = GaugeMetricFamily(f"leaselab_{name}", told, labels=labels)
+                families[name].add_metric(
+                    [*_labels(row), *more.values()], value, self._time(row)
+                )
+                units.setdefault(name, {})[unit] = None
+        for name, family in families.items():
+            family.documentation += f" ({' or '.join(units[name])})"
+            family.samples.sort(key=lambda sample: tuple(sample.labels.values()))
             yield family
-        yield self._runs()
         yield self._info()
-
-    def _runs(self) -> GaugeMetricFamily:
-        family = GaugeMetricFamily(
-            "leaselab_run_max_rate",
-            "Max rate of one run (exchanges/s)",
-            labels=[*_LABELS, "run"],
-        )
-        found = [
-            ([*_labels(row), str(number)], rate, self._time(row))
-            for row in self._rows
-            if _believed(row)
-            for number, (rate, _) in enumerate(json.loads(row["runs"] or "[]"), start=1)
-            if rate is not None
-        ]
-        for labels, rate, at in sorted(found, key=lambda one: one[0]):
-            family.add_metric(labels, rate, at)
-        return family
 
     def _info(self) -> GaugeMetricFamily:
         family = GaugeMetricFamily(
@@ -104,6 +95,38 @@ def _labels(row: Mapping[str, Any]) -> list[str]:
     return [str(row[name] or "") for name in _LABELS]
 
 
-def _believed(row: Mapping[str, Any]) -> bool:
-    """A figure that may be plotted; how the others ended is `leaselab_result_info`'s."""
-    return row["outcome"] in BELIEVED
+def _figures(
+    row: Mapping[str, Any],
+) -> Iterator[tuple[str, str, str, float | None, Mapping[str, str]]]:
+    """Name, help, unit, value and labels of its own, of all that may be plotted of a row.
+
+    How those ended whose figures may not is `leaselab_result_info`'s.
+    """
+    if row["outcome"] not in BELIEVED:
+        return
+    for metric, (*values, given) in json.loads(row["metrics"]).items():
+        name, unit, scale = _in_seconds(metric, given)
+        for (end, told), value in zip(_ENDS.items(), values, strict=True):
+            yield f"{name}{end}", _words(name) + told, unit, _times(scale, value), {}
+    name, unit, scale = _in_seconds(row["metric"], row["unit"])
+    for number, (value, _) in enumerate(json.loads(row["rounds"]), start=1):
+        told = f"{_words(name)} of one run"
+        yield f"run_{name}", told, unit, _times(scale, value), {"run": str(number)}
+    yield "sweep_duration_seconds", "Time the sweep was worked on", "s", row["wall_s"], {}
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _times(scale: float, value: float | None) -> float | None:
+    return None if value is None else scale * value
+
+
+def _in_seconds(metric: str, unit: str) -> tuple[str, str, float]:
+    """Name and unit of a metric as Prometheus wants them, times in seconds; and the factor."""
+    stem, _, end = metric.rpartition("_")
+    if stem and end in _SECONDS:
+        per = unit.partition(" ")[2]
+        return f"{stem}_seconds", f"s {per}".strip(), _SECONDS[end]
+    return metric, unit, 1.0

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from leaselab.archive.row import Row
+    from leaselab.model.record import Record
 
 _TEXT: pa.DataType = pa.string()
 _NUMBER: pa.DataType = pa.float64()
@@ -31,26 +34,21 @@ _RESULT = (
     ("durability", _TEXT),
     ("bench", _TEXT),
     ("environment", _TEXT),
+    ("procedure", _TEXT),
+    ("experiment", _TEXT),
+    ("metric", _TEXT),
+    ("unit", _TEXT),
 )
-RESULTS = pa.schema(
-    [
-        *_RESULT,
-        ("max_rate", _NUMBER),
-        ("ci_low", _NUMBER),
-        ("ci_high", _NUMBER),
-        ("standard_error", _NUMBER),
-        ("runs", _WHOLE),
-        ("cpu_us", _NUMBER),
-        ("wall_s", _NUMBER),
-        ("loss_ratio", _NUMBER),
-        ("late_s", _NUMBER),
-        ("relative_width", _NUMBER),
-        ("trial_s", _NUMBER),
-    ]
+"""Columns of every table: what a row is of, and the metric that its procedure is about."""
+_ENDS = ("", "_low", "_high")
+"""What a metric's figure and the ends of its interval are called."""
+_OF_RESULT = (
+    ("ci_low", _NUMBER),
+    ("ci_high", _NUMBER),
+    ("standard_error", _NUMBER),
+    ("runs", _WHOLE),
+    ("wall_s", _NUMBER),
 )
-"""Columns of a table of results; rates in exchanges/s, `max_rate` is the trimmed mean."""
-RUNS = pa.schema([*_RESULT, ("run", _WHOLE), ("max_rate", _NUMBER), ("dropped", _FLAG)])
-"""Columns of a table of runs."""
 _TRIAL = (
     ("run", _WHOLE),
     ("trial", _WHOLE),
@@ -67,51 +65,93 @@ _TRIAL = (
     ("traffic_s", _NUMBER),
     ("trial_cpu_us", _NUMBER),
 )
-TRIALS = pa.schema([*_RESULT, *_TRIAL])
-"""Columns of a table of trials."""
+_OTHERWISE = {"started": "attempted", "trial_cpu_us": "cpu_us"}
+"""Columns of trials that have another name than their field."""
 
 
-def results_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """The table of results; `rows` are the index's, with all columns."""
-    return _table((_result(row) for row in rows), RESULTS)
+def results_table(rows: Sequence[Row]) -> pa.Table:
+    """The table of results; `rows` are the index's, with all columns.
+
+    A metric has three columns: its figure, and the ends of its 95 % interval; that of the
+    procedure has `ci_low`, `ci_high` and `standard_error`, too.  A parameter of the procedure
+    that moves a figure has one, ``parameter_`` before its name where another column has it.
+    """
+    found = [_metrics(row) for row in rows]
+    metrics = dict.fromkeys(name for values in found for name in values)
+    schema = [*_RESULT, *((name, _NUMBER) for name in metrics), *_OF_RESULT]
+    taken = {name for name, _ in schema}
+    rulers = [json.loads(row["ruler"] or "{}") for row in rows]
+    parameters = dict.fromkeys(name for ruler in rulers for name in ruler if name != "name")
+    table = _table(
+        (
+            {**row, **values, "runs": len(_rounds(row))}
+            for row, values in zip(rows, found, strict=True)
+        ),
+        schema,
+    )
+    for name in parameters:
+        column = f"parameter_{name}" if name in taken else name
+        table = table.append_column(column, _told([ruler.get(name) for ruler in rulers]))
+    return table
 
 
-def runs_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """The table of their runs."""
-    return _table((run for row in rows for run in _runs(row)), RUNS)
-
-
-def trials_table(
-    results: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]],
-) -> pa.Table:
-    """The table of trials; `results` are index rows and their documents."""
+def runs_table(rows: Sequence[Row]) -> pa.Table:
+    """The table of their runs: of each the value of the metric that its procedure is about."""
+    metrics = dict.fromkeys(row["metric"] for row in rows if row["metric"])
     return _table(
-        (trial for row, document in results for trial in _trials(row, document)), TRIALS
+        (
+            {**row, "run": number, row["metric"]: value, "dropped": dropped}
+            for row in rows
+            for number, (value, dropped) in enumerate(_rounds(row), start=1)
+        ),
+        [*_RESULT, ("run", _WHOLE), *((name, _NUMBER) for name in metrics), ("dropped", _FLAG)],
     )
 
 
-def _table(records: Iterator[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist(list(records), schema=schema)
+def trials_table(results: Iterable[tuple[Row, Record]]) -> pa.Table:
+    """The table of trials; `results` are index rows and their records."""
+    return _table(
+        (trial for row, record in results for trial in _trials(row, record)),
+        [*_RESULT, *_TRIAL],
+    )
 
 
-def _result(row: Mapping[str, Any]) -> dict[str, Any]:
-    goal = json.loads(row["goal"] or "{}")
-    runs = json.loads(row["runs"] or "[]")
-    return {**row, **goal, "max_rate": row["trimmed_mean"], "runs": len(runs)}
+def _table(records: Iterable[Mapping[str, Any]], schema: Sequence[Any]) -> pa.Table:
+    return pa.Table.from_pylist(list(records), schema=pa.schema(schema))
 
 
-def _runs(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for number, (rate, dropped) in enumerate(json.loads(row["runs"] or "[]"), start=1):
-        yield {**row, "run": number, "max_rate": rate, "dropped": dropped}
+def _metrics(row: Row) -> dict[str, float | None]:
+    """Figure and ends of the interval of each metric, by column."""
+    return {
+        f"{name}{end}": value
+        for name, (*values, _) in json.loads(row["metrics"] or "{}").items()
+        for end, value in zip(_ENDS, values, strict=True)
+    }
 
 
-def _trials(row: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for run in document["runs"]:
-        for number, trial in enumerate(run["trials"], start=1):
+def _rounds(row: Row) -> list[tuple[float | None, bool]]:
+    found: list[tuple[float | None, bool]] = json.loads(row["rounds"] or "[]")
+    return found
+
+
+def _told(values: Sequence[Any]) -> pa.Array[Any]:
+    """A column of a parameter: numbers, or texts where one of its values is no number."""
+    if all(value is None or isinstance(value, int | float) for value in values):
+        return pa.array(values, _NUMBER)
+    texts = [
+        value if value is None or isinstance(value, str) else json.dumps(value)
+        for value in values
+    ]
+    return pa.array(texts, _TEXT)
+
+
+def _trials(row: Row, record: Record) -> Iterator[dict[str, Any]]:
+    for one in record.rounds:
+        for number, trial in enumerate(one.trials, start=1):
+            fields = {name: _OTHERWISE.get(name, name) for name, _ in _TRIAL[2:]}
             yield {
-                **trial,
                 **row,
-                "run": run["index"],
+                "run": one.index,
                 "trial": number,
-                "trial_cpu_us": trial["cpu_us_per_exchange"],
+                **{column: getattr(trial, field) for column, field in fields.items()},
             }

@@ -10,13 +10,15 @@ from typing import Any
 from leaselab.analysis.differences import Difference, config_differences, differences
 from leaselab.analysis.hindrances import hindrances
 from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.ratio import Ratio, ratio, runs_of
+from leaselab.analysis.ratio import Ratio, ratio_of
 from leaselab.model.errors import BELIEVED
+from leaselab.model.record import SERVER, Metric, Record
 from leaselab.model.server import server_name
 from leaselab.report.config import config_text
 from leaselab.report.matrix import shown
 from leaselab.report.site.compare_chart import compare_chart
 from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.pages import sentence
 
 MOST = 4
 """Results side by side: more columns are not read."""
@@ -30,8 +32,9 @@ class Column:
     label: str
     """What tells it from the others: server and version, or scenario."""
     started_at: str
-    rate: str
-    cpu_us: float | None
+    figure: str
+    metrics: Sequence[Metric | None]
+    """Its metrics beside the figure, in the order of `Group.others`."""
     ratio: Ratio | None
     """To the first; None for itself, and where there is nothing to divide."""
     hindrances: Sequence[str]
@@ -43,6 +46,12 @@ class Group:
     """Results that are compared with the first of them."""
 
     name: str
+    title: str
+    """What all of them are about; "figure" where that is not the same."""
+    unit: str
+    """Of that; empty where it is not the same."""
+    others: Sequence[Metric]
+    """Metrics beside the figure, as the first has them."""
     columns: Sequence[Column]
     figure: Figure | None
     differences: Sequence[Difference]
@@ -50,14 +59,12 @@ class Group:
 
 
 def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Choose which results of one scenario to set side by side, oldest first; ids.
+    """Choose which results of one history to set side by side, oldest first; ids.
 
     The newest of each server that was measured, or, where there is one server
     only, the newest two.  Empty where there is nothing to compare.
     """
-    believed = [
-        row for row in rows if row["trimmed_mean"] is not None and row["outcome"] in BELIEVED
-    ]
+    believed = [row for row in rows if row["value"] is not None and row["outcome"] in BELIEVED]
     newest: dict[tuple[str, str], str] = {}
     for row in believed:
         key = (server_name(row), row["release"] or "")
@@ -69,11 +76,14 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return chosen if len(chosen) > 1 else []
 
 
-def group(name: str, results: Sequence[tuple[Mapping[str, Any], Path]]) -> Group:
-    """Compare results (documents and their directories) with the first of them."""
-    documents = [document for document, _ in results]
-    several = len({document["scenario"]["name"] for document in documents}) > 1
-    columns = [_column(documents[0], document, several=several) for document in documents]
+def group(name: str, results: Sequence[tuple[Record, Path]]) -> Group:
+    """Compare results (records and their directories) with the first of them."""
+    records = [record for record, _ in results]
+    base = records[0]
+    several = len({record.scenario.name for record in records}) > 1
+    titles = {(record.figure.title, record.figure.unit) for record in records}
+    title, unit = titles.pop() if len(titles) == 1 else ("figure", "")
+    columns = [_column(base, record, several=several) for record in records]
     bars = [
         (f"{number}. {column.label}", column.ratio)
         for number, column in enumerate(columns, start=1)
@@ -82,40 +92,39 @@ def group(name: str, results: Sequence[tuple[Mapping[str, Any], Path]]) -> Group
     place = "".join(letter if letter.isalnum() else "-" for letter in name)
     return Group(
         name=name,
+        title=title,
+        unit=unit,
+        others=base.metrics[1:],
         columns=columns,
         figure=figure(
             f"ratio-{place}",
-            f"Max rate over that of {columns[0].label}",
-            compare_chart(bars, name=f"Ratios to {columns[0].label}")
+            f"{sentence(title)} over that of {columns[0].label}",
+            compare_chart(bars, name=f"Ratios to {columns[0].label}", axis=f"ratio of {title}s")
             if len(bars) > 1
             else None,
             note="1 is no difference; the line is the 95 % interval of the ratio.",
         ),
-        differences=differences(documents),
-        configuration=config_differences([_config(*result) for result in results]),
-    )
-
-
-def _column(base: Mapping[str, Any], document: Mapping[str, Any], *, several: bool) -> Column:
-    cell = cell_of(document)
-    first, runs = runs_of(base), runs_of(document)
-    compared = None
-    if document is not base and first is not None and runs is not None:
-        compared = ratio(first, runs)
-    release = document["bench"]["hosts"].get("server", {}).get("os") or ""
-    label = ", ".join(filter(None, (cell.server, release)))
-    return Column(
-        id=document["id"],
-        label=f"{cell.scenario}, {label}" if several else label,
-        started_at=document["started_at"],
-        rate=shown(cell),
-        cpu_us=document["summary"]["cpu_us_per_exchange"],
-        ratio=compared,
-        hindrances=list(
-            dict.fromkeys(f"another {one.what}" for one in hindrances(base, document))
+        differences=differences(records),
+        configuration=config_differences(
+            [config_text(record, directory, SERVER) for record, directory in results]
         ),
     )
 
 
-def _config(document: Mapping[str, Any], directory: Path) -> str | None:
-    return config_text(document, directory, "server")
+def _column(base: Record, record: Record, *, several: bool) -> Column:
+    cell = cell_of(record)
+    same = (record.figure.name, record.figure.unit) == (base.figure.name, base.figure.unit)
+    hosts = record.bench.hosts
+    release = hosts[SERVER].os if SERVER in hosts else None
+    label = ", ".join(filter(None, (cell.server, release)))
+    return Column(
+        id=record.id,
+        label=f"{cell.scenario}, {label}" if several else label,
+        started_at=record.started_at,
+        figure=shown(cell) if same else f"{shown(cell)} {record.figure.unit}",
+        metrics=[record.metric(one.name) for one in base.metrics[1:]],
+        ratio=ratio_of(base, record) if same and record is not base else None,
+        hindrances=list(
+            dict.fromkeys(f"another {one.what}" for one in hindrances(base, record))
+        ),
+    )

@@ -8,8 +8,8 @@ from leaselab.analysis.ratio import Ratio
 from leaselab.report.site.vega import BLUE, RED, Spec, chart, number, rows, told
 
 
-def compare_chart(bars: Sequence[tuple[str, Ratio]], *, name: str) -> Spec:
-    """Draw ratios, a line each: what it is of, and the ratio."""
+def compare_chart(bars: Sequence[tuple[str, Ratio]], *, name: str, axis: str) -> Spec:
+    """Draw ratios, a line each: what it is of, and the ratio; `axis` says of which figure."""
     values = [
         {
             "label": label,
@@ -26,7 +26,7 @@ def compare_chart(bars: Sequence[tuple[str, Ratio]], *, name: str) -> Spec:
         "sort": None,
         "axis": {"labelLimit": 320},
     }
-    x = number("ratio", "ratio of max rates", scale={"padding": 20}, axis={"tickCount": 8})
+    x = number("ratio", axis, scale={"padding": 20}, axis={"tickCount": 8})
     return chart(
         [
             {
@@ -38,7 +38,7 @@ def compare_chart(bars: Sequence[tuple[str, Ratio]], *, name: str) -> Spec:
                 "data": rows([value for value in values if value["low"] is not None]),
                 "mark": {"type": "rule", "strokeWidth": 2, "color": BLUE, "aria": False},
                 "encoding": {
-                    "x": number("low", "ratio of max rates"),
+                    "x": number("low", axis),
                     "x2": {"field": "high"},
                     "y": y,
                 },

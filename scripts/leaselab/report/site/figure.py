@@ -1,17 +1,31 @@
-"""A chart as a page shows it: drawn, and described for a browser to draw it anew."""
+"""A chart as a page shows it: as SVG, and with what a browser draws it anew from.
+
+One library draws and holds the browser's script, from one description: Vega, which
+vl-convert-python carries inside, so that nothing is fetched and no foreign code lies here.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
-from leaselab.report.site.drawing import svg
+import vl_convert
+from markupsafe import Markup, escape
+
 from leaselab.report.site.vega import still
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from leaselab.report.site.vega import Spec
+
+_BASE = "https://vega.github.io/vega-datasets/"
+"""What vl-convert puts before a relative link; Vega in a browser leaves them alone."""
+_SIZE = re.compile(r'<svg( [^>]*?) width="[\d.]+" height="[\d.]+"')
+_PRECISE = re.compile(r"(\d+\.\d)\d+")
+_EMPTY = re.compile(r'<path class="(?:back|fore)ground" aria-hidden="true" d=""[^>]*/>')
+_NUMBERS = re.compile(r' (?:d|transform|x2|y2|x|y|width|height)="[^"]*"')
+_SERVED = "globalThis.vegaEmbed = vegaEmbed; globalThis.vega = vega;"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +57,31 @@ def figure(
     if spec is None:
         return None
     return Figure(name, title, svg(still(drawn or spec)), spec, note)
+
+
+def svg(spec: Spec) -> Markup:
+    """Draw a chart, ready to stand in a page.
+
+    Its look is in presentation attributes, not in styles, which a strict content
+    policy would drop.  It has no size of its own and fills what holds it.
+    """
+    drawn = vl_convert.vegalite_to_svg(spec).replace(f'href="{_BASE}', 'href="')
+    # with links in it, it is not one image but a group of things to reach
+    role = "group" if "<a " in drawn else "img"
+    name = f'<svg role="{role}" aria-label="{escape(spec["description"])}"'
+    drawn = _SIZE.sub(lambda found: name + found[1], drawn, count=1)
+    drawn = _EMPTY.sub("", drawn)
+    # a tenth of a pixel is enough, and half the bytes
+    drawn = _NUMBERS.sub(lambda found: _PRECISE.sub(r"\1", found[0]), drawn)
+    return Markup(drawn)  # noqa: S704  # Vega escapes what stands in a text; tested
+
+
+@cache
+def script() -> str:
+    """Return Vega with what it needs, for a browser: `vegaEmbed` is its one entry."""
+    return str(vl_convert.javascript_bundle(_SERVED))
+
+
+def script_version() -> str:
+    """Which Vega `script` returns."""
+    return f"{vl_convert.get_vega_version()}, {vl_convert.get_vega_embed_version()}"

@@ -1,4 +1,4 @@
-"""The chart of one scenario's results: nine dots, trimmed mean, interval, marks."""
+"""The chart of one scenario's results: a dot for each run, figure, interval, marks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from leaselab.report.site.vega import (
     ZOOM,
     Spec,
     chart,
+    moments,
     number,
     rows,
     told,
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _COLOURS = {"environment": PURPLE, "change point": RED, "goal": ORANGE}
-_ISO = (
-    "utcFormat(datum.value, utchours(datum.value) || utcminutes(datum.value)"
-    " ? '%Y-%m-%d %H:%M' : '%Y-%m-%d')"
-)
-"""Words of a moment on the axis: the date, with the time where a tick is not at midnight."""
 _NAMED = 40
 """Commits whose names stand below them."""
 _DOTTED = 100
@@ -45,8 +41,10 @@ class Point:
     mean: float | None
     ci95: tuple[float, float] | None
     runs: Sequence[tuple[float, bool]]
-    """Max rate of each run, and whether it was dropped (exchanges/s)."""
+    """The figure of each run, and whether it was dropped."""
     href: str
+    worse: bool = False
+    """Whether its interval lies wholly on the wrong side of that of the result before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +60,25 @@ class Mark:
 
 
 def history_chart(
-    points: Sequence[Point], marks: Sequence[Mark], *, name: str, by_commit: bool
+    points: Sequence[Point],
+    marks: Sequence[Mark],
+    *,
+    name: str,
+    title: str,
+    unit: str,
+    by_commit: bool,
 ) -> Spec | None:
     """Draw the points over time, or side by side in the order of their commits.
 
-    None where no result has a figure.
+    `title` and `unit` are those of the metric.  None where no result has a figure.
     """
     places = {at: place for place, at in enumerate(dict.fromkeys(one.at for one in points))}
-    x = _sequence(places) if by_commit else _time()
+    x = _sequence(places) if by_commit else moments("at", "started (UTC)")
     means = [_mean(point, places) for point in points if point.mean is not None]
     if not means:
         return None
-    rate = "max rate (exchanges/s)"
+    axis = f"{title} ({unit})"
+    colour = {"condition": {"test": "datum.worse", "value": RED}, "value": BLUE}
     dropped = {"test": "datum.dropped", "value": GREY}
     layers: list[Spec] = [
         {
@@ -81,48 +86,43 @@ def history_chart(
             "mark": {"type": "circle", "size": 18, "opacity": 0.5, "aria": False},
             "encoding": {
                 "x": x,
-                "y": number("rate", rate),
+                "y": number("value", axis),
                 "color": {"condition": dropped, "value": BLUE},
             },
         },
         {
             "data": rows(list(_intervals(means))),
-            "mark": {"type": "rule", "strokeWidth": 2, "aria": False, "color": BLUE},
-            "encoding": {"x": x, "y": number("low", rate), "y2": {"field": "high"}},
+            "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
+            "encoding": {
+                "x": x,
+                "y": number("low", axis),
+                "y2": {"field": "high"},
+                "color": colour,
+            },
         },
         {
             "name": "means",
             "data": rows(means),
             "params": [] if by_commit else [ZOOM],
-            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1, "color": BLUE},
+            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
             "encoding": {
                 "x": x,
-                "y": number("mean", rate),
+                "y": number("mean", axis),
+                "color": colour,
                 "href": {"field": "href"},
                 "description": {"field": "label"},
                 "tooltip": told(
                     ("label", "server", ""),
                     ("at", "at", ""),
-                    ("mean", "max rate (1/s)", ".0f"),
-                    ("low", "from", ".0f"),
-                    ("high", "to", ".0f"),
+                    ("mean", axis, ".6~g"),
+                    ("low", "from", ".6~g"),
+                    ("high", "to", ".6~g"),
                 ),
             },
         },
         *_marks(marks, x),
     ]
     return chart(layers, height=300, name=name)
-
-
-def _time() -> Spec:
-    """Moments in UTC, as everywhere in the report."""
-    return {
-        "field": "at",
-        "type": "temporal",
-        "title": "started (UTC)",
-        "scale": {"type": "utc", "padding": 14},
-        "axis": {"labelExpr": _ISO, "tickCount": 8, "labelOverlap": "greedy"},
-    }
 
 
 def _sequence(places: Mapping[str, int]) -> Spec:
@@ -135,11 +135,11 @@ def _sequence(places: Mapping[str, int]) -> Spec:
 
 def _dots(points: Iterable[Point], places: Mapping[str, int]) -> Iterable[dict[str, Any]]:
     for point in points:
-        for rate, dropped in point.runs:
+        for value, dropped in point.runs:
             yield {
                 "at": point.at,
                 "place": places[point.at],
-                "rate": round(rate, 1),
+                "value": _short(value),
                 "dropped": dropped,
             }
 
@@ -149,9 +149,10 @@ def _mean(point: Point, places: Mapping[str, int]) -> dict[str, Any]:
     return {
         "at": point.at,
         "place": places[point.at],
-        "mean": _tenth(point.mean),
-        "low": _tenth(low),
-        "high": _tenth(high),
+        "mean": _short(point.mean),
+        "low": _short(low),
+        "high": _short(high),
+        "worse": point.worse,
         "label": point.label,
         "href": point.href,
     }
@@ -161,12 +162,12 @@ def _intervals(means: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     """The ends of the intervals and where they stand: less than a mean's row, and many."""
     for mean in means:
         if mean["low"] is not None:
-            yield {name: mean[name] for name in ("at", "place", "low", "high")}
+            yield {name: mean[name] for name in ("at", "place", "low", "high", "worse")}
 
 
-def _tenth(value: float | None) -> float | None:
-    """Rounded, as there are thousands of them in a page."""
-    return None if value is None else round(value, 1)
+def _short(value: float | None) -> float | None:
+    """In six digits, as there are thousands of them in a page."""
+    return None if value is None else float(f"{value:.6g}")
 
 
 def _marks(marks: Sequence[Mark], x: Spec) -> Iterator[Spec]:

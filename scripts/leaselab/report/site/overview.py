@@ -1,102 +1,160 @@
-"""The page that comes first: the newest result of each scenario, in ISC's shape."""
+"""The pages of the whole lab: the newest result of each scenario in tables, and the benches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.matrix import (
-    HOT_STANDBY,
-    LOAD_BALANCING,
-    ONE,
-    Cell,
-    Row,
-    cell_of,
-    rows_of,
-)
-from leaselab.report.matrix import COLUMNS, conditions, shown
+from leaselab.analysis.matrix import Cell, Column, Row, cell_of, columns_of, rows_of
+from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
+from leaselab.report.matrix import column_words, conditions, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from leaselab.archive.store import Store
+    from leaselab.model.record import Record
 
 NEWEST = 50
 """Results that the list of the newest shows."""
-
-
-_WAYS = {
-    (False, ONE): "single-threaded",
-    (True, ONE): "multi-threaded",
-    (False, HOT_STANDBY): "hot standby, single-threaded",
-    (True, HOT_STANDBY): "hot standby, multi-threaded",
-    (False, LOAD_BALANCING): "load balancing, single-threaded",
-    (True, LOAD_BALANCING): "load balancing, multi-threaded",
+MEANINGS = {
+    "free": "nobody has it",
+    "measuring": "a sweep has it",
+    "held": "somebody has it for several commands",
+    "maintenance": "its keeper has taken it out of use",
+    "broken": "a host is not well, or the last check found errors",
+    "unreachable": "no host answers",
+    "down": "a lab of one machine that is not up",
 }
-"""Ways of running, in words."""
+"""What the states of benches mean."""
+_VERDICTS = {
+    **dict.fromkeys(("free", "measuring", "held"), "good"),
+    **dict.fromkeys(("broken", "unreachable"), "refused"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """One server's table: a row for each backend, a column for each way of running."""
+    """One table of one kind of server and one metric: rows and columns by factors."""
 
     server: str
-    columns: Sequence[tuple[str, tuple[bool, str]]]
+    title: str
+    unit: str
+    names: Sequence[str]
+    """Factors that name a row."""
+    across: Sequence[str]
+    """Factors that make the columns."""
+    columns: Sequence[Column]
     rows: Sequence[Row]
     conditions: Sequence[str]
 
-    def heading(self, place: tuple[bool, str]) -> str:
-        """A way of running, in words."""
-        return _WAYS[place]
+    @property
+    def gains(self) -> Sequence[Column]:
+        """The columns that are set against another one."""
+        return [one for one in self.columns if any(row.compared(one) for row in self.rows)]
 
     @property
-    def has_gain(self) -> bool:
-        """Whether a server alone was measured with one thread and with several."""
-        return any({(False, ONE), (True, ONE)} <= row.cells.keys() for row in self.rows)
+    def values(self) -> Mapping[str, Sequence[str]]:
+        """What each factor across may be, in the order of the columns."""
+        values = zip(*self.columns, strict=True)
+        return {
+            name: [str(value) for value in dict.fromkeys(each) if value is not None]
+            for name, each in zip(self.across, values, strict=True)
+        }
 
-    @property
-    def has_pairs(self) -> bool:
-        """Whether a pair was measured."""
-        return any(mode != ONE for _, (_, mode) in self.columns)
+    def heading(self, column: Column) -> str:
+        """A column in words."""
+        return column_words(column, self.across) or self.title
 
-    def gain(self, row: Row) -> str:
-        """What threads make of the rate: their ratio and what that is in percent."""
-        if row.gain is not None:
-            return f"{1 + row.gain:.2f} ({100 * row.gain:+.0f} %)"
-        return "no difference seen" if row.compared else "-"
+    def gain_heading(self, column: Column) -> str:
+        """What is set against what."""
+        return f"{self.heading(column)} / {self.heading(self.rows[0].base)}"
+
+    def gain(self, row: Row, column: Column) -> str:
+        """What a column makes of the figure: the ratio and what that is in percent."""
+        gain = row.gain(column)
+        if gain is not None:
+            return f"{1 + gain:.2f} ({100 * gain:+.0f} %)"
+        return "no difference seen" if row.compared(column) else "-"
 
     def shown(self, cell: Cell | None) -> str:
-        """A cell's max rate with how well it is known, or why there is none."""
+        """A cell's figure with how well it is known, or why there is none."""
         return shown(cell)
 
 
 def overview(
-    documents: Sequence[Mapping[str, Any]],
+    records: Sequence[Record],
     rows: Sequence[Mapping[str, Any]],
     outcomes: Mapping[str, int],
 ) -> dict[str, Any]:
     """What the overview's template gets: newest results by place, and the newest of all.
 
-    `documents` are result documents, `rows` rows of the index, newest first,
+    `records` are the newest of their scenarios, `rows` rows of the index, newest first,
     `outcomes` how many of all results ended how.
     """
     return {
-        "matrices": list(_matrices([cell_of(document) for document in documents])),
+        "matrices": list(_matrices([cell_of(record) for record in records])),
         "newest": rows,
+        "kind": common_kind(rows),
         "results": sum(outcomes.values()),
         "outcomes": outcomes,
         "words": {
-            document["id"]: " ".join(reason["word"] for reason in document["reasons"])
-            for document in documents
+            record.id: " ".join(reason.word for reason in record.reasons) for record in records
         },
     }
 
 
-def _matrices(cells: Sequence[Cell]) -> list[Matrix]:
-    """A table for each kind of server: tables of Kea and dnsmasq have nothing in common."""
-    kinds = sorted(cells, key=lambda cell: cell.server.split(" ")[0], reverse=True)
-    found = []
-    for server, group in groupby(kinds, key=lambda cell: cell.server.split(" ")[0]):
-        members = list(group)
-        rows = rows_of(members)
-        used = {place for row in rows for place in row.cells}
-        columns = [(heading, place) for heading, place in COLUMNS if place in used]
-        found.append(Matrix(server, columns, rows, list(conditions(members))))
-    return found
+def common_kind(rows: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """Words and unit of the figures of rows of the index; None where they are of several."""
+    kinds = {(row["metric"], row["unit"]) for row in rows if row["metric"]}
+    if len(kinds) != 1:
+        return None
+    metric, unit = kinds.pop()
+    return metric.replace("_", " "), unit
+
+
+def _matrices(cells: Sequence[Cell]) -> Iterable[Matrix]:
+    """A table for each kind of server, metric and set of factors: others compare nothing."""
+
+    def kind(cell: Cell) -> tuple[str, ...]:
+        names = [name for name in cell.factors if name not in cell.across]
+        server = cell.server.partition(" ")[0]
+        return server, cell.title, cell.unit, *names, "", *cell.across
+
+    for _, members in groupby(sorted(cells, key=kind, reverse=True), key=kind):
+        found = list(members)
+        rows, one = rows_of(found), found[0]
+        yield Matrix(
+            server=one.server.partition(" ")[0],
+            title=one.title,
+            unit=one.unit,
+            names=list(rows[0].factors),
+            across=one.across,
+            columns=columns_of(rows),
+            rows=rows,
+            conditions=list(conditions(found)),
+        )
+
+
+def bench_rows(store: Store) -> list[dict[str, Any]]:
+    """What the page of the benches shows of each that was ever asked, by name.
+
+    Pages are not written again by themselves, so it has moments where a terminal has ages.
+    """
+    rows = []
+    for name in noted_benches(store.root):
+        seen = read_note(store.root, name, STATUS)
+        if seen is None:
+            continue
+        results = store.index.rows(bench=name, limit=1)
+        rows.append(
+            {
+                "bench": name,
+                **seen,
+                "verdict": _VERDICTS.get(seen["state"], "doubt"),
+                "result": results[0] if results else None,
+                "check": read_note(store.root, name, CHECK),
+            }
+        )
+    return rows

@@ -1,4 +1,4 @@
-"""Writing pages: templates that escape, charts beside them, and which pages are current."""
+"""Writing pages: where they lie, templates that escape, and which pages are current."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from leaselab import __version__
 from leaselab.model.errors import usage_error
 from leaselab.report.facts import moment_words
-from leaselab.report.listing import span
-from leaselab.report.site.drawing import script, script_version
+from leaselab.report.listing import number, short, span
+from leaselab.report.site.figure import script, script_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +27,39 @@ _ASSETS = "assets"
 _CHARTS = "charts.js"
 _SHARED = ("leaselab.css", "leaselab.js", "icon.svg")
 _CAN_BE_TEXT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028"}
+
+
+def sweep_page(ref: str) -> str:
+    """The page of one result, by its id."""
+    return f"sweep/{ref}"
+
+
+def history_page(name: str) -> str:
+    """The page of one scenario over time, by `history.Line.page`."""
+    return f"history/{name}"
+
+
+def experiment_page(ident: str) -> str:
+    """The page of one experiment, by its id."""
+    return f"experiment/{ident}"
+
+
+def live_page(title: str) -> str:
+    """The page of a running sweep, to be served beside ``/state.json`` and ``/assets/``.
+
+    Its script asks for what is new once a second.
+    """
+    return _environment().get_template("live.html").render(title=title, version=__version__)
+
+
+def page_file(name: str) -> bytes:
+    """A style sheet or script of ours."""
+    return (_HERE / "static" / name).read_bytes()
+
+
+def sentence(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 class Pages:
@@ -47,14 +80,14 @@ class Pages:
         self._made: set[str] = set()
         self._stale: set[str] = set()
         self._known = self._read_manifest()
-        self._environment = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters |= {"moment": moment_words, "span": span}
+        self._environment = _environment()
+        self._environment.filters |= {
+            "moment": moment_words,
+            "span": span,
+            "amount": number,
+            "short": short,
+            "sentence": sentence,
+        }
 
     def write(
         self,
@@ -166,6 +199,16 @@ class Pages:
             return dict(json.loads(path.read_text(encoding="utf-8"))["pages"])
         except (ValueError, KeyError, TypeError):
             return {}
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def _replace(path: Path, text: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leaselab.analysis.seconds import server_points, traffic_points
+from leaselab.model.record import SERVER
 from leaselab.report.site.vega import (
     BLUE,
     GREEN,
@@ -25,35 +27,45 @@ from leaselab.report.site.vega import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from leaselab.analysis.seconds import Point
+    from leaselab.model.record import Round
+
 _PANEL = 76
 """Height of one panel (px)."""
+_OF_ROLES = (PURPLE, ORANGE, GREY)
+"""Colours of the servers beside the one under test."""
+_BESIDE = (GREEN, ORANGE, RED, GREY)
+"""Colours of what serves beside them."""
+
+
+class _Line(NamedTuple):
+    name: str
+    points: Sequence[Point]
+    field: str
+    colour: str
 
 
 def seconds_chart(
-    run: Mapping[str, Any], goal: Mapping[str, Any], other: str = ""
+    one: Round, *, plural: str, holds: str, loss_goal: float | None, other: str = ""
 ) -> Spec | None:
-    """One run second by second: load, loss, latency, CPU, memory, leases, lost packets.
+    """One run second by second: load, loss, latency, CPU, memory, what is held, lost packets.
 
-    `other` says what it is of, where that is no run.  None where nothing was seen by the
-    second.
+    `plural` is that of transactions, `holds` the word for what servers hold, `loss_goal` the
+    loss ratio that a trial may have, if any.  `other` says what it is of, where that is no run.
+    None where nothing was seen by the second.
     """
-    traffic = list(traffic_points(run))
-    server = list(server_points(run))
-    partner = list(server_points(run, "partner_samples"))
-    if not traffic and not server:
-        return None
-    lines = _lines(traffic, server, partner)
     panels: list[Spec] = []
-    for title, series in lines.items():
+    for title, series in _lines(one, plural, holds).items():
         values = [
             value
-            for name, points, field, _ in series
-            for value in _with_twins(list(_values(points, field, name)))
+            for line in series
+            for value in _with_twins(list(_values(line.points, line.field, line.name)))
         ]
         if not values:
             continue
         told_of = {value["n"] for value in values}
-        named = [(name, colour) for name, _, _, colour in series if name in told_of]
+        named = [(line.name, line.colour) for line in series if line.name in told_of]
+        goal = loss_goal if title.startswith("loss") else None
         panels.append(_panel(title, values, named, goal, len(panels)))
     if not panels:
         return None
@@ -61,14 +73,12 @@ def seconds_chart(
         "title": f"time since the start of the {other.lower() or 'run'} (s)",
         "axis": {"tickCount": 12},
     }
-    return stacked(panels, name=f"{other or 'Run ' + str(run['index'])} second by second")
+    return stacked(panels, name=f"{other or f'Run {one.index}'} second by second")
 
 
-def _values(
-    points: Sequence[Mapping[str, Any]], field: str, name: str
-) -> Iterator[dict[str, Any]]:
+def _values(points: Sequence[Point], field: str, name: str) -> Iterator[dict[str, Any]]:
     for point in points:
-        if point[field] is not None:
+        if point.get(field) is not None:
             value = float(f"{point[field]:.5g}")
             yield {"s": round(point["s"], 2), "v": value, "n": name, "t": point["trial"]}
 
@@ -83,7 +93,7 @@ def _panel(
     title: str,
     values: Sequence[Mapping[str, Any]],
     series: Sequence[tuple[str, str]],
-    goal: Mapping[str, Any],
+    goal: float | None,
     place: int,
 ) -> Spec:
     colour = {
@@ -118,10 +128,10 @@ def _panel(
             },
         }
     ]
-    if title.startswith("loss"):
+    if goal is not None:
         layers.append(
             {
-                "data": rows([{"goal": 100 * goal["loss_ratio"]}]),
+                "data": rows([{"goal": 100 * goal}]),
                 "mark": {"type": "rule", "strokeDash": [5, 3], "color": GREY, "aria": False},
                 "encoding": {"y": number("goal", title, scale=scale)},
             }
@@ -129,41 +139,59 @@ def _panel(
     return {"width": WIDTH - 190, "height": _PANEL, "layer": layers}
 
 
-def _lines(
-    traffic: Sequence[Mapping[str, Any]],
-    server: Sequence[Mapping[str, Any]],
-    partner: Sequence[Mapping[str, Any]],
-) -> dict[str, list[tuple[str, Sequence[Mapping[str, Any]], str, str]]]:
-    """Panels by title: name, points, field and colour of each line."""
-    in_percent = [
+def _lines(one: Round, plural: str, holds: str) -> dict[str, list[_Line]]:
+    """The lines of each panel, by its title."""
+    traffic = [
         {**point, "loss": None if point["loss"] is None else 100 * point["loss"]}
-        for point in traffic
+        for point in traffic_points(one)
+    ]
+    servers = _servers(one)
+    by_role = {
+        title: [_Line(role, points, field, colour) for role, points, colour in servers]
+        for title, field in (
+            ("CPUs busy", "cpu"),
+            ("memory (MB)", "rss_mb"),
+            *([(f"{holds} held", "held")] if holds else []),
+            ("dropped (1/s)", "drops"),
+        )
+    }
+    looks = cycle(_BESIDE)
+    by_role["CPUs busy"] = [
+        line
+        for own in by_role["CPUs busy"]
+        for line in (own, *_beside(own.name, own.points, looks))
+    ]
+    by_role["dropped (1/s)"] = [
+        line._replace(colour=RED) if line.name == SERVER else line
+        for line in by_role["dropped (1/s)"]
     ]
     return {
-        "exchanges/s": [
-            ("started", traffic, "started", GREY),
-            ("completed", traffic, "completed", BLUE),
+        f"{plural}/s": [
+            _Line("started", traffic, "attempted", GREY),
+            _Line("completed", traffic, "completed", BLUE),
         ],
-        "loss (%)": [("loss", in_percent, "loss", RED)],
+        "loss (%)": [_Line("loss", traffic, "loss", RED)],
         "latency (ms)": [
-            ("median", traffic, "p50_ms", BLUE),
-            ("99 %", traffic, "p99_ms", ORANGE),
+            _Line("median", traffic, "p50_ms", BLUE),
+            _Line("99 %", traffic, "p99_ms", ORANGE),
         ],
-        "CPUs busy": [
-            ("server", server, "cpu", BLUE),
-            ("its database", server, "database_cpu", GREEN),
-            ("partner", partner, "cpu", PURPLE),
-        ],
-        "memory (MB)": [
-            ("server", server, "rss_mb", BLUE),
-            ("partner", partner, "rss_mb", PURPLE),
-        ],
-        "leases held": [
-            ("server", server, "leases", BLUE),
-            ("partner", partner, "leases", PURPLE),
-        ],
-        "dropped (1/s)": [
-            ("server", server, "drops", RED),
-            ("partner", partner, "drops", PURPLE),
-        ],
+        **by_role,
     }
+
+
+def _servers(one: Round) -> list[tuple[str, Sequence[Point], str]]:
+    """Each server of the round: its role, its points and its colour."""
+    roles = dict.fromkeys([SERVER, *(role for trial in one.trials for role in trial.samples)])
+    looks = (BLUE, *_OF_ROLES)
+    return [
+        (role, list(server_points(one, role)), looks[place % len(looks)])
+        for place, role in enumerate(roles)
+    ]
+
+
+def _beside(role: str, points: Sequence[Point], looks: Iterator[str]) -> Iterator[_Line]:
+    """CPU time of what serves beside a server, by whose it is and its name."""
+    for name in dict.fromkeys(name for point in points for name in point["beside"]):
+        whose = "its" if role == SERVER else f"{role}'s"
+        spent = [{**point, "beside": point["beside"].get(name)} for point in points]
+        yield _Line(f"{whose} {name}", spent, "beside", next(looks))

@@ -9,20 +9,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from leaselab.archive.checksums import SUMS
-from leaselab.model.errors import BELIEVED, LeaselabError, usage_error
-from leaselab.report.site.benches import MEANINGS, bench_rows
+from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.report.site.compare import Group, choose, group
-from leaselab.report.site.history import history, scenario_line
-from leaselab.report.site.links import history_page, sweep_page
-from leaselab.report.site.overview import NEWEST, overview
-from leaselab.report.site.pages import Pages
+from leaselab.report.site.experiment import experiment, experiment_line
+from leaselab.report.site.history import history, history_line, lines_of
+from leaselab.report.site.overview import (
+    MEANINGS,
+    NEWEST,
+    bench_rows,
+    common_kind,
+    overview,
+)
+from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
+from leaselab.report.site.selection import Archive, Named
 from leaselab.report.site.sweep import sweep
 from leaselab.report.site.validity import NOT_OK, validity
 
 if TYPE_CHECKING:
-    from leaselab.archive.row import Row
     from leaselab.archive.store import Store
+    from leaselab.model.record import Record
+    from leaselab.model.trial import Trial
+    from leaselab.report.site.history import Line
 
 _log = logging.getLogger(__name__)
 NAV = (
@@ -34,6 +44,8 @@ NAV = (
 """Pages of every report, and their words."""
 BENCHES = ("benches", "Benches")
 """The page that only the archive's report has: who publishes a result publishes no lab."""
+EXPERIMENTS = 20
+"""Newest experiments that have a page, whatever else there is of them."""
 SWEEPS = 3
 """Newest results of each scenario that have a page of their own, unless asked for more."""
 
@@ -49,7 +61,7 @@ def write_site(
     where there is none.
     """
     named = list(dict.fromkeys(store.find(ref).name for ref in refs))
-    selection = _Named(store, named) if named else _Archive(store)
+    selection = Named(store, named) if named else Archive(store)
     nav = NAV if named else (*NAV, BENCHES)
     return _Site(store, selection, Pages(folder, nav), folder, sweeps).write()
 
@@ -62,86 +74,20 @@ def write_benches(store: Store, folder: Path) -> Path:
     nav = (*NAV, BENCHES) if (folder / "index.html").exists() else (BENCHES,)
     pages = Pages(folder, nav)
     pages.keep(lambda _: True)
-    _Site(store, _Archive(store), pages, folder, 0).write_benches()
+    _Site(store, Archive(store), pages, folder, 0).write_benches()
     pages.finish()
     return folder / f"{BENCHES[0]}.html"
 
 
-class _Archive:
-    """All results: asked of the index piece by piece, as there may be very many."""
-
-    def __init__(self, store: Store) -> None:
-        self._index = store.index
-        self.named: Sequence[str] = ()
-        self.scenarios = self._index.scenarios()
-
-    def of(self, scenario: str) -> list[Row]:
-        """Results of one scenario, oldest first."""
-        return self._index.every(scenario)
-
-    def newest(self) -> list[str]:
-        """The newest result of each scenario and durability, as far as servers ran."""
-        return [row["id"] for row in self._index.newest_places("*")]
-
-    def latest(self, limit: int) -> list[Row]:
-        """The newest of all, newest first."""
-        return self._index.every(newest=limit)[::-1]
-
-    def without_figure(self, limit: int) -> list[Row]:
-        """The newest that came to no figure, newest first."""
-        return self._index.without_figure(limit)
-
-    def outcomes(self) -> dict[str, int]:
-        """How many ended how."""
-        return self._index.outcomes()
-
-
-class _Named:
-    """The results that somebody named, answering the same questions."""
-
-    def __init__(self, store: Store, ids: Sequence[str]) -> None:
-        self.named = ids
-        wanted = set(ids)
-        self._rows = [row for row in store.index.every() if row["id"] in wanted]
-        if len(self._rows) < len(wanted):
-            raise usage_error(
-                "a result of another archive",
-                where=str(store.root),
-                todo="name its folder with --results",
-            )
-        self.scenarios = sorted({row["scenario"] for row in self._rows if row["scenario"]})
-
-    def of(self, scenario: str) -> list[Row]:
-        return [row for row in self._rows if row["scenario"] == scenario]
-
-    def newest(self) -> list[str]:
-        found: dict[tuple[str, str], str] = {}
-        for row in reversed(self._rows):
-            if row["durability"] is not None:
-                found.setdefault((row["scenario"], row["durability"]), row["id"])
-        return list(found.values())
-
-    def latest(self, limit: int) -> list[Row]:
-        return self._rows[::-1][:limit]
-
-    def without_figure(self, limit: int) -> list[Row]:
-        failed = [row for row in self._rows if row["outcome"] not in BELIEVED]
-        return failed[::-1][:limit]
-
-    def outcomes(self) -> dict[str, int]:
-        words = [row["outcome"] for row in self._rows]
-        return {word: words.count(word) for word in sorted(set(words))}
-
-
 class _Site:
     def __init__(
-        self, store: Store, chosen: _Archive | _Named, pages: Pages, folder: Path, sweeps: int
+        self, store: Store, chosen: Archive | Named, pages: Pages, folder: Path, sweeps: int
     ) -> None:
         self._store = store
         self._chosen = chosen
         self._pages = pages
         self._sweeps = sweeps
-        self._documents: dict[str, dict[str, Any]] = {}
+        self._records: dict[str, Record] = {}
         self._refused: dict[str, str] = {}
         beside = folder.resolve().is_relative_to(store.root.resolve())
         self._to_results = os.path.relpath(store.root, folder) if beside else None
@@ -160,38 +106,82 @@ class _Site:
         newest = self._chosen.newest()
         for ref in (*newest, *self._chosen.named):
             self._write_sweep(ref)
-        lines, groups = [], []
+        lines: list[Line] = []
+        groups: list[tuple[str, Sequence[str]]] = []
         for scenario in self._chosen.scenarios:
             rows = self._chosen.of(scenario)
-            compared = choose(rows)
-            shown = rows[-self._sweeps :] if self._sweeps else []
-            for ref in (*compared, *(row["id"] for row in shown)):
-                self._write_sweep(ref)
-            compared = [ref for ref in compared if ref not in self._refused]
-            self._pages.write(
-                history_page(scenario),
-                "history.html",
-                [rows, [self._has_page(row["id"]) for row in rows]],
-                partial(history, scenario, rows, partial(self._href, up="../")),
-            )
-            lines.append(scenario_line(scenario, rows))
-            if len(compared) > 1:
-                groups.append((scenario, compared))
+            for row in rows[-self._sweeps :] if self._sweeps else ():
+                self._write_sweep(row["id"])
+            figures = lines_of(scenario, rows)
+            for line in figures:
+                compared = choose(line.rows)
+                for ref in compared:
+                    self._write_sweep(ref)
+                compared = [ref for ref in compared if ref not in self._refused]
+                if len(compared) > 1:
+                    groups.append((line.name, compared))
+            for line in figures:
+                self._write_history(line, [one for one in figures if one is not line])
+            lines += figures
         if len(self._chosen.named) > 1:
             named = [ref for ref in self._chosen.named if ref not in self._refused]
             groups = [("the results that were named", named)] if len(named) > 1 else []
-        self._pages.write("histories", "histories.html", lines, lambda: ({"lines": lines}, ()))
-        self._write_summaries(newest, groups)
+        told = [history_line(line) for line in lines]
+        listed = {"lines": told, "kind": common_kind(told)}
+        self._pages.write("histories", "histories.html", told, lambda: (listed, ()))
+        self._write_summaries(newest, groups, self._write_experiments())
         if not self._chosen.named:
             self.write_benches()
         self._pages.finish()
         return self._first
 
+    def _write_history(self, line: Line, others: Sequence[Line]) -> None:
+        self._pages.write(
+            history_page(line.page),
+            "history.html",
+            [
+                line.rows,
+                [self._has_page(row["id"]) for row in line.rows],
+                [(one.page, one.title) for one in others],
+            ],
+            partial(history, line, partial(self._href, up="../"), others),
+        )
+
+    def _write_experiments(self) -> list[dict[str, Any]]:
+        """The pages of experiments: the newest, and what pages of results lead to.
+
+        Returns what the overview lists, newest first.
+        """
+        listed = []
+        known = self._chosen.experiments
+        newest = list(known)[-EXPERIMENTS:]
+        for ident, refs in reversed(known.items()):
+            if ident not in newest and not any(map(self._has_page, refs)):
+                continue
+            for ref in refs:
+                self._write_sweep(ref)
+            points = [one for ref in refs if (one := self._light(ref)) is not None]
+            if not points:
+                continue
+            order = points[0].experiment.points if points[0].experiment else ()
+            points.sort(key=lambda one: order.index(one.id) if one.id in order else len(order))
+            self._pages.write(
+                experiment_page(ident),
+                "experiment.html",
+                [one.id for one in points],
+                partial(experiment, points),
+            )
+            listed.append(experiment_line(points))
+        return listed[:EXPERIMENTS]
+
     def _write_summaries(
-        self, newest: Sequence[str], groups: Sequence[tuple[str, Sequence[str]]]
+        self,
+        newest: Sequence[str],
+        groups: Sequence[tuple[str, Sequence[str]]],
+        experiments: Sequence[Mapping[str, Any]],
     ) -> None:
         """The pages that show results of all scenarios."""
-        documents = [one for ref in newest if (one := self._light(ref)) is not None]
+        records = [one for ref in newest if (one := self._light(ref)) is not None]
         latest = self._chosen.latest(NEWEST)
         outcomes = self._chosen.outcomes()
         failed = self._chosen.without_figure(NOT_OK + 1)
@@ -199,14 +189,21 @@ class _Site:
         self._pages.write(
             "index",
             "overview.html",
-            [newest, latest, outcomes, [self._href(row) for row in latest]],
-            lambda: ({**overview(documents, latest, outcomes), **linked}, ()),
+            [newest, latest, outcomes, experiments, [self._href(row) for row in latest]],
+            lambda: (
+                {
+                    **overview(records, latest, outcomes),
+                    **linked,
+                    "experiments": experiments,
+                },
+                (),
+            ),
         )
         self._pages.write(
             "validity",
             "validity.html",
             [newest, failed, [self._href(row) for row in failed], self._refused],
-            lambda: ({**validity(documents, failed), **linked, "refused": self._refused}, ()),
+            lambda: ({**validity(records, failed), **linked, "refused": self._refused}, ()),
         )
         self._pages.write("compare", "compare.html", groups, partial(self._compared, groups))
 
@@ -256,8 +253,10 @@ class _Site:
         return {"groups": made}, [one.figure for one in made]
 
     def _still_there(self, page: str) -> bool:
-        """Whether a page that was written before is of a result that is there."""
+        """Whether a page that was written before is of something that is there."""
         folder, _, ref = page.partition("/")
+        if page == experiment_page(ref):
+            return ref in self._chosen.experiments
         return sweep_page(ref) == page and folder != "" and self._store.place(ref).exists()
 
     def _has_page(self, ref: str) -> bool:
@@ -277,21 +276,33 @@ class _Site:
         place = self._store.place(ref).relative_to(self._store.root)
         return f"{up}{self._to_results}/{place.as_posix()}"
 
-    def _light(self, ref: str) -> dict[str, Any] | None:
+    def _light(self, ref: str) -> Record | None:
         """A result for the pages that show many: without its seconds, which are most of it.
 
         None for one that is not to be believed; it is told on a page of its own kind.
         """
-        if ref not in self._documents and ref not in self._refused:
+        if ref not in self._records and ref not in self._refused:
             try:
-                document = self._store.load(ref)
+                self._records[ref] = _without_seconds(self._store.load(ref))
             except (LeaselabError, OSError) as error:
                 self._refuse(ref, error)
-                return None
-            parts = [*document["runs"], document.get("confirmation") or {"trials": []}]
-            for trial in (trial for part in parts for trial in part["trials"]):
-                trial["per_second"] = []
-                trial["samples"] = trial["samples"][:1] + trial["samples"][-1:]
-                trial["partner_samples"] = []
-            self._documents[ref] = document
-        return self._documents.get(ref)
+        return self._records.get(ref)
+
+
+def _without_seconds(record: Record) -> Record:
+    """The record without what its trials say of each second, but for their first and last."""
+    found = record.confirmation
+    return replace(
+        record,
+        rounds=tuple(
+            replace(one, trials=tuple(map(_trial_without_seconds, one.trials)))
+            for one in record.rounds
+        ),
+        confirmation=found
+        and replace(found, trials=tuple(map(_trial_without_seconds, found.trials))),
+    )
+
+
+def _trial_without_seconds(trial: Trial) -> Trial:
+    samples = {role: (*taken[:1], *taken[-1:]) for role, taken in trial.samples.items()}
+    return replace(trial, per_second=(), samples=samples)

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.credibility import flags
-from leaselab.analysis.latency import PERCENTILES, latencies, stages
-from leaselab.analysis.summary import run_cpu_us
-from leaselab.model.durability import durability_of
+from leaselab.analysis.latency import PERCENTILES, latencies
+from leaselab.model.record import Round
 from leaselab.model.server import server_name
 from leaselab.report.config import config_text
 from leaselab.report.confirmation import confirmation_words, confirming, overload
 from leaselab.report.facts import facts
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart
-from leaselab.report.site.sweep_charts import latency_chart, loss_chart, runs_chart
+from leaselab.report.site.sweep_charts import (
+    latency_chart,
+    loss_chart,
+    rate_unit,
+    runs_chart,
+    verdict_of,
+)
 from leaselab.report.words import MEANINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from leaselab.model.record import Record
+    from leaselab.model.trial import Trial
+    from leaselab.report.site.vega import Spec
 
 _CONFIG_LIMIT = 200_000
 """Letters of a configuration that a page shows."""
 
 
 def sweep(
-    document: Mapping[str, Any], directory: Path, raw: str | None
+    record: Record, directory: Path, raw: str | None
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
@@ -33,116 +44,166 @@ def sweep(
     the site does not lie beside its results.
     """
     charts = {
-        "runs": figure(
-            "runs",
-            "Runs",
-            runs_chart(document),
-            note="A dot is a run's max rate, the bar its bracket: passed at the lower end, "
-            "failed at the upper. Dashed: the trimmed mean, with its 95 % interval.",
-        ),
+        "runs": figure("runs", "Runs", runs_chart(record), note=_runs_note(record)),
         "loss": figure(
-            "loss",
-            "Loss by offered load",
-            loss_chart(document),
-            note=_loss_note(document),
+            "loss", "Loss by offered load", loss_chart(record), note=_loss_note(record)
         ),
         "latency": figure(
             "latency",
             "Latency by offered load",
-            latency_chart(document, stages(document["scenario"]["family"])),
+            latency_chart(record),
             note="Of every valid trial.",
         ),
     }
     seconds = [
         figure(
-            f"seconds-{run['index']}",
-            f"Run {run['index']}, second by second",
-            seconds_chart(run, document["goal"]),
+            f"seconds-{one.index}", f"Run {one.index}, second by second", _seconds(record, one)
         )
-        for run in document["runs"]
+        for one in record.rounds
     ]
-    confirmation = _confirmation(document)
+    confirmation = _confirmation(record)
+    made = [trial for one in record.rounds for trial in one.trials]
+    if record.confirmation:
+        made += record.confirmation.trials
     context = {
-        "document": document,
-        "server_words": server_name(document["server"]),
-        "durability": durability_of(document["server"]),
-        "flags": flags(document),
+        "record": record,
+        "server_words": server_name(record.server),
+        "rate_unit": rate_unit(record),
+        "flags": flags(record),
         "meanings": MEANINGS,
         "charts": charts,
         "seconds": seconds,
-        "confirmed": confirmation_words(document),
+        "confirmed": confirmation_words(record) if confirmation or _searched(record) else "",
         "confirmation": confirmation,
-        "runs": [_run(run, document["goal"]) for run in document["runs"]],
+        "bracketed": _searched(record),
+        "runs": [_run(record, place) for place in range(len(record.rounds))],
+        "held": _held(record, made),
+        "failed_otherwise": any(trial.failures for trial in made),
         "percentiles": PERCENTILES,
-        "latencies": latencies(document),
-        "facts": list(facts(document, Path(directory.name))),
-        "configs": list(_configs(document, directory)),
-        "commands": _commands(document),
+        "latencies": latencies(record),
+        "facts": list(facts(record, Path(directory.name))),
+        "configs": list(_configs(record, directory)),
+        "commands": _commands(record),
         "raw": raw,
     }
     last = [confirmation["seconds"]] if confirmation else []
     return context, [*charts.values(), *seconds, *last]
 
 
-def _loss_note(document: Mapping[str, Any]) -> str:
-    told = "Every trial of every run; the dashed line is the goal."
-    if not document.get("confirmation"):
+def _searched(record: Record) -> bool:
+    """Whether its figure is one that brackets prove."""
+    return any(one.bracket for one in record.rounds)
+
+
+def _runs_note(record: Record) -> str:
+    figure = record.figure
+    told = f"A dot is a run's {figure.title}"
+    if _searched(record):
+        told += ", the bar its bracket: passed at the lower end, failed at the upper"
+    interval = ", with its 95 % interval" if figure.ci95 or figure.value is None else ""
+    return f"{told}. Dashed: the {figure.how}{interval}."
+
+
+def _loss_note(record: Record) -> str:
+    told = "Every trial of every run"
+    if record.procedure.loss_goal is not None:
+        told += "; the dashed line is the goal"
+    told += "."
+    if not record.confirmation:
         return told
     told += " Diamonds: the trials that confirm the result."
-    beyond = ", ".join(f"{trial['rate']}/s" for trial in overload(document))
+    beyond = ", ".join(f"{trial.rate}/s" for trial in overload(record))
     return told + (f" Their last one, at {beyond}, is in its table alone." if beyond else "")
 
 
-def _confirmation(document: Mapping[str, Any]) -> dict[str, Any] | None:
+def _seconds(record: Record, one: Round, other: str = "") -> Spec | None:
+    return seconds_chart(
+        one,
+        plural=record.scenario.transaction.plural,
+        holds=record.server.holds,
+        loss_goal=record.procedure.loss_goal,
+        other=other,
+    )
+
+
+def _confirmation(record: Record) -> dict[str, Any] | None:
     """The trials after the last run; None where there are none."""
-    found = document.get("confirmation")
+    found = record.confirmation
     if not found:
         return None
-    trials = [_trial(trial, "", document["goal"]) for trial in confirming(document)]
-    trials += [_trial(trial, "overload", document["goal"]) for trial in overload(document)]
-    run = {"started_at": trials[0]["started_at"], "trials": found["trials"]}
-    chart = seconds_chart(run, document["goal"], "Confirmation")
+    last = overload(record)
+    as_round = Round(
+        index=len(record.rounds) + 1,
+        started_at=found.trials[0].started_at,
+        metrics={},
+        traffic_s=found.traffic_s,
+        wall_s=found.wall_s,
+        trials=found.trials,
+    )
     return {
-        "trials": trials,
-        "overload": bool(overload(document)),
-        "seconds": figure("seconds-confirmation", "Confirmation, second by second", chart),
+        "trials": [
+            *(_trial(record, trial) for trial in confirming(record)),
+            *({**_trial(record, trial), "verdict": "overload"} for trial in last),
+        ],
+        "overload": bool(last),
+        "seconds": figure(
+            "seconds-confirmation",
+            "Confirmation, second by second",
+            _seconds(record, as_round, "Confirmation"),
+        ),
     }
 
 
-def _run(run: Mapping[str, Any], goal: Mapping[str, Any]) -> dict[str, Any]:
-    proofs = {run.get("lower_trial"): "lower bound", run.get("upper_trial"): "upper bound"}
+def _run(record: Record, place: int) -> dict[str, Any]:
+    one = record.rounds[place]
+    roles: dict[int | None, str] = {one.shown_trial: "shown"}
+    if one.bracket:
+        roles = {
+            one.bracket.lower_trial: "lower bound",
+            one.bracket.upper_trial: "upper bound",
+        }
     return {
-        **run,
-        "cpu_us": run_cpu_us(run, goal["loss_ratio"]),
+        "round": one,
+        "dropped": place in record.figure.dropped,
         "trials": [
-            _trial(trial, proofs.get(position, ""), goal)
-            for position, trial in enumerate(run["trials"])
+            _trial(record, trial, roles.get(position, "") if len(one.trials) > 1 else "")
+            for position, trial in enumerate(one.trials)
         ],
     }
 
 
-def _trial(trial: Mapping[str, Any], role: str, goal: Mapping[str, Any]) -> dict[str, Any]:
+def _trial(record: Record, trial: Trial, role: str = "") -> dict[str, Any]:
     """A row of a table; `role` is what the trial is beside its outcome, such as a bound."""
+    verdict = verdict_of(trial, record.procedure)
+    if not trial.valid:
+        verdict += f": {trial.reason}" + (f" ({trial.detail})" if trial.detail else "")
+    elif verdict == "failed" and trial.aborted:
+        verdict += ", ended early"
     return {
-        **trial,
-        "role": role,
-        "passes": trial["valid"] and trial["loss_ratio"] <= goal["loss_ratio"],
-        "command": shlex.join(trial["argv"]),
-        "detail": trial.get("detail", ""),
-        "held": (trial.get("leases_held") or [None])[0],
+        "trial": trial,
+        "verdict": f"{verdict}, {role}" if role else verdict,
+        "failures": ", ".join(f"{count} {kind}" for kind, count in trial.failures.items()),
+        "command": shlex.join(trial.argv),
     }
 
 
-def _configs(document: Mapping[str, Any], directory: Path) -> list[tuple[str, str]]:
-    """The configuration of the server and of its partner: whose, and the text."""
-    texts = ((role, config_text(document, directory, role)) for role in ("server", "partner"))
+def _held(record: Record, made: Iterable[Trial]) -> dict[str, str]:
+    """Headings of what servers held after a trial, by role, as far as that is known."""
+    roles = dict.fromkeys(role for trial in made for role in trial.held)
+    words = f"{record.server.holds} held".strip()
+    return {role: words if len(roles) == 1 else f"{words}, {role}" for role in roles}
+
+
+def _configs(record: Record, directory: Path) -> list[tuple[str, str]]:
+    """The configuration of each server: whose, and the text."""
+    texts = ((role, config_text(record, directory, role)) for role in record.servers)
     return [(role, text[:_CONFIG_LIMIT]) for role, text in texts if text is not None]
 
 
-def _commands(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _commands(record: Record) -> list[tuple[str, str]]:
     """What does the same again: label and command."""
     return [
-        ("as it was measured", shlex.join(document["provenance"]["command"])),
-        ("the same again, on the bench that it names", f"leaselab rerun {document['id']}"),
-        ("its figures in full", f"leaselab show {document['id']} --json"),
+        ("as it was measured", shlex.join(record.provenance.command)),
+        ("the same again, on the bench that it names", f"leaselab rerun {record.id}"),
+        ("its figures in full", f"leaselab show {record.id} --json"),
     ]

@@ -23,7 +23,11 @@ from leaselab.report.site.vega import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.model.procedure import Procedure
+    from leaselab.model.record import Metric, Record
+    from leaselab.model.trial import Trial
 
 _PERCENTILES = {"p50": BLUE, "p90": GREEN, "p99": ORANGE, "p99.9": PURPLE, "max": GREY}
 _AXIS = 75
@@ -31,6 +35,7 @@ _AXIS = 75
 _LOSSES = [0, 1, 2.5, 5, 10, 25, 50, 100]
 _VERDICTS = {
     "passed": (GREEN, "circle"),
+    "counted": (GREEN, "circle"),
     "failed": (ORANGE, "triangle-up"),
     "not valid": (GREY, "cross"),
     "confirmation": (PURPLE, "diamond"),
@@ -38,60 +43,64 @@ _VERDICTS = {
 """What came of a trial, or what it was for: colour and shape of its mark."""
 
 
-def runs_chart(document: Mapping[str, Any]) -> Spec | None:
-    """Each run's max rate with the bracket that proves it; None without any."""
-    found = [run for run in document["runs"] if run["max_rate"] is not None]
+def verdict_of(trial: Trial, procedure: Procedure) -> str:
+    """What came of a trial: passed or failed, or counted where nothing was asked of it."""
+    if not trial.valid:
+        return "not valid"
+    if procedure.loss_goal is None:
+        return "counted"
+    return "passed" if procedure.counts(trial) else "failed"
+
+
+def rate_unit(record: Record) -> str:
+    """The unit of loads."""
+    return f"{record.scenario.transaction.plural}/s"
+
+
+def runs_chart(record: Record) -> Spec | None:
+    """Each run's figure, with the bracket that proves it if it has one; None without any."""
+    figure = record.figure
+    found = [
+        (place, one, value)
+        for place, (one, value) in enumerate(
+            zip(record.rounds, record.values(figure.name), strict=True)
+        )
+        if value is not None
+    ]
     if not found:
         return None
     values = [
         {
-            "run": run["index"],
-            "max_rate": run["max_rate"],
-            "lower": run["lower_bound"],
-            "upper": run["upper_bound"],
-            "dropped": "dropped" if run["trimmed"] else "counted",
+            "run": one.index,
+            "value": value,
+            "lower": one.bracket.lower if one.bracket else None,
+            "upper": one.bracket.upper if one.bracket else None,
+            "dropped": "dropped" if place in figure.dropped else "counted",
         }
-        for run in found
+        for place, one, value in found
     ]
+    bracketed = [value for value in values if value["lower"] is not None]
     x = {"field": "run", "type": "ordinal", "title": "run", "axis": {"labelAngle": 0}}
     colour = {
         "field": "dropped",
         "type": "nominal",
         "scale": {"domain": ["counted", "dropped"], "range": [BLUE, GREY]},
     }
-    layers: list[Spec] = []
-    rate = document["summary"]["max_rate"]
-    if rate is not None:
-        if rate["ci95"] is not None:
-            band = {"low": rate["ci95"][0], "high": rate["ci95"][1]}
-            layers.append(
-                {
-                    "data": rows([band]),
-                    "mark": {"type": "rect", "opacity": 0.15, "color": BLUE, "aria": False},
-                    "encoding": {"y": number("low", None), "y2": {"field": "high"}},
-                }
-            )
-        layers.append(
-            {
-                "data": rows([{"mean": rate["trimmed_mean"]}]),
-                "mark": {"type": "rule", "color": BLUE, "strokeDash": [5, 3], "aria": False},
-                "encoding": {"y": number("mean", None)},
-            }
-        )
+    proofs = [("lower", "passed at", ".0f"), ("upper", "failed at", ".0f")]
     tooltip = told(
         ("run", "run", ""),
-        ("max_rate", "max rate (1/s)", ".0f"),
-        ("lower", "passed at", ".0f"),
-        ("upper", "failed at", ".0f"),
+        ("value", f"{figure.title} ({figure.unit})", ".6~g"),
+        *(proofs if bracketed else ()),
         ("dropped", "", ""),
     )
-    layers += [
+    layers: list[Spec] = [
+        *_mean(figure),
         {
-            "data": rows(values),
+            "data": rows(bracketed),
             "mark": {"type": "rule", "strokeWidth": 6, "opacity": 0.35, "aria": False},
             "encoding": {
                 "x": x,
-                "y": number("lower", "exchanges/s"),
+                "y": number("lower", figure.unit),
                 "y2": {"field": "upper"},
                 "color": colour,
             },
@@ -101,43 +110,62 @@ def runs_chart(document: Mapping[str, Any]) -> Spec | None:
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
             "encoding": {
                 "x": x,
-                "y": number("max_rate", "exchanges/s"),
+                "y": number("value", figure.unit),
                 "color": colour,
                 "tooltip": tooltip,
             },
         },
     ]
-    return chart(layers, height=220, name="Max rate of each run with its bracket")
+    title = figure.title[:1].upper() + figure.title[1:]
+    name = f"{title} of each run" + (" with its bracket" if bracketed else "")
+    return chart(layers, height=220, name=name)
 
 
-def loss_chart(document: Mapping[str, Any]) -> Spec | None:
+def _mean(figure: Metric) -> Iterator[Spec]:
+    """The figure over all runs, with its interval."""
+    if figure.ci95 is not None:
+        yield {
+            "data": rows([{"low": figure.ci95[0], "high": figure.ci95[1]}]),
+            "mark": {"type": "rect", "opacity": 0.15, "color": BLUE, "aria": False},
+            "encoding": {"y": number("low", None), "y2": {"field": "high"}},
+        }
+    if figure.value is not None:
+        yield {
+            "data": rows([{"mean": figure.value}]),
+            "mark": {"type": "rule", "color": BLUE, "strokeDash": [5, 3], "aria": False},
+            "encoding": {"y": number("mean", None)},
+        }
+
+
+def loss_chart(record: Record) -> Spec | None:
     """Loss against offered load, every trial; None without trials.
 
     But for the one that offers far more than the server can do: it would leave a corner
     to all others.
     """
-    goal = document["goal"]
+    procedure, goal = record.procedure, record.procedure.loss_goal
     values = [
-        _loss(trial, f"run {run['index']}, trial {number_}", goal["loss_ratio"])
-        for run in document["runs"]
-        for number_, trial in enumerate(run["trials"], start=1)
+        _loss(trial, name, verdict_of(trial, procedure)) for trial, name in _named(record)
     ]
     values += [
-        _loss(trial, f"confirmation, trial {number_}", goal["loss_ratio"])
-        | ({"verdict": "confirmation"} if trial["valid"] else {})
-        for number_, trial in enumerate(confirming(document), start=1)
+        _loss(
+            trial,
+            f"confirmation, trial {place}",
+            "confirmation" if trial.valid else verdict_of(trial, procedure),
+        )
+        for place, trial in enumerate(confirming(record), start=1)
     ]
     if not values:
         return None
     verdicts = [one for one in _VERDICTS if any(one == value["verdict"] for value in values)]
     colours, shapes = zip(*(_VERDICTS[one] for one in verdicts), strict=True)
-    percent = 100 * goal["loss_ratio"]
     # a root, so that 2.5 % and 90 % both have room
     scale = {"type": "pow", "exponent": 0.5, "domain": [0, 100]}
     loss = number("loss", "loss (%)", scale=scale, axis={"values": _LOSSES, "format": ".3~g"})
+    load = f"offered load ({rate_unit(record)})"
     layers: list[Spec] = [
         {
-            "data": rows([{"goal": percent}]),
+            "data": rows([] if goal is None else [{"goal": 100 * goal}]),
             "mark": {"type": "rule", "strokeDash": [5, 3], "color": RED, "aria": False},
             "encoding": {"y": {**loss, "field": "goal"}},
         },
@@ -146,18 +174,10 @@ def loss_chart(document: Mapping[str, Any]) -> Spec | None:
             "params": [ZOOM],
             "mark": {"type": "point", "filled": True, "size": 42, "opacity": 0.75},
             "encoding": {
-                "x": number("rate", "offered load (exchanges/s)", axis={"tickCount": 10}),
+                "x": number("rate", load, axis={"tickCount": 10}),
                 "y": loss,
-                "color": {
-                    "field": "verdict",
-                    "type": "nominal",
-                    "scale": {"domain": verdicts, "range": list(colours)},
-                },
-                "shape": {
-                    "field": "verdict",
-                    "type": "nominal",
-                    "scale": {"domain": verdicts, "range": list(shapes)},
-                },
+                "color": _by_verdict(verdicts, colours),
+                "shape": _by_verdict(verdicts, shapes),
                 "tooltip": told(
                     ("run", "", ""),
                     ("rate", "offered (1/s)", ".0f"),
@@ -168,17 +188,19 @@ def loss_chart(document: Mapping[str, Any]) -> Spec | None:
             },
         },
     ]
-    name = f"Loss by offered load, every trial; the goal is at most {percent:g} %"
+    name = "Loss by offered load, every trial"
+    if goal is not None:
+        name += f"; the goal is at most {100 * goal:g} %"
     return chart(layers, height=240, name=name)
 
 
-def latency_chart(document: Mapping[str, Any], stages: Mapping[str, str]) -> Spec | None:
+def latency_chart(record: Record) -> Spec | None:
     """Latency percentiles by offered load, a panel for each stage; None without any.
 
-    `stages` are the stages' names by their field.  Trials that were not valid
-    say nothing and are left out.
+    Trials that were not valid say nothing and are left out.
     """
-    found = {label: list(_latencies(document, stage)) for stage, label in stages.items()}
+    stages = dict.fromkeys(stage for trial in record.trials for stage in trial.latency_s)
+    found = {stage: list(_latencies(record, stage)) for stage in stages}
     seen = {label: values for label, values in found.items() if values}
     panels = []
     for label, values in seen.items():
@@ -186,15 +208,21 @@ def latency_chart(document: Mapping[str, Any], stages: Mapping[str, str]) -> Spe
         width = (WIDTH - _AXIS * (len(seen) - 1)) // len(seen)
         scale = {"type": "log", "nice": False}
         y = number("ms", "latency (ms)", scale=scale, axis={"format": ".3~g", "tickCount": 6})
+        load = f"offered load ({rate_unit(record)})"
         panels.append(
             {
-                "title": {"text": label, "fontSize": 12, "fontWeight": "normal"},
+                "title": {
+                    "text": label,
+                    "fontSize": 12,
+                    "fontWeight": "normal",
+                    "limit": width,
+                },
                 "width": width,
                 "height": 220,
                 "data": rows(values),
                 "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.7},
                 "encoding": {
-                    "x": number("rate", "offered load (exchanges/s)", axis={"tickCount": 6}),
+                    "x": number("rate", load, axis={"tickCount": 6}),
                     "y": y,
                     "color": {
                         "field": "percentile",
@@ -216,33 +244,39 @@ def latency_chart(document: Mapping[str, Any], stages: Mapping[str, str]) -> Spe
     return whole({"hconcat": panels}, "Latency percentiles by offered load") if panels else None
 
 
-def _latencies(document: Mapping[str, Any], stage: str) -> Iterator[dict[str, Any]]:
-    for run in document["runs"]:
-        for number_, trial in enumerate(run["trials"], start=1):
-            seen = trial["latency_s"].get(stage)
-            if not trial["valid"] or seen is None:
-                continue
-            for percentile in _PERCENTILES:
-                if seen[percentile] > 0:
-                    yield {
-                        "rate": trial["rate"],
-                        "ms": round(1000 * seen[percentile], 4),
-                        "percentile": percentile,
-                        "run": f"run {run['index']}, trial {number_}",
-                    }
+def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
+    for trial, name in _named(record):
+        seen = trial.latency_s.get(stage)
+        if not trial.valid or seen is None:
+            continue
+        for percentile in _PERCENTILES:
+            value: float = getattr(seen, percentile.replace(".", ""))
+            if value > 0:
+                yield {
+                    "rate": trial.rate,
+                    "ms": round(1000 * value, 4),
+                    "percentile": percentile,
+                    "run": name,
+                }
 
 
-def _loss(trial: Mapping[str, Any], name: str, loss_ratio: float) -> dict[str, Any]:
+def _named(record: Record) -> Iterator[tuple[Trial, str]]:
+    """Every trial of the runs, and what it is called."""
+    for one in record.rounds:
+        for place, trial in enumerate(one.trials, start=1):
+            yield trial, f"run {one.index}, trial {place}"
+
+
+def _loss(trial: Trial, name: str, verdict: str) -> dict[str, Any]:
     return {
-        "rate": trial["rate"],
-        "loss": 100 * trial["loss_ratio"],
+        "rate": trial.rate,
+        "loss": 100 * trial.loss_ratio,
         "run": name,
-        "seconds": trial["duration_s"],
-        "verdict": _verdict(trial, loss_ratio),
+        "seconds": trial.duration_s,
+        "verdict": verdict,
     }
 
 
-def _verdict(trial: Mapping[str, Any], loss_ratio: float) -> str:
-    if not trial["valid"]:
-        return "not valid"
-    return "passed" if trial["loss_ratio"] <= loss_ratio else "failed"
+def _by_verdict(verdicts: Sequence[str], looks: Sequence[str]) -> Spec:
+    scale = {"domain": list(verdicts), "range": list(looks)}
+    return {"field": "verdict", "type": "nominal", "scale": scale}

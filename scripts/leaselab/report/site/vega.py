@@ -21,12 +21,26 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
     "#b06fb0",
     "#8a8a8a",
 )
+PALETTE = (BLUE, PURPLE, GREEN, ORANGE, RED, GREY)
+"""Colours of things that have none of their own, in their order."""
+_MANY = {"scheme": "tableau20"}
+"""Colours of more things than the palette has."""
+_ISO = (
+    "utcFormat(datum.value, utchours(datum.value) || utcminutes(datum.value)"
+    " ? '%Y-%m-%d %H:%M' : '%Y-%m-%d')"
+)
+"""Words of a moment on an axis: the date, with the time where a tick is not at midnight."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _CONFIG = {
     "background": None,
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
-    "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+    "axis": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titleLimit": 400,
+    },
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "top", "title": None},
     "header": {"labelFontSize": 12, "title": None},
     "concat": {"spacing": 12},
@@ -69,19 +83,46 @@ def number(field: str, title: str | None, **options: Any) -> Spec:  # noqa: ANN4
     return {
         "field": field,
         "type": "quantitative",
-        "title": title,
+        "title": title and _title(title),
         "scale": scale,
         **options,
     }
 
 
+def moments(field: str, title: str) -> Spec:
+    """A position by a moment in UTC, as everywhere in the report."""
+    return {
+        "field": field,
+        "type": "temporal",
+        "title": title,
+        "scale": {"type": "utc", "padding": 14},
+        "axis": {"labelExpr": _ISO, "tickCount": 8, "labelOverlap": "greedy"},
+    }
+
+
+def colours(field: str, names: Sequence[str], **options: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
+    """A colour by name, in the order of the names."""
+    few = len(names) <= len(PALETTE)
+    told_apart = {"range": list(PALETTE[: len(names)])} if few else _MANY
+    scale = {"domain": list(names), **told_apart}
+    return {"field": field, "type": "nominal", "scale": scale, **options}
+
+
 def told(*fields: tuple[str, str, str]) -> list[Spec]:
     """A tooltip: field, its title, its number format (empty for text)."""
     return [
-        {"field": field, "title": title}
+        {"field": field, "title": _title(title)}
         | ({"type": "quantitative", "format": shown} if shown else {"type": "nominal"})
         for field, title, shown in fields
     ]
+
+
+def _title(text: str) -> str:
+    """A title as a chart takes it.
+
+    Vega-Lite writes it into an expression, where it escapes quotes, but no backslash.
+    """
+    return text.replace("\\", "\N{REPLACEMENT CHARACTER}")
 
 
 def still(spec: Spec) -> Spec:

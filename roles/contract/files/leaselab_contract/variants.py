@@ -1,0 +1,113 @@
+"""Variants: servers that are deployed side by side on a host, each in a folder of its own.
+
+A variant's settings are in ``variants/<variant>/server.json``, those of its database in
+``database.json`` beside it.  What all kinds of servers have there: `kind`, `address` (on the
+test network), `capabilities`, `files` (patterns of the files that it has elsewhere).
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+from leaselab_contract.errors import BeneathError, ContractError
+
+SETTINGS = "server.json"
+TWO_ADDRESSES = "two-addresses"
+"""The capability to run beside another variant of the host, at another test address."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
+
+
+def names(root):
+    """Return the variants that are deployed, the one that was started last at the end."""
+    folders = [path.parent for path in (root / "variants").glob(f"*/{SETTINGS}")]
+    return [path.name for path in sorted(folders, key=lambda path: path.stat().st_mtime)]
+
+
+def settings(root, variant, file=SETTINGS):
+    """Return the settings of a variant; raises BeneathError for one that is not deployed."""
+    path = root / "variants" / variant / file
+    if not _NAME.fullmatch(variant) or not path.is_file():
+        known = ", ".join(sorted(names(root))) or "none"
+        raise BeneathError(f"no such variant is deployed (found {known}; wanted {variant})")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def act(root, arguments):
+    """Do a verb of the server contract; return what it prints.
+
+    `root` is the contract's folder, `arguments` are a verb and a variant; `stop` alone stops
+    all variants, `prune` takes how many to keep and variants that stay in any case.
+    """
+    if arguments == ["stop"]:
+        return stop_all(root)
+    if arguments[:1] == ["prune"] and len(arguments) > 1:
+        return prune(root, int(arguments[1]), arguments[2:])
+    if len(arguments) != 2:
+        raise ContractError("usage: server VERB VARIANT, server stop or server prune COUNT")
+    verb, variant = arguments
+    config = settings(root, variant)
+    verbs = kind(config).VERBS
+    if verb not in verbs:
+        raise ContractError(f"{config['kind']} has no verb {verb}, it has {', '.join(verbs)}")
+    if verb == "start":
+        refuse_others(root, variant, config)
+        os.utime(root / "variants" / variant)
+    return verbs[verb](config)
+
+
+def kind(config):
+    """Return the module that serves a variant's kind: `VERBS` and `is_running`."""
+    return importlib.import_module(f"{config['kind']}_contract.server")
+
+
+def refuse_others(root, variant, config):
+    """Raise BeneathError where another variant runs that this one cannot run beside."""
+    for other in names(root):
+        there = settings(root, other)
+        if other == variant or not kind(there).is_running(there):
+            continue
+        able = all(TWO_ADDRESSES in one["capabilities"] for one in (config, there))
+        if not able or config["address"] == there["address"]:
+            why = f"at {there['address']}" if able else "and they cannot run side by side"
+            raise BeneathError(f"{other} runs already, {why}; stop it: server stop {other}")
+
+
+def stop_all(root):
+    """Stop every variant, all others too where one cannot be."""
+    found, errors = [], []
+    for variant in names(root):
+        try:
+            config = settings(root, variant)
+            found.append(kind(config).VERBS["stop"](config)["was_running"])
+        except (ContractError, OSError, LookupError, ValueError, ImportError) as error:
+            errors.append(f"{variant} cannot be stopped: {error}")
+    if errors:
+        raise BeneathError("; ".join(errors))
+    return {"was_running": any(found)}
+
+
+def prune(root, count, named):
+    """Remove all variants but the `count` that were deployed or started last, and `named`."""
+    others = [one for one in names(root) if one not in named]
+    gone = others[: max(0, len(others) - count)]
+    for variant in gone:
+        config = settings(root, variant)
+        kind(config).VERBS["stop"](config)
+        for pattern in config["files"]:
+            for path in Path("/").glob(pattern.lstrip("/")):
+                remove(path)
+        remove(root / "variants" / variant)
+    return {"removed": gone}
+
+
+def remove(path):
+    """Remove a file, or a folder with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()

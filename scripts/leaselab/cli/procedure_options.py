@@ -1,0 +1,89 @@
+"""Options that choose a procedure and change its parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leaselab.model.procedure import PROCEDURES
+
+if TYPE_CHECKING:
+    import argparse
+
+_OPTIONS: tuple[tuple[str, type, str, str], ...] = (
+    ("--runs", int, "rounds", "number of runs (9; of a fixed load or an event 3)"),
+    ("--trim", int, "trim", "runs dropped at each end (1; of fewer than 5 runs 0)"),
+    ("--trial-s", int, "trial_s", "length of a trial, s (5; of a fixed load 60 at most)"),
+    ("--scout-s", int, "scout_s", "length of a scouting trial, s (1)"),
+    ("--wait-s", float, "wait_s", "wait for replies after the traffic, s (4)"),
+    ("--loss-ratio", float, "loss_ratio", "loss goal, 0 to 1 (0.025)"),
+    ("--late-s", float, "late_s", "a later reply counts as lost, s (2)"),
+    ("--width", float, "relative_width", "width of a bracket, 0 to 1 (0.01)"),
+    (
+        "--start-rate",
+        int,
+        "start_rate",
+        "first offered load, 1/s (a little above what this bench measured last, or 2000)",
+    ),
+    ("--min-rate", int, "min_rate", "lowest offered load tried, 1/s (10)"),
+    ("--max-rate", int, "max_rate", "highest offered load tried, 1/s (200000)"),
+    (
+        "--warm-up-s",
+        int,
+        "warm_up_s",
+        "trial at the start of each run that counts for nothing, s (1; 0: none)",
+    ),
+    (
+        "--confirm-s",
+        int,
+        "confirm_s",
+        "traffic for which the result has to hold in the end, s (30; 0: none)",
+    ),
+    ("--max-trials", int, "max_trials", "trials of one run at most (40)"),
+    ("--rate", int, "rate", "load of a fixed load or an event, 1/s"),
+    (
+        "--share",
+        float,
+        "share",
+        "the same, over the max rate that this bench measured last, or measures first (0.8; "
+        "of an event 0.5)",
+    ),
+    ("--duration-s", int, "duration_s", "traffic of a run with a fixed load, s (60)"),
+    ("--before-s", int, "before_s", "traffic before an event, s (10)"),
+    ("--after-s", int, "after_s", "traffic after an event, s (30)"),
+)
+
+
+def add_procedure(parser: argparse.ArgumentParser) -> None:
+    """Add an option for the procedure and each parameter; defaults stand in brackets."""
+    group = parser.add_argument_group(
+        "procedure", "what is done in each run; the scenario's file may say other defaults"
+    )
+    group.add_argument(
+        "--procedure",
+        choices=list(PROCEDURES),
+        help="search for the max rate, offer a fixed load, or let something happen under one "
+        "(max-rate)",
+    )
+    _add(group, {parameter for _, _, parameter, _ in _OPTIONS})
+
+
+def add_parameters(parser: argparse.ArgumentParser, *parameters: str) -> None:
+    """Add the options of some parameters, for a command with a procedure of its own."""
+    _add(parser.add_argument_group("parameters"), set(parameters))
+
+
+def _add(group: argparse._ArgumentGroup, parameters: set[str]) -> None:
+    for flag, kind, parameter, text in _OPTIONS:
+        if parameter in parameters:
+            group.add_argument(flag, type=kind, metavar="N", help=text, dest=f"p_{parameter}")
+
+
+def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters that were given, as `procedure_of` takes them."""
+    named = getattr(args, "procedure", None)
+    given: dict[str, Any] = {"name": named} if named else {}
+    for _, _, parameter, _ in _OPTIONS:
+        value = getattr(args, f"p_{parameter}", None)
+        if value is not None:
+            given[parameter] = value
+    return given

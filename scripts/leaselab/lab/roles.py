@@ -1,0 +1,173 @@
+"""What roles declare: the options that a scenario may set, and what the lab must know of them.
+
+Each option is declared once, in its role's ``meta/argument_specs.yml``: those of a server that
+a scenario may set in the entry point ``scenario``, those of what serves beside it, such as a
+database, in ``tune``.  Scenarios and inventories name them without and with the role's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import jinja2
+import yaml
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leaselab.lab.build import build
+from leaselab.model.errors import unknown, usage_error
+from leaselab.model.pool import check_pool
+from leaselab.model.record import Scenario, ServerOptions
+
+ROLES = Path(__file__).resolve().parents[3] / "roles"
+"""They belong to the code that reads them, so they lie in the same checkout."""
+_TYPES = {"bool": bool, "int": int, "float": float, "str": str, "list": list, "dict": dict}
+
+Options = Mapping[str, Mapping[str, Any]]
+"""What is declared of options (type, choices, default), by their names without the role's."""
+
+
+class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the lab must know of a role, from its ``vars/lab.yml``."""
+
+    part: Literal["server", "beside", "generator"]
+    """What it installs: a server under test, what serves beside one, or a generator."""
+    programs: tuple[str, ...]
+    """Its programs; none of them may run when a bench is prepared."""
+    profiles: tuple[str, ...] = ()
+    """Names of the AppArmor profiles that may confine them."""
+    ports: tuple[int, ...] = ()
+    """UDP ports that it serves."""
+    packages: Mapping[str, tuple[str, ...]] = {}
+    """Packages whose version is asked for, by whose they are (``distribution``, ``isc``)."""
+
+
+@cache
+def lab_roles() -> Mapping[str, LabRole]:
+    """Every role of a server, of what serves beside one, and of a generator, by name."""
+    found = {}
+    for path in sorted(ROLES.glob("*/vars/lab.yml")):
+        name = path.parents[1].name
+        found[name] = build(LabRole, _read(path)[f"{name}_lab"], f"role {name}")
+    return found
+
+
+def roles_of(part: str) -> list[str]:
+    """Names of the roles of one `LabRole.part`, sorted."""
+    return [name for name, role in lab_roles().items() if role.part == part]
+
+
+@cache
+def options_of(role: str, entry_point: str) -> Options:
+    """The options of a role's entry point; none where it has no such entry point."""
+    specs = _read(ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]
+    declared = specs.get(entry_point, {}).get("options", {})
+    return {name.removeprefix(f"{role}_"): option for name, option in declared.items()}
+
+
+def resolved(scenario: Scenario, where: str) -> Scenario:
+    """Return a scenario with every option of its server: the role's default where it sets none.
+
+    A result repeats its scenario, and would claim what was never configured: raises a usage
+    error for a server, generator, option or value that no role declares, and for options that
+    do not go together.  `where` says which file and scenario.
+    """
+    kind = scenario.server.kind
+    _one_of(kind, "kind of server", roles_of("server"), where)
+    _one_of(scenario.generator, "generator", roles_of("generator"), where)
+    serving = options_of(kind, "main")
+    for name, asks in (("partner", scenario.partner), ("beside", scenario.beside)):
+        if asks and name not in serving:
+            raise usage_error(
+                f"{kind} serves alone",
+                where=where,
+                found=name,
+                wanted=f"a server whose role declares {kind}_{name}",
+            )
+    declared = options_of(kind, "scenario")
+    asked = _checked(scenario.server.options, declared, f"option of {kind}", where)
+    options = {name: asked.get(name, option["default"]) for name, option in declared.items()}
+    beside = {}
+    for role, settings in scenario.beside.items():
+        _one_of(role, "role beside a server", roles_of("beside"), where)
+        known = options_of(role, "tune")
+        beside[role] = _checked(settings, known, f"setting of {role}", where)
+    load = {name: value for name, value in scenario.load.items() if name in serving}
+    _checked(load, serving, "load", where)
+    check_pool(scenario.load, where)
+    given = {
+        **load,
+        **options,
+        "partner": scenario.partner,
+        "beside": list(scenario.beside),
+    }
+    _check_together(kind, {f"{kind}_{name}": value for name, value in given.items()}, where)
+    return replace(scenario, server=ServerOptions(kind=kind, options=options), beside=beside)
+
+
+def _checked(
+    asked: Mapping[str, Any], declared: Options, what: str, where: str
+) -> dict[str, Any]:
+    """Return what is asked for, of the types that are declared; else a usage error."""
+    found = {}
+    for name, value in asked.items():
+        if name not in declared:
+            raise unknown(what, name, list(declared), where)
+        choices, wanted = declared[name].get("choices"), _TYPES[declared[name]["type"]]
+        whole = wanted is float and type(value) is int
+        found[name] = float(value) if whole else value
+        if not whole and type(value) is not wanted:
+            raise usage_error(
+                "value of another type",
+                where=f"{where}: {name}",
+                found=repr(value),
+                wanted=wanted.__name__,
+            )
+        if choices is not None and value not in choices:
+            raise usage_error(
+                "value not allowed",
+                where=f"{where}: {name}",
+                found=str(value),
+                wanted=" or ".join(map(str, choices)),
+            )
+    return found
+
+
+def _one_of(name: str, what: str, known: list[str], where: str) -> None:
+    if name not in known:
+        raise unknown(what, name, known, where)
+
+
+def _check_together(kind: str, variables: Mapping[str, Any], where: str) -> None:
+    """Refuse options that the role's own tasks would refuse, before anything is touched."""
+    for condition, reason in _conditions(kind):
+        if not condition(variables):
+            raise usage_error(" ".join(reason.render(variables).split()), where=where)
+
+
+@cache
+def _conditions(kind: str) -> list[tuple[Callable[..., Any], jinja2.Template]]:
+    """What the tasks of entry point ``scenario`` assert, and how they say that it is not so.
+
+    Ansible judges the same conditions when the role is played.
+    """
+    jinja = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701  # plain text
+    tasks = _read(ROLES / kind / "tasks" / "scenario.yml")
+    return [
+        (
+            jinja.compile_expression(asserted["that"], undefined_to_none=False),
+            jinja.from_string(asserted["fail_msg"]),
+        )
+        for asserted in (task["ansible.builtin.assert"] for task in tasks)
+    ]
+
+
+def _read(path: Path) -> Any:  # noqa: ANN401  (parsed YAML)
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506  # a safe one
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The one in C where there is one: roles and families are some thousand lines."""

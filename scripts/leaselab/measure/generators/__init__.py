@@ -1,0 +1,31 @@
+"""Traffic generators: one adapter each, found by its name."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from leaselab.measure.generators.adapter import Adapter
+    from leaselab.model.record import Scenario
+
+ADAPTERS = {"perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp"}
+"""The adapter of each generator, imported when it is needed: what reads a tool's output takes
+a while to import."""
+
+
+def adapter_of(scenario: Scenario) -> type[Adapter]:
+    """Return the adapter of a scenario's generator.
+
+    Raises a usage error for one that nobody has written.
+    """
+    if scenario.generator not in ADAPTERS:
+        raise usage_error(
+            f"no adapter for generator {scenario.generator!r}",
+            where=f"scenario {scenario.name}",
+            wanted=f"one of {', '.join(sorted(ADAPTERS))}",
+        )
+    found: type[Adapter] = resolve_name(ADAPTERS[scenario.generator])
+    return found

@@ -1,0 +1,336 @@
+"""perfdhcp's output: what it really says.
+
+Facts this reading rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and tried):
+
+- ``Rate:`` divides by the whole run including the exit wait; it is never used.
+- ``-d`` removes only requests that a reply overtook; an in-order late reply
+  counts as received.  Lateness is judged by the times that ``-x t`` prints.
+- Offers that never came make no request: an exchange that failed in its first
+  stage is missing from the second stage's ``sent``.
+- A request leaves when its offer comes, within some 0.2 ms, and in the offers'
+  order: so the two stages are joined (`join`).
+- It counts addresses given twice only with ``-u``, and counts an address that is
+  offered twice, which no server excludes; only those acknowledged twice count here.
+- Of DHCPNAKs it says nothing: the server's own counter does.
+- A receiver that has ended gives exit status 3, like failed exchanges, and says so on
+  standard error only.
+- A time without a fraction is printed without the decimal point.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.trial import Percentiles, Second
+
+STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
+
+STALL_S = 0.02
+"""Time without any request sent that may be a stall (s)."""
+STALL_INTERVALS = 20.0
+"""The same, in intervals between two requests: at low rates 20 ms are usual."""
+CAUGHT_UP = 1.3
+"""A stall is followed by requests faster than asked for, by this factor at least; what
+follows a server that stood still is not, as its clients never stopped."""
+
+_COUNTERS = {
+    "sent": "sent packets",
+    "received": "received packets",
+    "rejected": "rejected leases",
+    "duplicates": "non unique addresses",
+}
+_MALFORMED = re.compile(rb"^Malformed packets: (\d+)$", re.MULTILINE)
+_REPORT = re.compile(rb"^sent: (\d+)/(\d+); received: (\d+)/(\d+); drops:", re.MULTILINE)
+
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the exchange: counts and the times of its completed pairs."""
+
+    sent: int
+    received: int
+    rejected: int
+    duplicates: int
+    sent_at: Times
+    """When each answered request left (s since the generator started), shape (received,)."""
+    received_at: Times
+    """When its reply came (s since the generator started), shape (received,)."""
+
+    @property
+    def latency_s(self) -> Times:
+        """Reply time minus request time of each pair (s), shape (received,)."""
+        return self.received_at - self.sent_at
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one run of perfdhcp measured."""
+
+    first: Stage
+    """DISCOVER-OFFER or SOLICIT-ADVERTISE."""
+    second: Stage
+    """REQUEST-ACK or REQUEST-REPLY."""
+    reports: tuple[tuple[int, int, int, int], ...]
+    """Cumulative (sent 1, sent 2, received 1, received 2) after each second."""
+    malformed: int = 0
+    """Packets received that were no DHCP message."""
+
+    @cached_property
+    def exchanges(self) -> Exchanges:
+        """The two stages joined; worked out once, as a trial has up to a million."""
+        return join(self)
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """The exchanges of which both replies came, each from its start to its last reply.
+
+    Times are seconds since the generator started, shape (answered,), in the order of
+    their last requests.
+    """
+
+    started_at: Times
+    answered_at: Times
+    slowest_s: Times
+    """The longer of the two stages (s), which has to be in time."""
+
+    @property
+    def latency_s(self) -> Times:
+        """From the first packet to the last reply (s), shape (answered,)."""
+        return self.answered_at - self.started_at
+
+
+def parse(text: bytes, family: int) -> Output:
+    """Parse the whole output of one trial.
+
+    Raises a broken-lab error naming what is missing: output that does not
+    parse is never taken for a loss.
+    """
+    first_name, second_name = STAGES[family]
+    reports = tuple(
+        tuple(int(number) for number in match.groups()) for match in _REPORT.finditer(text)
+    )
+    malformed = _MALFORMED.search(text)
+    output = Output(
+        first=_stage(text, first_name),
+        second=_stage(text, second_name),
+        reports=reports,  # type: ignore[arg-type]
+        malformed=int(malformed.group(1)) if malformed else 0,
+    )
+    for what, holds in _invariants(output):
+        if not holds:
+            raise _malformed(f"it contradicts itself: {what}", text)
+    return output
+
+
+def _invariants(output: Output) -> Iterator[tuple[str, bool]]:
+    """What must be true of every output, whatever was measured."""
+    first, second = output.first, output.second
+    for name, stage in (("first", first), ("second", second)):
+        yield f"{name} stage: more received than sent", stage.received <= stage.sent
+        backwards = bool((stage.latency_s < 0).any())
+        yield f"{name} stage: a reply before its request", not backwards
+    yield "more requests than offers", second.sent <= first.received
+    rows = np.array(output.reports).reshape(-1, 4)
+    yield "a count of a second that falls", bool((np.diff(rows, axis=0) >= 0).all())
+    totals = np.array([first.sent, second.sent, first.received, second.received])
+    yield "a second that counts more than the whole", bool((rows <= totals).all())
+
+
+def parse_probe(text: bytes, family: int) -> bool:
+    """Whether the single exchange of `probe_command` was completed."""
+    second = STAGES[family][1]
+    return _counter(_statistics(text, second), "received packets", second) == 1
+
+
+def complaint(error: str) -> str:
+    """What perfdhcp said on standard error of its own end; empty where it ended well.
+
+    Its receiver may end while it goes on sending: then nothing comes back any more,
+    which reads like a server that has died.
+    """
+    lines = (line.strip() for line in error.splitlines())
+    return next((line for line in lines if line.startswith("Something went wrong")), "")
+
+
+def join(output: Output) -> Exchanges:
+    """Join the two stages: the request of an exchange follows its offer at once.
+
+    Each request that was answered belongs to the latest offer before it that is not
+    taken; only neighbours, microseconds apart, can be mistaken for each other.
+    """
+    first, second = output.first, output.second
+    order = np.argsort(second.sent_at, kind="stable")
+    sent, answered = second.sent_at[order], second.received_at[order]
+    offers = np.argsort(first.received_at, kind="stable")
+    offered, began = first.received_at[offers], first.sent_at[offers]
+    at = np.searchsorted(offered, sent, side="right") - 1
+    # Two requests of one offer: the earlier one belongs to an earlier offer.
+    steps = np.arange(at.size)
+    at = np.minimum.accumulate((at - steps)[::-1])[::-1] + steps
+    at = np.clip(at, 0, None)
+    return Exchanges(
+        started_at=began[at],
+        answered_at=answered,
+        slowest_s=np.maximum(offered[at] - began[at], answered - sent),
+    )
+
+
+def unserved(joined: Exchanges, traffic_s: float) -> int:
+    """Exchanges that lay in buffers as the traffic of `traffic_s` seconds ended.
+
+    A server that is too slow by some per cent fills its socket's buffer, some 277
+    packets, and serves them after the traffic: of short trials at low rates that is
+    several per cent of all that was offered, and none of its throughput.  What is under
+    way in a server that keeps up is not counted: at the rate served, what takes as long
+    as nine of ten exchanges took before a queue could grow, in the first tenth of the
+    traffic.
+    """
+    if not joined.started_at.size:
+        return 0
+    origin = float(joined.started_at.min())
+    end = origin + traffic_s
+    pending = int(np.count_nonzero(joined.answered_at > end))
+    early = joined.latency_s[joined.started_at < origin + traffic_s / 10]
+    usual_s = float(np.percentile(early, 90)) if early.size else 0.0
+    served = (joined.started_at.size - pending) / max(traffic_s - usual_s, traffic_s / 2)
+    return max(0, pending - math.ceil(served * usual_s))
+
+
+def percentiles(delays_s: Times) -> Percentiles | None:
+    """Percentiles of delays (s, shape (n,)), None without any."""
+    if delays_s.size == 0:
+        return None
+    p50, p90, p99, p999 = np.percentile(delays_s, (50, 90, 99, 99.9))
+    return Percentiles(
+        p50=float(p50),
+        p90=float(p90),
+        p99=float(p99),
+        p999=float(p999),
+        max=float(delays_s.max()),
+    )
+
+
+def per_second(output: Output, duration_s: int) -> tuple[Second, ...]:
+    """Second-by-second series of the traffic period, from perfdhcp's own reports and times."""
+    series = []
+    origin = float(output.first.sent_at.min()) if output.first.received else 0.0
+    sent_second = np.floor(output.first.sent_at - origin).astype(int)
+    done_second = np.floor(output.second.received_at - origin).astype(int)
+    before = 0
+    for second in range(duration_s):
+        attempted = None
+        if second < len(output.reports):
+            attempted = output.reports[second][0] - before
+            before = output.reports[second][0]
+        delays = output.first.latency_s[sent_second == second]
+        series.append(
+            Second(
+                t=second,
+                attempted=attempted,
+                completed=int(np.count_nonzero(done_second == second)),
+                p50_s=float(np.percentile(delays, 50)) if delays.size else None,
+                p99_s=float(np.percentile(delays, 99)) if delays.size else None,
+            )
+        )
+    return tuple(series)
+
+
+def stalls_s(output: Output, rate: int) -> list[float]:
+    """Each time for which the generator stood still, by the times of its requests (s).
+
+    Only answered requests have a time.  A gap in them is a stall where requests
+    follow faster than they were asked for: perfdhcp sends what it has missed at once,
+    three packets a turn.
+    """
+    sent_at = np.sort(output.first.sent_at)
+    gaps = np.diff(sent_at)
+    found = []
+    for place in np.flatnonzero(gaps > max(STALL_S, STALL_INTERVALS / rate)):
+        gap = float(gaps[place])
+        for share in (0.125, 0.25, 0.5):
+            until = np.searchsorted(sent_at, sent_at[place + 1] + share * gap, side="right")
+            if until - place - 1 > CAUGHT_UP * rate * share * gap + 3:
+                found.append(gap)
+                break
+    return found
+
+
+def _stage(text: bytes, name: str) -> Stage:
+    statistics = _statistics(text, name)
+    counts = {key: _counter(statistics, label, name) for key, label in _COUNTERS.items()}
+    times = _timestamps(text, name, counts["received"])
+    return Stage(sent_at=times[:, 0], received_at=times[:, 1], **counts)
+
+
+def _statistics(text: bytes, name: str) -> bytes:
+    return _section(text, f"***Statistics for: {name}***")
+
+
+def _section(text: bytes, header: str) -> bytes:
+    _, found, rest = text.partition(header.encode())
+    if not found:
+        raise _malformed(f"no section {header!r}", text)
+    return rest.partition(b"\n***")[0]
+
+
+def _counter(section: bytes, label: str, stage: str) -> int:
+    match = re.search(rb"^" + label.encode() + rb": (\d+)$", section, re.MULTILINE)
+    if match is None:
+        raise _malformed(f"no {label!r} of {stage}", section)
+    return int(match.group(1))
+
+
+def _timestamps(text: bytes, name: str, expected: int) -> Times:
+    """Sent and received times of one stage (s), shape (expected, 2)."""
+    section = _section(text, f"***Timestamps for packets: {name}***")
+    lines = section.count(b"sent / received: ")
+    numbers = section.replace(b"sent / received: ", b"").replace(b" / ", b" ")
+    if lines != expected:
+        raise _malformed(
+            f"{lines} pairs of times of {name} where {expected} replies were received", text
+        )
+    if expected == 0:
+        return np.empty((0, 2))
+    clock = _numbers(numbers, name)
+    if not np.isfinite(clock).all():
+        raise _malformed(f"times of {name} are not numbers", text)
+    if clock.size != 2 * expected:
+        raise _malformed(f"{clock.size} times of {name} where {2 * expected} belong", text)
+    # HHMMSS.ffffff, since the generator started
+    hours, rest = np.divmod(clock, 10_000)
+    minutes, seconds = np.divmod(rest, 100)
+    since_start: Times = hours * 3600 + minutes * 60 + seconds
+    return since_start.reshape(-1, 2)
+
+
+def _numbers(text: bytes, name: str) -> Times:
+    """Read white-space separated numbers, shape (count,)."""
+    try:
+        with warnings.catch_warnings():
+            # numpy only warns where a word is no number, and leaves out the rest
+            warnings.simplefilter("error", DeprecationWarning)
+            return np.fromstring(text, dtype=np.float64, sep=" ")
+    except (ValueError, DeprecationWarning) as error:
+        raise _malformed(f"times of {name} are not numbers", text) from error
+
+
+def _malformed(what: str, text: bytes) -> LeaselabError:
+    tail = text[-80:].decode("ascii", "replace").strip()
+    return lab_broken(
+        f"perfdhcp's output does not parse: {what}",
+        where="generator",
+        found=f"{len(text)} bytes ending in {tail!r}" if text else "nothing",
+        todo="see the raw output kept with the sweep; the trial was not counted",
+    )

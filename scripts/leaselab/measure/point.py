@@ -1,0 +1,328 @@
+"""One point of an experiment: its rounds, each on a server started anew, resumable anywhere.
+
+The journal has an event for each trial.  A procedure is a pure function of the trials so far:
+to go on, it is asked again and answered from the journal as far as that reaches.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.ports import Clock, During, Hold, Listener, Recorder
+from leaselab.model import moment
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.load import Load
+from leaselab.model.procedure import PAUSE_LIMIT_S
+from leaselab.model.record import Confirmation, Round
+from leaselab.model.trial import Trial
+
+if TYPE_CHECKING:
+    from leaselab.measure.procedures.method import Found, Method
+    from leaselab.measure.trials import Trials
+
+ROUND, WARM_UP, TRIAL, ROUND_DONE = "round", "warm-up", "trial", "round-done"
+"""Names of the journal's events, in the order a round writes them."""
+CONFIRMATION = "confirmation"
+"""Name of the event of each trial after the last round."""
+PAUSE = "pause"
+"""Name of the event of each time that was waited for a disturbed lab."""
+PAUSES_S = (0.0, 5.0, 10.0, 20.0, 30.0)
+"""Pause before a trial is made again, by the number of trials in a row that the generator's
+stalls have spoiled (s).  One alone is made again at once; all of them and the trials outlast
+a disturbance of a minute."""
+
+
+@dataclass(slots=True)
+class Journaled:
+    """What an earlier process has already measured of a point."""
+
+    rounds: list[Round] = field(default_factory=list)
+    started_at: str = ""
+    """When the unfinished round began, empty where there is none."""
+    warm_ups: list[Trial] = field(default_factory=list)
+    """Warm-ups of the unfinished round, one for each start of the server."""
+    trials: list[Trial] = field(default_factory=list)
+    """Trials of the unfinished round."""
+    confirmation: list[Trial] = field(default_factory=list)
+    """Trials that confirm the result, as far as they were made."""
+    paused_s: float = 0.0
+    """How long was waited for a disturbed lab (s)."""
+
+
+def read_journal(events: Sequence[tuple[str, Mapping[str, Any]]]) -> Journaled:
+    """Sort a journal's events (name, data) into rounds and the trials of the unfinished one."""
+    found = Journaled()
+    for name, data in events:
+        if name == ROUND:  # one that is made anew leaves its first trials behind
+            found.started_at = data["started_at"]
+            found.trials, found.warm_ups = [], []
+        elif name == WARM_UP:
+            found.warm_ups.append(msgspec.convert(data["trial"], Trial))
+        elif name == TRIAL:
+            found.trials.append(msgspec.convert(data["trial"], Trial))
+        elif name == ROUND_DONE:
+            found.rounds.append(msgspec.convert(data["round"], Round))
+            found.trials, found.warm_ups, found.started_at = [], [], ""
+        elif name == CONFIRMATION:
+            found.confirmation.append(msgspec.convert(data["trial"], Trial))
+        elif name == PAUSE:
+            found.paused_s += data["s"]
+    return found
+
+
+@dataclass(slots=True)
+class Point:
+    """Measures one point, a round at a time."""
+
+    method: Method[Any]
+    trials: Trials
+    hold: Hold
+    recorder: Recorder
+    listener: Listener
+    pending: Journaled = field(default_factory=Journaled)
+    """What the journal has; its unfinished round is the next that is made."""
+    clock: Clock = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    rounds: list[Round] = field(default_factory=list)
+    """Those made so far, an unsuccessful last one included."""
+    confirmation: Confirmation | None = None
+    """What came of confirming the result; None before the rounds are done."""
+    error: LeaselabError | None = None
+    """What ended it for good, None while nothing did."""
+    finished: bool = False
+    paused_s: float = 0.0
+    """How long it has waited for a disturbed lab (s)."""
+
+    def __post_init__(self) -> None:
+        """Take over the rounds that the journal has."""
+        self.paused_s = self.pending.paused_s
+        for one in self.pending.rounds:
+            self.rounds.append(one)
+            self.listener.round_done(one)
+        self.finished = self._all_made
+
+    def advance(self) -> None:
+        """Make the next round, or confirm the result once all are made.
+
+        What ends the point for good is its `error`.  Raises the error of a broken lab: all
+        that was measured until then is in the journal.
+        """
+        try:
+            if len(self.rounds) < self.method.procedure.rounds:
+                self._round(len(self.rounds) + 1)
+                self.pending = Journaled(confirmation=self.pending.confirmation)
+                self.finished = self._all_made
+            else:
+                # A point that was killed when all was made has nothing to confirm.
+                if self._next_confirming([]) is not None:
+                    self._confirm()
+                self.finished = True
+        except LeaselabError as error:
+            if error.outcome is Outcome.LAB:
+                raise
+            self.error, self.finished = error, True
+
+    @property
+    def _all_made(self) -> bool:
+        """Whether all rounds are made, and none of their results is to be confirmed."""
+        if len(self.rounds) < self.method.procedure.rounds:
+            return False
+        return self._next_confirming([]) is None
+
+    def _next_confirming(self, made: Sequence[Trial]) -> Load | None:
+        alone = not self.trials.bench.scenario.partner
+        return self.method.next_confirming(made, self.rounds, alone=alone)
+
+    def _confirm(self) -> None:
+        """Make the trials that confirm the result; raises what speaks against it."""
+        began = self.clock()
+        made = list(self.pending.confirmation)
+        spent = sum(trial.wall_s for trial in made)
+        self.listener.phase("confirming the result")
+        if self._next_confirming(made) is not None:
+            with self._serving():
+                # The first load is what is confirmed; a further one may be an overload.
+                load = self._next_confirming([])
+                if load is not None:
+                    self._warm_up(load.rate, f"confirmation-{len(made) + 1:02d}-warm-up")
+                while (load := self._next_confirming(made)) is not None:
+                    self._wait(made)
+                    first = made[0].rate if made else load.rate
+                    name = f"confirmation-{len(made) + 1:02d}"
+                    trial = self._trial(load, name, may_abort=load.rate == first)
+                    self._record(CONFIRMATION, trial)
+                    made.append(trial)
+                    self.listener.trial_done(trial, replayed=False)
+        self.confirmation = self.method.confirmed(made, self.rounds)(
+            spent + self.clock() - began
+        )
+        against = self.method.objection(made, self.rounds)
+        if against is not None:
+            raise against
+
+    def _round(self, index: int) -> None:
+        self.listener.round_started(index)
+        began, pending = self.clock(), self.pending
+        if self.method.unbroken and pending.trials:
+            pending = Journaled()
+        started_at = pending.started_at or moment.now()
+        made, warm_ups = list[Trial](), list(pending.warm_ups)
+        replay = deque(pending.trials)
+        spent = sum(trial.wall_s for trial in [*warm_ups, *replay])
+        if not pending.started_at:
+            self.recorder.record(ROUND, {"index": index, "started_at": started_at})
+
+        def ask(
+            load: Load,
+            *,
+            may_abort: bool = True,
+            reset: bool = True,
+            during: During | None = None,
+        ) -> Trial:
+            replayed = bool(replay)
+            if replay:
+                trial = _as_asked(replay.popleft(), load)
+            else:
+                self._wait(made)
+                name = f"run-{index}-trial-{len(made) + 1:02d}"
+                trial = self._trial(load, name, may_abort=may_abort, reset=reset, during=during)
+                self._record(TRIAL, trial, index=index)
+            made.append(trial)
+            self.listener.trial_done(trial, replayed=replayed)
+            return trial
+
+        def close(found: Found | None) -> Round:
+            procedure = self.method.procedure
+            kinds = procedure.metrics(self.trials.bench.scenario.transaction.plural)
+            metrics: dict[str, float | None] = {kind.name: None for kind in kinds}
+            if "cpu_us" in metrics:
+                metrics["cpu_us"] = procedure.cpu_us(made)
+            if found:
+                metrics |= found.metrics
+            return Round(
+                index=index,
+                started_at=started_at,
+                metrics=metrics,
+                bracket=found.bracket if found else None,
+                shown_trial=found.shown_trial if found else None,
+                traffic_s=sum(trial.traffic_s for trial in [*warm_ups, *made]),
+                wall_s=spent + self.clock() - began,
+                warm_ups=tuple(warm_ups),
+                trials=tuple(made),
+            )
+
+        try:
+            with self._serving():
+                rate = self.method.first_load(self.rounds)
+                name = f"run-{index}-warm-up-{len(warm_ups) + 1}"
+                warmed = self._warm_up(rate, name)
+                if warmed is not None:
+                    self._record(WARM_UP, warmed, index=index)
+                    warm_ups.append(warmed)
+                found = self.method.measure(ask, self.trials.server, self.rounds)
+        except LeaselabError as error:
+            if error.outcome is not Outcome.LAB and made:
+                self.rounds.append(close(None))
+            raise
+        one = close(found)
+        self.recorder.record(ROUND_DONE, {"index": index, "round": msgspec.to_builtins(one)})
+        self.rounds.append(one)
+        self.listener.round_done(one)
+
+    def _warm_up(self, rate: int, name: str) -> Trial | None:
+        """Make the first trial of a server that was just started, which is slower there.
+
+        Also of a round that is resumed: its server was started anew.  None where none is
+        wanted.
+        """
+        seconds = self.method.procedure.warm_up_s
+        if not seconds:
+            return None
+        self.hold.renew()
+        self.listener.phase("warming the server up")
+        trial = self.trials.measure(Load(rate, seconds), name)
+        # It counts for nothing, but what was asked before the start may be answered in it.
+        self.trials.refuse_foreign(trial.detail)
+        return trial
+
+    def _wait(self, made: Sequence[Trial]) -> None:
+        """Wait where the trials so far ended in ones that a disturbed generator spoiled."""
+        seconds = pause_s(made, self.paused_s)
+        if not seconds:
+            return
+        self.hold.renew()
+        spoiled = spoiled_in_a_row(made)
+        self.listener.phase(
+            f"waiting {seconds:.0f} s: {made[-1].reason}, {spoiled} trials in a row"
+        )
+        self.sleep(seconds)
+        self.paused_s += seconds
+        self.recorder.record(PAUSE, {"s": seconds, "reason": made[-1].reason})
+
+    def _trial(self, load: Load, name: str, **how: Any) -> Trial:  # noqa: ANN401  # as `Ask` has
+        """Make a trial that counts, and tell that it begins."""
+        self.hold.renew()
+        self.listener.trial_started(load)
+        return self.trials.measure(load, name, **how)
+
+    def _record(self, name: str, trial: Trial, **data: int) -> None:
+        self.recorder.record(name, {**data, "trial": msgspec.to_builtins(trial)})
+
+    @contextmanager
+    def _serving(self) -> Iterator[None]:
+        """Start the server clean, and stop it in the end, whatever happened.
+
+        Of two errors the first is the one to tell; the host may be beyond reach.
+        """
+        try:
+            self.hold.renew()
+            self.listener.phase("starting the server")
+            self.trials.start_server()
+            yield
+        except BaseException:
+            with suppress(LeaselabError):
+                self.trials.server.stop()
+            raise
+        self.trials.server.stop()
+
+
+def pause_s(trials: Sequence[Trial], paused_s: float) -> float:
+    """Return how long to wait before the next trial (s); 0 where nothing is disturbed.
+
+    `paused_s` is how long was waited already, of the `PAUSE_LIMIT_S` it may.
+    """
+    row = spoiled_in_a_row(trials)
+    wanted = PAUSES_S[min(row, len(PAUSES_S)) - 1] if row else 0.0
+    return max(0.0, min(wanted, PAUSE_LIMIT_S - paused_s))
+
+
+def spoiled_in_a_row(trials: Sequence[Trial]) -> int:
+    """Return how many trials at the end the generator has spoiled, one of them by a stall.
+
+    A generator that only offers too little is not disturbed but slow: waiting is no help.
+    """
+    words = (GENERATOR_STALLED, GENERATOR_LIMITED)
+    row = list(takewhile(lambda trial: trial.reason in words, reversed(trials)))
+    return len(row) if any(trial.reason == GENERATOR_STALLED for trial in row) else 0
+
+
+def _as_asked(trial: Trial, load: Load) -> Trial:
+    """Return a journaled trial; raises a broken-lab error where another one was asked for."""
+    if (trial.rate, trial.duration_s) != (load.rate, load.duration_s):
+        raise lab_broken(
+            "the journal does not follow from this version's search",
+            where="resume",
+            found=f"a trial at {trial.rate}/s for {trial.duration_s} s",
+            wanted=f"{load.rate}/s for {load.duration_s} s",
+            todo="finish this sweep with the version that began it, or measure anew",
+        )
+    return trial

@@ -1,0 +1,131 @@
+"""Event: what clients notice when a server of several dies under a steady load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leaselab.measure.ports import Ask, Server
+from leaselab.measure.procedures.method import Found, Method
+from leaselab.model.errors import invalid_measurement
+from leaselab.model.load import Load
+from leaselab.model.procedure import Event
+from leaselab.model.record import PARTNER, SERVER, Round
+
+STEP_S = 0.1
+"""Resolution of the outage (s)."""
+KEPT_SHARE = 0.9
+"""Share of the offered load that counts as being served."""
+LAST_SHARE = 0.998
+"""Share of the time after which a generator may have ended: it stops a little early."""
+
+Times = NDArray[np.float64]
+
+
+class Crash(Method[Event]):
+    """The server under test dies under the load, and the other one takes over."""
+
+    def first_load(self, earlier: Sequence[Round]) -> int:
+        """The load itself (transactions/s)."""
+        return self._rate
+
+    def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
+        """Offer the load, and kill the server in it.
+
+        Raises an invalid-measurement error when the load was not served before, or not
+        again within `after_s`.
+        """
+        procedure = self.procedure
+        load = Load(self._rate, procedure.before_s + procedure.after_s)
+        trial = ask(load, may_abort=False, reset=False, during=Death(procedure, load, server))
+        if not trial.valid:
+            raise invalid_measurement(
+                trial.detail or f"the trial does not count: {trial.reason}",
+                where=f"{procedure.event} under {self._rate}/s",
+            )
+        return Found(dict(trial.figures), shown_trial=0)
+
+    @property
+    def _rate(self) -> int:
+        if self.procedure.rate is None:
+            raise AssertionError("the load is known before a point is measured")
+        return self.procedure.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """The end of the server under test."""
+
+    procedure: Event
+    load: Load
+    server: Server
+
+    @property
+    def after_s(self) -> float:
+        """When it happens (s since the generator was started)."""
+        return float(self.procedure.before_s)
+
+    def happen(self) -> None:
+        """Do it."""
+        self.server.crash()
+
+    def figures(self, answered_at: Times) -> Mapping[str, float]:
+        """How long nobody was served, and what the other server did not know.
+
+        Raises an invalid-measurement error as `outage_s`.
+        """
+        listing = self.server.listing()
+        own, other = listing[SERVER], listing[PARTNER]
+        conflicting = sum(other.get(entry, whose) != whose for entry, whose in own.items())
+        return {
+            "outage_s": outage_s(served(answered_at, self.load), self.procedure),
+            "missing": float(sum(entry not in other for entry in own)),
+            "conflicting": float(conflicting),
+            "held": float(len(own)),
+            "held_by_partner": float(len(other)),
+        }
+
+
+def served(answered_at: Times, load: Load) -> Times:
+    """Last replies in each step over those that were due, shape (steps,).
+
+    The generator ends a little before its time; the steps in which it has are
+    left out.
+    """
+    steps = round(load.duration_s / STEP_S)
+    origin = float(answered_at.min()) if answered_at.size else 0.0
+    counts, _ = np.histogram(answered_at - origin, bins=steps, range=(0.0, steps * STEP_S))
+    share: Times = counts / (load.rate * STEP_S)
+    return share[: int(LAST_SHARE * steps)]
+
+
+def outage_s(share: Times, procedure: Event) -> float:
+    """The longest stretch of steps in which less than `KEPT_SHARE` was served (s).
+
+    The longest, because a shared machine stumbles for a step now and then.  Raises an
+    invalid-measurement error where the load was not served before, or not again.
+    """
+    before = share[: round(procedure.before_s / STEP_S)]
+    if np.median(before) < KEPT_SHARE:
+        raise invalid_measurement(
+            "the load was not served before the server died",
+            found=f"{100 * float(np.median(before)):.0f} % of it",
+            wanted=f"{100 * KEPT_SHARE:.0f} % or more",
+            todo="offer less: --rate",
+        )
+    short = np.concatenate(([False], share < KEPT_SHARE, [False]))
+    edges = np.flatnonzero(np.diff(short))
+    starts, ends = edges[::2], edges[1::2]
+    if not starts.size:
+        return 0.0
+    longest = int(np.argmax(ends - starts))
+    if ends[longest] == share.size:
+        raise invalid_measurement(
+            "the load was not served again",
+            found=f"still short {procedure.after_s} s after the server died",
+            todo="give the pair longer: --after-s",
+        )
+    return float((ends[longest] - starts[longest]) * STEP_S)

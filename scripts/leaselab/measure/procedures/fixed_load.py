@@ -1,0 +1,115 @@
+"""Fixed load: one rate for seconds to hours, and how latency and memory drift under it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from itertools import pairwise
+
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
+from leaselab.measure.ports import Ask, Server
+from leaselab.measure.procedures.method import Found, Method
+from leaselab.model.errors import invalid_measurement
+from leaselab.model.load import Load
+from leaselab.model.procedure import STALLED_LIMIT, FixedLoad
+from leaselab.model.record import SERVER, Round
+from leaselab.model.trial import Trial
+
+CLIENTS_PER_ATTEMPT = 2
+"""Numbers of clients that a trial may use, over what it may attempt."""
+
+
+class Steady(Method[FixedLoad]):
+    """One load, in trials one after the other, between which nothing is reset."""
+
+    unbroken = True
+
+    def first_load(self, earlier: Sequence[Round]) -> int:
+        """The load itself (transactions/s)."""
+        return self._rate
+
+    def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
+        """Offer the load for its time; what a stall of the generator spoiled is made again.
+
+        Raises an invalid-measurement error where no trial of the round counts.
+        """
+        left_s, client, made, stalled = self.procedure.duration_s, 0, list[Trial](), 0
+        while left_s > 0:
+            seconds = min(left_s, self.procedure.trial_s)
+            load = Load(self._rate, seconds, client)
+            # The last trial alone may be reset: the round is over then.
+            made.append(ask(load, may_abort=False, reset=seconds == left_s))
+            client += CLIENTS_PER_ATTEMPT * self._rate * seconds
+            stalled += made[-1].reason == GENERATOR_STALLED
+            if made[-1].reason != GENERATOR_STALLED or stalled > STALLED_LIMIT:
+                left_s -= seconds
+        counted = [trial for trial in made if trial.valid]
+        if not counted:
+            words = sorted({trial.reason for trial in made})
+            raise invalid_measurement(
+                "no trial of the round counts",
+                where=f"fixed load of {self._rate}/s",
+                found=", ".join(words),
+                wanted="a valid trial",
+                todo="see the trials' own messages",
+            )
+        return Found(figures(counted), shown_trial=made.index(counted[-1]))
+
+    @property
+    def _rate(self) -> int:
+        if self.procedure.rate is None:
+            raise AssertionError("the load is known before a point is measured")
+        return self.procedure.rate
+
+
+def figures(trials: Sequence[Trial]) -> dict[str, float | None]:
+    """What valid trials of one load come to, by the metrics' names.
+
+    Percentiles are the median over the trials, as each knows only its own.
+    """
+    attempted = sum(trial.attempted for trial in trials)
+    completed = sum(trial.completed for trial in trials)
+    whole = [latency for trial in trials if (latency := list(trial.latency_s.values())[-1])]
+    return {
+        "p99_s": statistics.median(one.p99 for one in whole) if whole else None,
+        "p50_s": statistics.median(one.p50 for one in whole) if whole else None,
+        "loss_ratio": 1.0 - completed / attempted if attempted else 1.0,
+        "completed_rate": completed / sum(trial.traffic_s for trial in trials),
+        "latency_drift": latency_drift(trials),
+        "memory_drift": memory_drift(trials),
+    }
+
+
+def latency_drift(trials: Sequence[Trial]) -> float | None:
+    """Median latency of the last third of the seconds over that of the first, less 1 (ratio).
+
+    None with fewer than three seconds that have one.
+    """
+    medians = [
+        second.p50_s
+        for trial in trials
+        for second in trial.per_second
+        if second.p50_s is not None
+    ]
+    third = len(medians) // 3
+    if not third:
+        return None
+    first, last = statistics.median(medians[:third]), statistics.median(medians[-third:])
+    return last / first - 1.0 if first else None
+
+
+def memory_drift(trials: Sequence[Trial]) -> float | None:
+    """How fast the server's resident memory grows (bytes/s): a line through all samples.
+
+    None with fewer than two samples.
+    """
+    taken = [
+        (sample.t, float(sample.rss_bytes))
+        for trial in trials
+        for sample in trial.samples.get(SERVER, ())
+        if sample.rss_bytes is not None
+    ]
+    if len(taken) < 2 or all(one[0] == other[0] for one, other in pairwise(taken)):
+        return None
+    slope, _ = statistics.linear_regression(*zip(*taken, strict=True))
+    return slope

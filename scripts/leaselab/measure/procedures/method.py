@@ -1,0 +1,71 @@
+"""How a procedure is carried out: the trials of a round, and those after the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from leaselab.measure.ports import Ask, Server
+from leaselab.model.errors import LeaselabError
+from leaselab.model.load import Load
+from leaselab.model.procedure import Procedure
+from leaselab.model.record import Bracket, Confirmation, Round
+from leaselab.model.trial import Trial
+
+P = TypeVar("P", bound=Procedure)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a round came to."""
+
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    bracket: Bracket | None = None
+    shown_trial: int | None = None
+    """Position of the trial whose latency stands for the round."""
+
+
+class Method(Generic[P]):
+    """One procedure, carried out; it keeps nothing from round to round.
+
+    So a killed measurement is resumed by asking the same again: the trials that the journal
+    has are the answers.
+    """
+
+    unbroken = False
+    """Whether a round makes no sense of trials from before and after a start of the server: one
+    that was interrupted is then made anew, from its first trial on."""
+
+    def __init__(self, procedure: P) -> None:
+        self.procedure = procedure
+
+    def first_load(self, earlier: Sequence[Round]) -> int:
+        """Rate of the warm-up of a round (transactions/s)."""
+        raise NotImplementedError
+
+    def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
+        """Make the trials of one round, and say what they come to.
+
+        Raises an invalid-measurement error where they come to nothing.
+        """
+        raise NotImplementedError
+
+    def next_confirming(
+        self, made: Sequence[Trial], rounds: Sequence[Round], *, alone: bool
+    ) -> Load | None:
+        """Return the next load that confirms the result; None where all are made.
+
+        `alone`: it is one server, and not several that serve as one.
+        """
+        return None
+
+    def confirmed(
+        self, made: Sequence[Trial], rounds: Sequence[Round]
+    ) -> Callable[[float], Confirmation]:
+        """Return what the confirming trials say, but for the time they took (s)."""
+        raise NotImplementedError
+
+    def objection(self, made: Sequence[Trial], rounds: Sequence[Round]) -> LeaselabError | None:
+        """Return why they do not confirm the result; None where they do."""
+        return None

@@ -1,0 +1,236 @@
+"""One trial on a real bench: a load, what came of it, and a server that is reset after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from leaselab.measure.generators.adapter import Adapter, Seen
+from leaselab.measure.ports import Clock, During, Host, Recorder, Server, Watch
+from leaselab.model import moment
+from leaselab.model.bench import Bench
+from leaselab.model.errors import LeaselabError, invalid_measurement, lab_broken, server_broken
+from leaselab.model.load import Load
+from leaselab.model.observation import Foreign, HostReading
+from leaselab.model.procedure import Procedure
+from leaselab.model.record import GENERATOR, SERVER
+from leaselab.model.trial import EarlyAttempt, HostUse, Sample, Trial
+
+FOREIGN_REPLY = "foreign-reply"
+"""A server that is not the bench's answered on the test network."""
+FOREIGN_REQUEST = "foreign-request"
+"""A client that is not the bench's asked there: the server may have served it."""
+NOT_IN_STATE = "pair-state"
+"""Several servers were not, or not any more, in the state asked for as the trial ended."""
+NO_FIGURE = "no-figure"
+"""What happened under the load came to no figure; the trial's detail says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Makes trials with one generator against the servers of one point."""
+
+    bench: Bench
+    procedure: Procedure
+    server: Server
+    generator: Adapter
+    recorder: Recorder
+    hosts: Mapping[str, Host] = field(default_factory=dict)
+    """By role: hosts to be read before and after each trial."""
+    watch: Watch | None = None
+    """Who listens for servers and clients that are not the bench's."""
+    clock: Clock = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def start_server(self) -> None:
+        """Start the server clean, and prove by a transaction that it serves.
+
+        Raises a server-broken error when it does not, a broken-lab error before it where
+        anybody else was heard since the last trial.
+        """
+        self.refuse_foreign(_foreign_doubt(self._foreign())[1])
+        self.server.start()
+        if not self.generator.answers():
+            raise server_broken(
+                "the server started, but completes no exchange with the generator",
+                where=self.bench.hosts[SERVER].access.name,
+                todo="look at its log, and at the test network: leaselab check",
+            )
+        self.server.reset()  # what proved it has left its trace
+
+    def refuse_foreign(self, found: str) -> None:
+        """Raise a broken-lab error for traffic that is not the bench's, where any was found."""
+        if found:
+            raise lab_broken(
+                "there is DHCP on the test network that is not the bench's",
+                where=self.bench.hosts[GENERATOR].access.name,
+                found=found,
+                wanted="nobody but the bench: its server would answer strangers, and strangers "
+                "its clients",
+                todo="give the test network a switch or VLAN of its own, or end what was heard",
+            )
+
+    def measure(
+        self,
+        load: Load,
+        name: str,
+        *,
+        may_abort: bool = True,
+        reset: bool = True,
+        during: During | None = None,
+    ) -> Trial:
+        """Make one trial; afterwards the server is as after its start, unless not `reset`.
+
+        `name` is the trial's own within the point and names its raw output.  An abort that
+        turns out to have been too early is repeated to the end; the attempt stays in the
+        trial.  Without `may_abort` it runs to its end however much is lost.  What happens
+        `during` the load may leave a server that can neither be read nor reset.
+        """
+        began = self.clock()
+        if during is not None:
+            return self._happening(load, name, during, began)
+        trial, conclusive = self._attempt(load, name, may_abort=may_abort, reset=reset)
+        if not conclusive:
+            early = _early(replace(trial, wall_s=self.clock() - began))
+            trial, _ = self._attempt(load, f"{name}-again", may_abort=False, reset=reset)
+            trial = replace(trial, early_attempt=early)
+        return replace(trial, wall_s=self.clock() - began)
+
+    def _attempt(
+        self, load: Load, name: str, *, may_abort: bool, reset: bool
+    ) -> tuple[Trial, bool]:
+        """Make it once; whether it is conclusive, or was aborted and might have passed."""
+        self.server.samples()  # those of the time between trials are nobody's
+        readings = [self._read()]
+        before = self.server.sample_now()
+        started_at = datetime.now(UTC)
+        reading = self.generator.offer(load, may_abort=may_abort)
+        after = self.server.sample_now()
+        readings.append(self._read())
+        samples = self.server.samples()
+        trouble = self.server.trouble()
+        if trouble:
+            self.server.settle()
+        with self._resetting(reset=reset) as held:
+            raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", reading.output_gz)
+            conclusive = reading.conclusive
+        uses = {role: _use(one, readings[1][role]) for role, one in readings[0].items()}
+        seen = Seen(_refused(before, after), uses.get(GENERATOR), held.result(), trouble)
+        trial = reading.trial(seen)
+        if conclusive:  # else what was heard of others is the next attempt's as well
+            trial = self._doubted(trial, trouble)
+        spent = None
+        if trial.completed and before.cpu_s is not None and after.cpu_s is not None:
+            spent = 1e6 * (after.cpu_s - before.cpu_s) / trial.completed
+        trial = replace(
+            trial,
+            started_at=moment.timestamp(started_at),
+            samples={role: tuple(taken) for role, taken in samples.items() if taken},
+            held=dict(seen.held),
+            trouble=trouble,
+            hosts=uses,
+            cpu_us=spent,
+            raw_file=raw_file,
+        )
+        return trial, conclusive
+
+    def _happening(self, load: Load, name: str, during: During, began: float) -> Trial:
+        """Make a trial in which something happens, to its end; nothing is reset after it."""
+        started_at = datetime.now(UTC)
+        readings = [self._read()]
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            traffic = pool.submit(self.generator.offer, load, may_abort=False)
+            self.sleep(during.after_s)
+            during.happen()
+            reading = traffic.result()
+        readings.append(self._read())
+        raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", reading.output_gz)
+        uses = {role: _use(one, readings[1][role]) for role, one in readings[0].items()}
+        trial = reading.trial(Seen(generator=uses.get(GENERATOR)))
+        figures = {"lost": float(trial.attempted - trial.completed)}
+        try:
+            figures |= during.figures(reading.answered_at)
+        except LeaselabError as error:
+            if error.outcome is not invalid_measurement("").outcome:
+                raise
+            trial = replace(trial, valid=False, reason=NO_FIGURE, detail=str(error))
+        return replace(
+            trial,
+            started_at=moment.timestamp(started_at),
+            hosts=uses,
+            raw_file=raw_file,
+            figures=figures,
+            wall_s=self.clock() - began,
+        )
+
+    def _doubted(self, trial: Trial, trouble: str) -> Trial:
+        """Add the doubts that no generator knows of; foreign traffic comes before its own."""
+        word, detail = _foreign_doubt(self._foreign())
+        if word:
+            return replace(trial, valid=False, reason=word, detail=detail)
+        if trouble and self.procedure.passes(trial):
+            return replace(trial, valid=False, reason=NOT_IN_STATE)
+        return trial
+
+    def _foreign(self) -> Sequence[Foreign]:
+        return self.watch.foreign() if self.watch is not None else ()
+
+    def _read(self) -> dict[str, HostReading]:
+        """Read the watched hosts, at the same time."""
+        if not self.hosts:
+            return {}
+        with ThreadPoolExecutor(max_workers=len(self.hosts)) as pool:
+            found = pool.map(lambda host: host.read(), self.hosts.values())
+            return dict(zip(self.hosts, found, strict=True))
+
+    @contextmanager
+    def _resetting(self, *, reset: bool) -> Iterator[Future[Mapping[str, int]]]:
+        """Reset the server for the next trial while this one's output is read.
+
+        The two keep different hosts busy, and both stand between two trials.
+        """
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            held = pool.submit(self.server.reset if reset else dict)
+            yield held
+            held.result()
+
+
+def _foreign_doubt(foreign: Sequence[Foreign]) -> tuple[str, str]:
+    """Return the word for traffic that is not the bench's, and whose it is; empty without any.
+
+    Of both kinds it is the reply that may have been taken for the server's own.
+    """
+    if not foreign:
+        return "", ""
+    replies = [one for one in foreign if one.kind == "reply"]
+    word = FOREIGN_REPLY if replies else FOREIGN_REQUEST
+    return word, "; ".join(str(one) for one in replies or foreign)
+
+
+def _early(trial: Trial) -> EarlyAttempt:
+    return EarlyAttempt(
+        **{name: getattr(trial, name) for name in EarlyAttempt.__struct_fields__}
+    )
+
+
+def _refused(before: Sample, after: Sample) -> int:
+    """Requests refused in between, where the server counts them."""
+    if before.refused is None or after.refused is None:
+        return 0
+    return after.refused - before.refused
+
+
+def _use(before: HostReading, after: HostReading) -> HostUse:
+    """What happened to a host from one reading to the next."""
+    return HostUse(
+        work_s=(before.work_s, after.work_s),
+        steal_s=after.steal_s - before.steal_s,
+        throttled_s=(after.throttled_s or 0.0) - (before.throttled_s or 0.0),
+        receive_errors=after.receive_errors - before.receive_errors,
+    )

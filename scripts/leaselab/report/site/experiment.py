@@ -1,0 +1,300 @@
+"""The page of one experiment: its points by what they differ in, and all runs over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.curve import best_of, curve_of, may_be_best
+from leaselab.analysis.ratio import runs_of
+from leaselab.model.server import server_name
+from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.pages import sentence
+from leaselab.report.site.vega import (
+    BLUE,
+    GREEN,
+    GREY,
+    ZOOM,
+    Spec,
+    chart,
+    colours,
+    moments,
+    number,
+    rows,
+    told,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leaselab.model.record import Record
+
+_BEST, _ALIKE, _OTHER = "best", "no difference seen", "differs"
+_LOOKS = {_BEST: (GREEN, "diamond"), _ALIKE: (BLUE, "circle"), _OTHER: (GREY, "triangle-down")}
+"""How a point stands to the best one: colour and shape of its mark."""
+_TICKS = 16
+"""Values of a factor that stand on its axis; of more, some do."""
+_LOGARITHMIC = 30
+"""Highest over lowest value from which on an axis is logarithmic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One point as the page shows it."""
+
+    record: Record
+    label: str
+    """What tells it from the others."""
+    cells: tuple[str, ...]
+    """Its values of what the points differ in, in the order of `varied`."""
+    measured: bool
+    """Whether it has a figure that is one."""
+    standing: str
+    """How it stands to the best point; empty where that cannot be said."""
+
+
+def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure | None]]:
+    """What the template gets, and the charts.
+
+    `records` are the points that have a result, in the experiment's order, at least one.
+    """
+    first = records[0]
+    if first.experiment is None:
+        raise ValueError(f"{first.id} is no point of an experiment")
+    metric, known = first.figure, varied(records)
+    points = _points(records, known)
+    curve = curve_of(records)
+    along = curve.factor if curve and list(known) == [curve.factor] else None
+    title = sentence(metric.title) + (f" by {along}" if along else " of each point")
+    axis = f"{metric.title} ({metric.unit})"
+    at = {point.id: point.at for point in curve.points} if curve else {}
+    marks = [_mark(point, at.get(point.record.id)) for point in points if point.measured]
+    charts = [
+        figure(
+            "points",
+            title,
+            _curve_chart(marks, axis, title, along)
+            if along
+            else _dot_chart(marks, axis, title),
+            note=_note(marks, interleaved=first.experiment.interleaved),
+        ),
+        figure(
+            "rounds",
+            "Every run, in the order they were made",
+            _rounds_chart(points, axis),
+            note="What all points do at one time is the machine's doing and not theirs.",
+        ),
+    ]
+    context = {
+        "experiment": first.experiment,
+        "scenarios": list(dict.fromkeys(one.scenario.name for one in records)),
+        "goal": first.procedure.words,
+        "points": points,
+        "missing": len(set(first.experiment.points) - {one.id for one in records}),
+        "titles": list(known),
+        "metrics": first.metrics,
+        "charts": charts,
+        "started_at": min(one.started_at for one in records),
+        "finished_at": max(one.finished_at for one in records),
+    }
+    return context, charts
+
+
+def experiment_line(records: Sequence[Record]) -> dict[str, Any]:
+    """What a list of experiments shows of one; at least one of its points."""
+    first = records[0]
+    return {
+        "id": first.experiment.id if first.experiment else first.id,
+        "points": len(records),
+        "scenarios": list(dict.fromkeys(one.scenario.name for one in records)),
+        "started_at": min(one.started_at for one in records),
+    }
+
+
+def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """What points differ in, by its name, and each one's value of it.
+
+    Factors, server and bench; the scenario where these do not tell all of them apart.
+    """
+    known: list[dict[str, Any]] = [
+        {**one.scenario.factors, "server": server_name(one.server), "bench": one.bench.name}
+        for one in records
+    ]
+    names = dict.fromkeys(name for values in known for name in values)
+    found = {name: [values.get(name) for values in known] for name in names}
+    found = {name: values for name, values in found.items() if len(set(values)) > 1}
+    told_apart = {
+        tuple(values[place] for values in found.values()) for place in range(len(known))
+    }
+    if len(told_apart) < len(records):
+        found["scenario"] = [one.scenario.name for one in records]
+    return found
+
+
+def _points(records: Sequence[Record], known: Mapping[str, Sequence[Any]]) -> list[Shown]:
+    alike = len({one.figure.name for one in records}) == 1
+    best = best_of(records) if alike else None
+    points: list[Shown] = []
+    for place, one in enumerate(records):
+        cells = tuple(
+            "-" if each[place] is None else str(each[place]) for each in known.values()
+        )
+        label = ", ".join(
+            cell if name in ("server", "bench", "scenario") else f"{name} {cell}"
+            for name, cell in zip(known, cells, strict=True)
+        )
+        if not label or any(point.label == label for point in points):
+            label = f"{label} #{place + 1}".strip()
+        measured = runs_of(one) is not None
+        standing = ""
+        if measured and best is not None:
+            standing = _ALIKE if may_be_best(one, best) else _OTHER
+        points.append(Shown(one, label, cells, measured, _BEST if one is best else standing))
+    return points
+
+
+def _mark(point: Shown, at: float | None) -> dict[str, Any]:
+    """A point in a chart; `at` is its place on the horizontal axis, if it has one."""
+    metric = point.record.figure
+    low, high = metric.ci95 or (None, None)
+    return {
+        "at": at,
+        "label": point.label,
+        "value": metric.value,
+        "low": low,
+        "high": high,
+        "standing": point.standing or "measured",
+        "href": f"../sweep/{point.record.id}.html",
+    }
+
+
+def _note(marks: Sequence[Mapping[str, Any]], *, interleaved: bool) -> str:
+    told = "The line through a point is its 95 % interval."
+    if any(mark["standing"] == _BEST for mark in marks):
+        told += (
+            " The diamond is the best point; a circle may be as good: no difference was seen "
+            "at 5 %, or there are too few runs to see one."
+        )
+        if interleaved:
+            told += " That is told round by round, so that intervals may overlap all the same."
+    return told
+
+
+def _curve_chart(
+    marks: Sequence[Mapping[str, Any]], axis: str, name: str, along: str
+) -> Spec | None:
+    """The figure along a numeric factor; None without a figure."""
+    if not marks:
+        return None
+    places = [mark["at"] for mark in marks]
+    wide = min(places) > 0 and max(places) / min(places) >= _LOGARITHMIC
+    scale = {"type": "log", "nice": False, "padding": 20} if wide else {"padding": 20}
+    ticks: Spec = {"format": "~g"}
+    if len(set(places)) <= _TICKS:
+        ticks["values"] = sorted(set(places))
+    x, y = number("at", along, scale=scale, axis=ticks), number("value", axis)
+    line: Spec = {
+        "data": rows(marks),
+        "mark": {"type": "line", "color": GREY, "strokeWidth": 1, "aria": False},
+        "encoding": {"x": x, "y": y},
+    }
+    interval = {"y": number("low", axis), "y2": {"field": "high"}}
+    layers = _points_layers(marks, {"x": x}, interval, {"y": y}, axis)
+    return chart([line, *layers], height=300, name=name)
+
+
+def _dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> Spec | None:
+    """The figure of each point, one below the other; None without a figure."""
+    if not marks:
+        return None
+    y = {
+        "field": "label",
+        "type": "nominal",
+        "title": None,
+        "sort": None,
+        "axis": {"labelLimit": 280},
+    }
+    x = number("value", axis, scale={"padding": 20}, axis={"tickCount": 8})
+    interval = {"x": number("low", axis), "x2": {"field": "high"}}
+    layers = _points_layers(marks, {"y": y}, interval, {"x": x}, axis)
+    return chart(layers, height=max(50, 34 * len(marks)), name=name, width=560)
+
+
+def _points_layers(
+    marks: Sequence[Mapping[str, Any]], place: Spec, interval: Spec, value: Spec, axis: str
+) -> list[Spec]:
+    """Intervals and points; `place`, `interval` and `value` say where they stand."""
+    standings = [one for one in _LOOKS if any(mark["standing"] == one for mark in marks)]
+    look: Spec = {"color": {"value": BLUE}}
+    if standings:
+        colour, shape = zip(*(_LOOKS[one] for one in standings), strict=True)
+        look = {
+            channel: {
+                "field": "standing",
+                "type": "nominal",
+                "scale": {"domain": standings, "range": list(looks)},
+            }
+            for channel, looks in (("color", colour), ("shape", shape))
+        }
+    return [
+        {
+            "data": rows([mark for mark in marks if mark["low"] is not None]),
+            "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
+            "encoding": {**place, **interval, "color": look["color"]},
+        },
+        {
+            "name": "points",
+            "data": rows(marks),
+            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+            "encoding": {
+                **place,
+                **value,
+                **look,
+                "href": {"field": "href"},
+                "description": {"field": "label"},
+                "tooltip": told(
+                    ("label", "", ""),
+                    ("value", axis, ".6~g"),
+                    ("low", "from", ".6~g"),
+                    ("high", "to", ".6~g"),
+                    ("standing", "", ""),
+                ),
+            },
+        },
+    ]
+
+
+def _rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
+    """The runs of all points on one clock; None without any that has a figure."""
+    values = [
+        {
+            "at": one.started_at,
+            "value": value,
+            "label": point.label,
+            "run": one.index,
+            "dropped": place in point.record.figure.dropped,
+        }
+        for point in points
+        for place, one in enumerate(point.record.rounds)
+        if (value := one.metrics.get(point.record.figure.name)) is not None
+    ]
+    if not values:
+        return None
+    layer: Spec = {
+        "data": rows(values),
+        "params": [ZOOM],
+        "mark": {"type": "point", "filled": True, "size": 45},
+        "encoding": {
+            "x": moments("at", "started (UTC)"),
+            "y": number("value", axis),
+            "color": colours("label", [point.label for point in points]),
+            "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
+            "tooltip": told(
+                ("label", "", ""),
+                ("run", "run", ""),
+                ("at", "at", ""),
+                ("value", axis, ".6~g"),
+            ),
+        },
+    }
+    return chart([layer], height=240, name=f"{sentence(axis)} of every run over time")

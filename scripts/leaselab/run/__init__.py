@@ -1,0 +1,1 @@
+"""Experiments from bench documents to sealed records: the one runner of every procedure."""

@@ -1,0 +1,189 @@
+"""The record of a point, put together from everything that can move it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from leaselab import __version__
+from leaselab.analysis.steadiness import UNSTEADY, unsteady
+from leaselab.analysis.summary import at_least, metrics_of
+from leaselab.model import moment, record
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.procedure import MaxRate
+from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from leaselab.lab.inventory import Inventory
+    from leaselab.measure.point import Point
+    from leaselab.model.bench import Bench, ServerUnderTest
+    from leaselab.model.procedure import AnyProcedure
+    from leaselab.model.record import Confirmation, Experiment, Round, Scenario
+    from leaselab.model.source import Commit
+
+
+def record_of(
+    point_id: str,
+    bench: Bench,
+    point: Point,
+    *,
+    setup_s: float,
+    started_at: str,
+    owner: str,
+    config_files: Mapping[str, str],
+    experiment: Experiment | None,
+    provenance: Provenance,
+) -> Record:
+    """Build the record of a point that is finished, well or with an error.
+
+    `setup_s` is the time before its first round (s); `config_files` are the configurations as
+    files of the result, by role.
+    """
+    parts: Sequence[Round | Confirmation] = point.rounds
+    if point.confirmation is not None:
+        parts = [*parts, point.confirmation]
+    found = Record(
+        id=point_id,
+        started_at=started_at,
+        finished_at=moment.now(),
+        outcome=(point.error.outcome if point.error else Outcome.OK).label,
+        reasons=_reasons(point.error),
+        scenario=bench.scenario,
+        procedure=bench.procedure,
+        servers={
+            role: _server(server, config_files[role]) for role, server in bench.servers.items()
+        },
+        generator=record.Generator(
+            name=bench.generator.name,
+            version=bench.generator.version,
+            host=GENERATOR,
+            options={
+                "path": bench.generator.path,
+                "threading": bench.generator.threading,
+                "environment": dict(bench.generator.environment),
+            },
+        ),
+        bench=record.Bench(
+            name=bench.name,
+            inventory=bench.inventory,
+            environment=bench.environment,
+            hosts={
+                role: msgspec.convert(host.facts, record.Host)
+                for role, host in bench.hosts.items()
+            },
+            lock_owner=owner,
+        ),
+        rounds=tuple(point.rounds),
+        confirmation=point.confirmation,
+        metrics=_metrics(bench.scenario, bench.procedure, point.rounds, point.confirmation),
+        traffic_s=sum(part.traffic_s for part in parts),
+        wall_s=setup_s + sum(part.wall_s for part in parts),
+        experiment=experiment,
+        provenance=provenance,
+    )
+    if isinstance(bench.procedure, MaxRate):
+        moving = unsteady(found.rounds, found.figure, bench.procedure.relative_width)
+        if moving and point.error is None:
+            found = replace(found, reasons=(Reason(word=UNSTEADY, text=moving),))
+        if found.figure.value is None:
+            found = replace(found, at_least=at_least(found.rounds, bench.procedure))
+    return found
+
+
+def failed_record(
+    point_id: str,
+    *,
+    scenario: Scenario,
+    procedure: AnyProcedure,
+    commit: Commit,
+    inventory: Inventory,
+    environment: str,
+    error: LeaselabError,
+    started_at: str,
+    experiment: Experiment | None,
+    provenance: Provenance,
+) -> Record:
+    """Build the record of a commit that does not build, or whose server does not start."""
+    source = record.Build(source=commit)
+    return Record(
+        id=point_id,
+        started_at=started_at,
+        finished_at=moment.now(),
+        outcome=error.outcome.label,
+        reasons=_reasons(error),
+        scenario=scenario,
+        procedure=procedure,
+        servers={
+            SERVER: record.Server(name=scenario.server.kind, commit=commit.hash, build=source)
+        },
+        generator=record.Generator(name=scenario.generator),
+        bench=record.Bench(
+            name=inventory.bench, inventory=str(inventory.path), environment=environment
+        ),
+        metrics=_metrics(scenario, procedure, (), None),
+        experiment=experiment,
+        provenance=provenance,
+    )
+
+
+def own_provenance(root: Path, command: Sequence[str]) -> Provenance:
+    """Return which leaselab this is: version, commit, and whether files differ from it."""
+    head = _git(root, "rev-parse", "HEAD")
+    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return Provenance(
+        leaselab_version=__version__,
+        leaselab_commit=head or None,
+        leaselab_dirty=None if changes is None else bool(changes),
+        command=tuple(command),
+    )
+
+
+def _metrics(
+    scenario: Scenario,
+    procedure: AnyProcedure,
+    rounds: Sequence[Round],
+    confirmation: Confirmation | None,
+) -> tuple[record.Metric, ...]:
+    kinds = procedure.metrics(scenario.transaction.plural)
+    holds = confirmation is None or confirmation.holds
+    return metrics_of(kinds, rounds, procedure, holds=holds)
+
+
+def _reasons(error: LeaselabError | None) -> tuple[Reason, ...]:
+    if error is None:
+        return ()
+    reason = getattr(error, "reason", None)
+    word = str(reason.value) if reason is not None else error.outcome.label
+    return (Reason(word=word, text=str(error)),)
+
+
+def _server(server: ServerUnderTest, config_file: str) -> record.Server:
+    given = {
+        name: value
+        for name, value in asdict(server).items()
+        if name in record.Server.__struct_fields__
+    }
+    given |= {
+        "config_file": config_file,
+        "durability": server.durability.value,
+        "package": server.package or None,
+        "build": server.build or None,
+    }
+    return msgspec.convert(given, record.Server)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

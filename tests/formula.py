@@ -1,0 +1,186 @@
+"""A DNS server and its load generator, made of formulas: one stage, and RCODEs.
+
+Nothing of the product knows them but by their names; what is measured of them has to go
+through all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from tests.bench_document import DOCUMENT
+
+from leaselab.lab.bench_file import parse_bench
+from leaselab.measure.point import Point, read_journal
+from leaselab.measure.procedures import method_of
+from leaselab.measure.trials import Trials
+from leaselab.model.observation import HostReading, ServerStarted
+from leaselab.model.trial import Percentiles, Sample, Second, Trial
+
+STAGE = "query-answer"
+SCENARIO = {
+    "name": "zones-10k",
+    "description": "Ten thousand zones",
+    "server": {"kind": "formula", "options": {"zones": 10_000}},
+    "generator": "flood",
+    "transaction": {"name": "DNS query", "plural": "queries", "stages": [STAGE]},
+    "load": {"names": "uniform"},
+    "factors": {"zones": 10_000},
+}
+
+
+@dataclass(frozen=True)
+class FloodReading:
+    """What the flood says of one load."""
+
+    load: object
+    capacity: float
+    argv: tuple[str, ...] = ("flood", "--queries")
+    output_gz: bytes = b""
+    conclusive: bool = True
+
+    @property
+    def answered_at(self):
+        return np.linspace(0.0, self.load.duration_s, self._completed)
+
+    @property
+    def _completed(self):
+        return int(min(self.load.rate, self.capacity) * self.load.duration_s)
+
+    def trial(self, seen):  # noqa: ARG002  # the port's
+        attempted = self.load.rate * self.load.duration_s
+        refused = (attempted - self._completed) // 2
+        return Trial(
+            rate=self.load.rate,
+            duration_s=self.load.duration_s,
+            attempted=attempted,
+            completed=self._completed,
+            late=0,
+            lost=attempted - self._completed - refused,
+            failures={"REFUSED": refused} if refused else {},
+            traffic_s=float(self.load.duration_s),
+            latency_s={
+                STAGE: Percentiles(p50=0.0002, p90=0.0004, p99=0.002, p999=0.004, max=0.01)
+            },
+            per_second=tuple(
+                Second(
+                    t=second,
+                    attempted=self.load.rate,
+                    completed=self._completed // self.load.duration_s,
+                    p50_s=0.0002,
+                    p99_s=0.002,
+                )
+                for second in range(self.load.duration_s)
+            ),
+            argv=self.argv,
+        )
+
+
+class Flood:
+    """A generator of queries, and the adapter of it."""
+
+    capacity = 50_000.0
+
+    def __init__(self, bench, procedure, host):  # noqa: ARG002
+        self.host = host
+
+    @staticmethod
+    def check_fits(scenario, procedure):
+        """Any load does."""
+
+    def answers(self):
+        return True
+
+    def offer(self, load, *, may_abort):  # noqa: ARG002
+        self.host.queries += load.rate * load.duration_s
+        return FloodReading(
+            load, self.host.capacity * (1 + (load.rate * 7919 % 21 - 10) / 4000)
+        )
+
+
+@dataclass
+class Zones:
+    """The server, both hosts, the disk and the lock."""
+
+    capacity: float = Flood.capacity
+    queries: int = 0
+    events: list = field(default_factory=list)
+
+    def start(self):
+        return ServerStarted(7, "1.0", None, "1" * 64)
+
+    def trouble(self):
+        return ""
+
+    def settle(self):
+        """At once."""
+
+    def reset(self):
+        return {}
+
+    def stop(self):
+        """Nothing is left."""
+
+    def sample_now(self):
+        return Sample(
+            t=float(self.queries),
+            cpu_s=12e-6 * self.queries,
+            rss_bytes=360_000_000,
+            udp_drops=0,
+            held=None,
+            counters={"QryAuthAns": self.queries},
+        )
+
+    def samples(self):
+        return {"server": [self.sample_now(), self.sample_now()]}
+
+    def read(self):
+        return HostReading(0.01, 0.0, None, 0)
+
+    def renew(self):
+        """Nobody else wants it."""
+
+    def record(self, name, data):
+        self.events.append((name, data))
+
+    def write_bytes(self, name, content):  # noqa: ARG002
+        return name
+
+    def __getattr__(self, name):
+        """Listeners' calls: nobody watches."""
+        if name in {"phase", "round_started", "trial_started", "trial_done", "round_done"}:
+            return lambda *_, **__: None
+        raise AttributeError(name)
+
+
+def formula_bench(**procedure):
+    """The bench of one formula, measured by a procedure with these parameters."""
+    server = {**DOCUMENT["servers"]["server"], "name": "formula", "holds": ""}
+    return parse_bench(
+        {
+            **DOCUMENT,
+            "scenario": SCENARIO,
+            "servers": {"server": server},
+            "generator": {"name": "flood", "path": "/usr/bin/flood", "version": "3.1"},
+            "procedure": procedure,
+        },
+        "tests",
+    )
+
+
+def formula_point(bench, zones):
+    """A point that is measured to its end."""
+    trials = Trials(
+        bench,
+        bench.procedure,
+        zones,
+        Flood(bench, bench.procedure, zones),
+        zones,
+        {"server": zones, "generator": zones},
+    )
+    journal = read_journal(zones.events)
+    point = Point(method_of(bench.procedure), trials, zones, zones, zones, journal)
+    while not point.finished:
+        point.advance()
+    return point

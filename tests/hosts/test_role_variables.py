@@ -1,0 +1,128 @@
+"""What playbooks hand the roles of a scenario: each option that its server's role declares."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.plays import play_here
+
+from leaselab.lab.catalog import load_scenarios
+from leaselab.lab.roles import options_of
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = load_scenarios(ROOT / "scenarios")
+PEERS = [
+    {"name": "server1", "address": "198.18.0.10"},
+    {"name": "server2", "address": "198.18.0.20"},
+]
+PLACES = {
+    1: {"test_address": "198.18.0.10", "test_address6": "2001:2:0:1::10"},
+    2: {"test_address": "198.18.0.11", "test_address6": "2001:2:0:1::11"},
+}
+BUILT = {"v4-dnsmasq-file": {"key": "0a1b2c3d4e5f"}}
+AT_TWO = "v6-memfile"
+VARIANTS = {"v6-memfile": "v6-memfile-at2", "v4-dnsmasq-file": "v4-dnsmasq-file.0a1b2c3d4e"}
+PLAYED = ("v4-memfile-mt-hs", "v6-memfile", "v4-mysql-durable", "v4-dnsmasq-file")
+
+
+@pytest.fixture(scope="module")
+def handed(tmp_path_factory):
+    """The roles' variables by scenario: one after the other, on one host."""
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "roles").symlink_to(ROOT / "roles")
+    (folder / "ansible").mkdir()
+    tasks = [
+        {
+            "ansible.builtin.add_host": {
+                "name": "generator",
+                "groups": ["dhcp_generator"],
+                "leaselab_test_address": "198.18.0.30",
+                "leaselab_test_address6": "2001:2:0:1::30",
+            }
+        }
+    ]
+    for name in PLAYED:
+        scenario = SCENARIOS[name]
+        given = {
+            "leaselab_scenario": msgspec.to_builtins(scenario),
+            "leaselab_peers": PEERS if scenario.partner else [],
+            "leaselab_built": BUILT.get(name, {}),
+            "leaselab_at": 2 if name == AT_TWO else 1,
+        }
+        tasks += [
+            {
+                "ansible.builtin.include_tasks": str(ROOT / "ansible/tasks/role_variables.yml"),
+                "vars": given,
+            },
+            # The role's own check of its options, by what it was handed.
+            {
+                "ansible.builtin.include_role": {
+                    "name": scenario.server.kind,
+                    "tasks_from": "scenario",
+                }
+            },
+            {
+                "ansible.builtin.copy": {
+                    "content": "{{ dict(names | zip(values)) | to_json }}",
+                    "dest": str(folder / f"{name}.json"),
+                    "mode": "0644",
+                },
+                "vars": {
+                    "names": "{{ query('ansible.builtin.varnames', '^(kea|dnsmasq|mysql)_') }}",
+                    "values": "{{ names | map('extract', hostvars[inventory_hostname]) }}",
+                },
+            },
+        ]
+    place = {
+        "lab_host_test_interface": "eth1",
+        **{
+            f"leaselab_{name}{'_2' if number == 2 else ''}": address
+            for number, addresses in PLACES.items()
+            for name, address in addresses.items()
+        },
+    }
+    play_here(folder / "ansible", tasks, vars=place)
+    return {name: json.loads((folder / f"{name}.json").read_text("utf-8")) for name in PLAYED}
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
+    """Whatever another scenario set before: nothing of it stays behind."""
+    scenario = SCENARIOS[name]
+    kind = scenario.server.kind
+    declared = options_of(kind, "main")
+    wanted = {
+        **scenario.server.options,
+        **scenario.load,
+        "scenario": name,
+        "test_interface": "eth1",
+        "variant": VARIANTS.get(name, name),
+        **PLACES[2 if name == AT_TWO else 1],
+        "relay_address": "198.18.0.30",
+        "relay_address6": "2001:2:0:1::30",
+        "build": BUILT.get(name, {}),
+        "artifact": "",
+        "partner": scenario.partner,
+        "peers": PEERS if scenario.partner else [],
+        "beside": list(scenario.beside),
+    }
+    found = {
+        variable.removeprefix(f"{kind}_"): value
+        for variable, value in handed[name].items()
+        if variable.startswith(f"{kind}_")
+    }
+    assert found == {option: wanted[option] for option in wanted if option in declared}
+
+
+def test_what_serves_beside_it_gets_what_the_scenario_sets_and_no_more(handed):
+    """An inventory may set the others."""
+    settings = {
+        name: value
+        for name, value in handed["v4-mysql-durable"].items()
+        if name.startswith("mysql_")
+    }
+    assert settings == {
+        "mysql_innodb_flush_log_at_trx_commit": 1,
+        "mysql_variant": "v4-mysql-durable",
+    }

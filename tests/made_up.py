@@ -1,0 +1,264 @@
+"""A lab without hosts: the engine's own order, journals and records; made-up rounds.
+
+Playbooks, connections and traffic are left out.  What is built, deployed and measured is
+noted, and a test says what fails, and where.
+"""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from tests.bench_document import DOCUMENT, host
+from tests.examples import CONFIG, START, example_round, example_trial
+
+from leaselab.archive.store import Store
+from leaselab.cli import bench_setup, resume, run, task
+from leaselab.lab import benches, catalog
+from leaselab.lab.inventory import parse_inventory
+from leaselab.lab.transport import Completed
+from leaselab.measure.point import ROUND_DONE, Point
+from leaselab.model.errors import server_broken
+from leaselab.model.procedure import MaxRate
+from leaselab.model.record import Round
+from leaselab.run import experiment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pytest
+
+ENVIRONMENT = DOCUMENT["environment"]
+BROKEN = "src/dhcp.c:7:1: error: expected ';'"
+RATE = 6000.0
+"""Max rate of all that nobody gave another one (exchanges/s)."""
+LISTING = {
+    "_meta": {"hostvars": {"sut": {"leaselab_bench": "docker"}, "gen": {}, "two": {}}},
+    "dhcp_server": {"hosts": ["sut"]},
+    "dhcp_generator": {"hosts": ["gen"]},
+    "dhcp_partner": {"hosts": ["two"]},
+    "builder": {"hosts": ["sut"]},
+}
+_LOAD = catalog.load_families
+_CONFIG_SHA256 = hashlib.sha256(CONFIG.encode()).hexdigest()
+
+
+class Lab:
+    """What the hosts would do; names of points are scenarios, or the hashes of commits."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Keep a checkout and its results below `folder`; leave hosts out of every command."""
+        self.checkout, self.results = folder / "checkout", folder / "results"
+        self.environment = ENVIRONMENT
+        self.made_by = ""
+        self.broken: set[str] = set()
+        """Commits that do not build."""
+        self.faults: dict[tuple[str, int], BaseException] = {}
+        """What is raised in a round, by point and number."""
+        self.deploy_faults: dict[str, BaseException] = {}
+        """What is raised as a point is deployed."""
+        self.rates: dict[str, float] = {}
+        """Max rates of points (exchanges/s)."""
+        self.prepared: list[str] = []
+        """Releases that the bench was prepared for."""
+        self.built: list[str] = []
+        self.deployed: list[str] = []
+        self.rounds: list[tuple[str, int]] = []
+        """Points and numbers of the rounds that were made, in that order."""
+        self.procedures: list[Any] = []
+        """Of what was deployed, in that order."""
+        self._sources: dict[str, Any] = {}
+        (self.checkout / ".leaselab").mkdir(parents=True)
+        for name in ("scenarios", "roles", "ansible", "ansible.cfg", "inventory"):
+            (self.checkout / name).symlink_to(bench_setup.checkout_root() / name)
+        self._log = folder / "build.log.gz"
+        self._log.write_bytes(gzip.compress(b"the whole log"))
+        self._families = dict(_families((bench_setup.checkout_root() / "scenarios").resolve()))
+        monkeypatch.setenv("LEASELAB_ROOT", str(self.checkout))
+        monkeypatch.setenv("LEASELAB_RESULTS", str(self.results))
+        monkeypatch.setattr(benches, "read_inventory", self._inventory)
+        # They are read for each scenario and each procedure, and a test changes none.
+        monkeypatch.setattr(catalog, "load_families", lambda _: self._families)
+        monkeypatch.setattr(run, "source_folder", lambda: folder / "sources")
+        for module in (run, resume):
+            monkeypatch.setattr(module, "report_after", lambda _: None)
+        for name, double in (
+            ("prepare", self._prepare),
+            ("build_commit", self._build),
+            ("build_log", lambda _: self._log),
+            ("deploy", self._deploy),
+        ):
+            monkeypatch.setattr(task, name, double)
+        for name, double in (
+            ("connect", lambda access: nullcontext(_Connection(access))),
+            ("check_tuned", lambda *_: None),
+            ("watching", lambda *_: nullcontext()),
+            ("BenchLock", lambda *_: nullcontext(_Lock())),
+            ("Servers", _Servers),
+            ("Point", self._point),
+        ):
+            monkeypatch.setattr(experiment, name, double)
+
+    @property
+    def store(self) -> Store:
+        """What was archived, and what is unfinished."""
+        return Store(self.results)
+
+    @property
+    def measured(self) -> list[str]:
+        """The points that were measured from the beginning, in that order."""
+        return [name for name, index in self.rounds if index == 1]
+
+    def family(self, name: str, procedure: Mapping[str, Any]) -> None:
+        """Have a family's file say this of its procedure."""
+        self._families[name] = replace(self._families[name], procedure=procedure)
+
+    def forget(self) -> None:
+        """Begin to note anew."""
+        for noted in (self.prepared, self.built, self.deployed, self.rounds, self.procedures):
+            noted.clear()
+
+    def _inventory(self, path: Path) -> Any:
+        listing: Any = copy.deepcopy(LISTING)
+        if self.made_by:
+            listing["_meta"]["hostvars"]["sut"]["leaselab_lab"] = self.made_by
+        return parse_inventory(path, listing)
+
+    def _prepare(self, _inventory: Any, distribution: str, *, full: bool) -> str:
+        assert full in (True, False)
+        self.prepared.append(distribution)
+        return self.environment
+
+    def _build(self, server: str, commit: Any, files: Path, *_: Any) -> dict[str, str]:
+        assert server == "kea"
+        assert files.name == f"{commit.tree}.tar"
+        self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
+        self.built.append(commit.hash)
+        if commit.hash in self.broken:
+            raise server_broken(BROKEN, where="sut")
+        return {"key": f"key of {commit.hash}"}
+
+    def _deploy(
+        self,
+        name: str,
+        inventory: Any,
+        procedure: Any,
+        key: str,
+        *,
+        distribution: str,
+        full: bool,
+        keep: Sequence[str],
+    ) -> dict[str, Any]:
+        assert full in (True, False)
+        assert len(keep) < len(self.deployed) + 1
+        commit = key.removeprefix("key of ") or None
+        self.deployed.append(commit or name)
+        self.procedures.append(procedure)
+        if (commit or name) in self.deploy_faults:
+            raise self.deploy_faults[commit or name]
+        scenario = catalog.find_scenario(self.checkout / "scenarios", name)
+        document = copy.deepcopy(DOCUMENT)
+        document |= {
+            "name": inventory.bench,
+            "environment": self.environment,
+            "scenario": msgspec.to_builtins(scenario),
+            "procedure": msgspec.to_builtins(procedure),
+            "distribution": distribution,
+        }
+        server = document["servers"]["server"]
+        server |= {
+            "config_sha256": _CONFIG_SHA256,
+            "variant": f"{name} {key}",
+            "commit": commit,
+        }
+        if commit:
+            server["build"] = {"source": self._sources[commit]}
+        if scenario.partner:
+            document["hosts"]["partner"] = host("two", "198.18.0.20")
+            document["servers"]["partner"] = dict(server)
+        return document
+
+    def _point(self, method: Any, trials: Any, *others: Any) -> Point:
+        return _Point(method, trials, *others, lab=self)
+
+    def round(self, point: Point, index: int) -> Round:
+        """Return a made-up round of a point, or raise what a test wants."""
+        bench, procedure = point.trials.bench, point.method.procedure
+        name = bench.server.commit or bench.scenario.name
+        self.rounds.append((name, index))
+        if (name, index) in self.faults:
+            raise self.faults[name, index]
+        rate, family = self.rates.get(name, RATE), bench.scenario.load["family"]
+        if isinstance(procedure, MaxRate):
+            return example_round(index, rate, START, procedure, family)
+        assert procedure.rate
+        trial = example_trial(
+            procedure.rate, 5, 0.0, number=1, index=index, round_started=START, family=family
+        )
+        kinds = procedure.metrics("exchanges")
+        return Round(
+            index=index,
+            started_at=trial.started_at,
+            metrics={kind.name: 0.5 for kind in kinds},
+            shown_trial=0,
+            traffic_s=5.0,
+            wall_s=6.0,
+            trials=(trial,),
+        )
+
+
+@cache
+def _families(folder: Path) -> Any:
+    return _LOAD(folder)
+
+
+class _Point(Point):
+    """A point whose rounds are made up; it is not confirmed."""
+
+    def __init__(self, *parts: Any, lab: Lab) -> None:
+        self._lab = lab
+        super().__init__(*parts)
+
+    def _round(self, index: int) -> None:
+        self.listener.round_started(index)
+        made = self._lab.round(self, index)
+        self.recorder.record(ROUND_DONE, {"index": index, "round": msgspec.to_builtins(made)})
+        self.rounds.append(made)
+        self.listener.round_done(made)
+
+    def _confirm(self) -> None:
+        pass
+
+
+class _Connection:
+    """A host that has one file: the configuration of whatever is deployed."""
+
+    def __init__(self, access: Any) -> None:
+        self.access = access
+
+    def run(self, argv: list[str], *, timeout_s: float) -> Completed:
+        assert argv[0] == "cat"
+        assert timeout_s > 0
+        return Completed(0, CONFIG.encode(), "")
+
+
+class _Lock:
+    def renew(self) -> None:
+        pass
+
+
+class _Servers:
+    def __init__(self, by_role: Any) -> None:
+        assert "server" in by_role
+
+    def clear(self) -> None:
+        pass

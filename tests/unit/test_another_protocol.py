@@ -1,0 +1,119 @@
+"""A server of another protocol goes from scenario to page, and no room but its own knows it."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.formula import SCENARIO, STAGE, Flood, Zones, formula_bench, formula_point
+
+from leaselab.analysis.verdict import compare
+from leaselab.archive.store import Store
+from leaselab.measure.generators import ADAPTERS, adapter_of
+from leaselab.model.record import Provenance
+from leaselab.report.site import pages as pages_module
+from leaselab.report.site.site import write_site
+from leaselab.report.text import print_result
+from leaselab.run.record import record_of
+
+ROOT = Path(__file__).parents[2]
+# few rounds: each has a chart, and drawing it takes longer than all that is measured here
+MAX_RATE = {"name": "max-rate", "rounds": 2, "start_rate": 20_000, "confirm_s": 5}
+FIXED = {"name": "fixed-load", "rate": 10_000, "duration_s": 9, "trial_s": 3, "rounds": 2}
+
+
+def archived(root, number, capacity=Flood.capacity, **procedure):
+    """The record of the formula, measured and sealed into a folder of results."""
+    bench = formula_bench(**procedure)
+    point = formula_point(bench, Zones(capacity))
+    found = record_of(
+        f"20261123T12000{number}Z-{SCENARIO['name']}-000{number}",
+        bench,
+        point,
+        setup_s=1.0,
+        started_at=f"2026-11-23T12:00:0{number}.000Z",
+        owner="a.tester@desk",
+        config_files={"server": "config/formula.conf"},
+        experiment=None,
+        provenance=Provenance(leaselab_version="0.1.0"),
+    )
+    store = Store(root)
+    with store.create(found.id) as running:
+        running.write_text("config/formula.conf", "zones 10000\n")
+        store.seal(running, found)
+    return store.load(found.id)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    root = tmp_path_factory.mktemp("results")
+    return root, [
+        archived(root, 1, **MAX_RATE),
+        archived(root, 2, 0.8 * Flood.capacity, **{**MAX_RATE, "confirm_s": 0}),
+        archived(root, 3, **FIXED),
+    ]
+
+
+def test_its_adapter_is_found_by_its_name(monkeypatch):
+    monkeypatch.setitem(ADAPTERS, "flood", "tests.formula:Flood")
+    assert adapter_of(formula_bench(**MAX_RATE).scenario) is Flood
+
+
+def test_its_figures_are_in_queries_and_its_rcodes_are_kept(results):
+    fast, _, fixed = results[1]
+    assert fast.figure.unit == "queries/s"
+    assert fast.figure.value == pytest.approx(Flood.capacity / 0.975, rel=0.02)
+    assert any(trial.failures.get("REFUSED") for trial in fast.trials)
+    assert fast.metric("cpu_us").value == pytest.approx(12, rel=0.1)
+    assert fixed.metric("p99_s").value == pytest.approx(0.002)
+    assert fixed.metric("loss_ratio").value == 0
+    assert list(fixed.rounds[0].trials[0].latency_s) == [STAGE]
+
+
+def test_it_is_shown_listed_and_judged(results, capsys):
+    root, (fast, slow, fixed) = results
+    for one in (fast, slow, fixed):
+        print_result(one, Store(root).place(one.id))
+        shown = capsys.readouterr().out
+        assert "zones-10k" in shown
+        assert STAGE in shown
+        assert "exchange" not in shown
+    rows = Store(root).index.rows(scenario="zones-10k")
+    assert {(row["metric"], row["unit"]) for row in rows} == {
+        ("max_rate", "queries/s"),
+        ("p99_s", "s"),
+    }
+    verdict = compare(fast, slow)
+    assert verdict.word == "regression"
+    assert verdict.verdict.ratio == pytest.approx(0.8, rel=0.02)
+
+
+def test_it_has_pages_that_speak_of_queries(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        pages_module, "script", str
+    )  # Vega's: the same for all, and slow to make
+    root, records = results
+    write_site(Store(root), tmp_path)
+    pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}
+    for one in records:
+        page = pages[f"{one.id}.html"]
+        assert STAGE in page
+        assert "exchange" not in page
+    assert "queries/s" in pages[f"{records[0].id}.html"]
+
+
+def test_the_rooms_that_judge_keep_and_show_know_no_protocol():
+    """But for the reader of version 1, which measured nothing else."""
+    words = r"\b(kea|perfdhcp|dhcp\w*|leases?|discover|solicit|pairs?)\b(?!-state)"
+    folders = [f"scripts/leaselab/{room}" for room in ("analysis", "archive", "report")]
+    files = subprocess.run(
+        ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    found = [
+        f"{name}: {line.strip()}"
+        for name in files
+        if name.endswith((".py", ".html", ".js")) and not name.endswith("version1.py")
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+        if re.search(words, line, re.IGNORECASE)
+    ]
+    assert found == []

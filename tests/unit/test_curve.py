@@ -1,0 +1,121 @@
+"""A figure along a factor, and which points are as good as the best."""
+
+from itertools import pairwise
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import MAX_RATES, example_result, invalid_result
+
+from leaselab.analysis.curve import curve_of
+from leaselab.model.record import Experiment
+
+DRIFT = [1.0 - 0.02 * place for place in range(9)]
+"""Speed of a machine that slows from round to round."""
+
+
+def point(threads, factor=1.0, *, interleaved=None, record=None, **factors):
+    """A result of an experiment along the threads, `factor` of the example's figures."""
+    values = [factor * rate for rate in MAX_RATES]
+    if interleaved is not None:
+        values = [value * speed for value, speed in zip(values, DRIFT, strict=True)]
+    record = record or example_result(values, token=f"{int(threads):04x}")
+    scenario = replace(
+        record.scenario, factors={**record.scenario.factors, "threads": threads, **factors}
+    )
+    experiment = Experiment(id="20261123-a", points=(), interleaved=bool(interleaved))
+    return replace(record, scenario=scenario, experiment=experiment)
+
+
+def lower_is_better(record):
+    return replace(record, metrics=(replace(record.figure, better="lower"),))
+
+
+def told(curve):
+    return [(one.at, one.is_best, one.may_be_best) for one in curve.points]
+
+
+def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_told():
+    records = [point(8, 1.0), point(2, 0.7), point(4, 0.999), point(16, 0.9)]
+    curve = curve_of(records)
+    assert (curve.factor, curve.title, curve.unit) == ("threads", "max rate", "exchanges/s")
+    assert told(curve) == [
+        (2, False, False),
+        (4, False, True),
+        (8, True, True),
+        (16, False, False),
+    ]
+    assert curve.best.at == 8
+    assert curve.best.value == 6006.0
+    assert curve.best.interval == records[0].figure.ci95
+    assert curve.best.id == records[0].id
+
+
+def test_the_best_is_the_lowest_where_lower_is_better():
+    records = [point(2, 0.7), point(4, 0.7005), point(8, 1.0)]
+    curve = curve_of([lower_is_better(one) for one in records])
+    assert told(curve) == [(2, True, True), (4, False, True), (8, False, False)]
+    neither = [
+        replace(one, metrics=(replace(one.figure, better="neither"),)) for one in records
+    ]
+    assert curve_of(neither).best is None
+    assert [one.may_be_best for one in curve_of(neither).points] == [False] * 3
+
+
+@pytest.mark.parametrize(("interleaved", "as_good"), [(True, False), (False, True)])
+def test_rounds_that_alternate_show_what_drift_hides(interleaved, as_good):
+    """3 % on a machine that slows by 16 %; the rounds of the example scatter alike."""
+    records = [
+        point(threads, factor, interleaved=interleaved)
+        for threads, factor in ((2, 0.97), (4, 1.0))
+    ]
+    below, best = curve_of(records).points
+    assert best.is_best
+    assert below.may_be_best is as_good
+
+
+def test_a_point_without_a_figure_has_its_place_and_is_not_the_best():
+    curve = curve_of([point(2), point(4, record=invalid_result(token="0004"))])
+    last = curve.points[-1]
+    assert (last.at, last.value, last.interval, last.may_be_best) == (4, None, None, False)
+    assert curve.best.at == 2
+
+
+def test_a_point_with_too_few_rounds_to_say_may_be_the_best():
+    few = example_result(MAX_RATES[:3], token="0004")
+    few = replace(few, metrics=(replace(few.figure, value=5000.0, n=3, trim=1),))
+    assert told(curve_of([point(2), point(4, record=few)])) == [
+        (2, True, True),
+        (4, False, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [],
+        [point(2), point(2)],
+        [point(2), point(4, backend="mysql")],
+        [point(2), point(2, backend="mysql")],
+        [point(0), point(True)],
+        [point(2), replace(point(4), scenario=example_result().scenario)],
+        [point(2), replace(point(4), metrics=point(4).metrics[1:])],
+    ],
+    ids=[
+        "none",
+        "no factor differs",
+        "two differ",
+        "words",
+        "yes and no",
+        "one has no value",
+        "other figures",
+    ],
+)
+def test_there_is_no_curve_but_along_one_factor_of_numbers(records):
+    assert curve_of(records) is None
+
+
+def test_the_order_of_the_records_does_not_matter():
+    records = [point(at, factor) for at, factor in ((2, 0.9), (4, 1.0), (8, 0.95))]
+    orders = [records, records[::-1], [records[1], records[2], records[0]]]
+    for one, other in pairwise(orders):
+        assert curve_of(one) == curve_of(other)

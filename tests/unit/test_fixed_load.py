@@ -1,0 +1,312 @@
+"""One load for seconds to hours: its trials, its figures, and how they drift."""
+
+from collections import deque
+
+import pytest
+from msgspec.structs import replace
+from tests.bench_document import DOCUMENT
+
+from leaselab.lab.bench_file import parse_bench
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.point import Point, read_journal
+from leaselab.measure.procedures import method_of
+from leaselab.measure.procedures.fixed_load import figures, latency_drift, memory_drift
+from leaselab.measure.trials import Trials
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.load import Load
+from leaselab.model.procedure import STALLED_LIMIT, FixedLoad
+from leaselab.model.trial import Percentiles, Sample, Second, Trial
+
+PROCEDURE = FixedLoad(rate=100, duration_s=25, trial_s=10)
+
+
+def latency(p50, p99):
+    return Percentiles(p50=p50, p90=p50, p99=p99, p999=p99, max=p99)
+
+
+def seconds(*medians):
+    return tuple(
+        Second(t=at, attempted=1, completed=1, p50_s=p50, p99_s=p50)
+        for at, p50 in enumerate(medians)
+    )
+
+
+def samples(*taken):
+    """Samples of (time in s, bytes)."""
+    return {
+        "server": tuple(
+            Sample(t=t, cpu_s=0.0, rss_bytes=rss, udp_drops=0, held=0, counters={})
+            for t, rss in taken
+        )
+    }
+
+
+def made(*, lost=0, seconds=10, p50=0.001, p99=0.002, **fields):
+    attempted = 100 * seconds
+    return Trial(
+        rate=100,
+        duration_s=seconds,
+        attempted=attempted,
+        completed=attempted - lost,
+        late=0,
+        lost=lost,
+        traffic_s=float(seconds),
+        latency_s={"first": latency(9.0, 9.0), "whole exchange": latency(p50, p99)},
+        **fields,
+    )
+
+
+STALLED = made(valid=False, reason=GENERATOR_STALLED)
+
+
+class Bench:
+    """Makes the trials that a procedure asks for, and keeps what it asked."""
+
+    def __init__(self, *trials):
+        self.left, self.asked, self.how = deque(trials), [], []
+
+    def __call__(self, load, **how):
+        self.asked.append(load)
+        self.how.append(how)
+        trial = self.left.popleft() if self.left else made(seconds=load.duration_s)
+        return replace(trial, duration_s=load.duration_s)
+
+
+def measured(bench, procedure=PROCEDURE):
+    return method_of(procedure).measure(bench, None, [])
+
+
+def test_a_longer_load_is_offered_in_trials_one_after_the_other():
+    """With clients of their own, to the end, and without a reset between them."""
+    bench = Bench()
+    assert measured(bench).shown_trial == 2
+    assert [load.duration_s for load in bench.asked] == [10, 10, 5]
+    assert {load.rate for load in bench.asked} == {100}
+    assert [how["reset"] for how in bench.how] == [False, False, True]
+    assert not any(how["may_abort"] for how in bench.how)
+    firsts = [load.first_client for load in bench.asked]
+    assert firsts[0] == 0
+    for load, following in zip(bench.asked, firsts[1:], strict=False):
+        assert following >= load.first_client + load.rate * load.duration_s
+
+
+def test_one_trial_is_enough_for_a_short_load():
+    bench = Bench()
+    measured(bench, FixedLoad(rate=100, duration_s=10, trial_s=60))
+    assert bench.asked == [Load(100, 10)]
+    assert bench.how == [{"may_abort": False, "reset": True}]
+
+
+def test_a_trial_that_a_stall_spoiled_is_made_again_with_other_clients():
+    bench = Bench(made(), STALLED, made(lost=100))
+    found = measured(bench)
+    assert [load.duration_s for load in bench.asked] == [10, 10, 10, 5]
+    assert len({load.first_client for load in bench.asked}) == 4
+    assert found.metrics["loss_ratio"] == pytest.approx(100 / 2500)
+    assert found.shown_trial == 3
+
+
+def test_so_is_the_last_one():
+    bench = Bench(made(), made(), STALLED)
+    assert measured(bench).shown_trial == 3
+    assert [load.duration_s for load in bench.asked] == [10, 10, 5, 5]
+    assert [how["reset"] for how in bench.how] == [False, False, True, True]
+
+
+def test_a_generator_that_is_always_stalled_ends_the_round():
+    bench = Bench(*[STALLED] * 100)
+    with pytest.raises(LeaselabError, match="no trial of the round counts") as caught:
+        measured(bench)
+    assert caught.value.outcome is Outcome.INVALID
+    assert caught.value.found == GENERATOR_STALLED
+    assert caught.value.where == "fixed load of 100/s"
+    assert len(bench.asked) == STALLED_LIMIT + 3
+
+
+def test_after_too_many_stalls_a_round_goes_on_with_what_counts():
+    bench = Bench(*[STALLED] * (STALLED_LIMIT + 1))
+    found = measured(bench)
+    assert len(bench.asked) == STALLED_LIMIT + 3
+    assert found.shown_trial == STALLED_LIMIT + 2
+    assert found.metrics["completed_rate"] == pytest.approx(100)
+
+
+def test_another_doubt_is_left_out_and_not_made_again():
+    limited = made(lost=900, valid=False, reason=GENERATOR_LIMITED)
+    bench = Bench(made(), limited)
+    found = measured(bench)
+    assert len(bench.asked) == 3
+    assert found.metrics["loss_ratio"] == 0
+
+
+def test_a_trial_that_loses_much_counts_as_its_loss_is_the_answer():
+    assert measured(Bench(made(lost=1000))).metrics["loss_ratio"] == pytest.approx(0.4)
+
+
+# --- figures ------------------------------------------------------------------------
+
+
+def test_figures_are_of_all_trials_and_of_whole_transactions():
+    trials = [
+        made(lost=100, p50=0.001, p99=0.010),
+        made(p50=0.002, p99=0.030),
+        made(seconds=5, p50=0.004, p99=0.020),
+    ]
+    found = figures(trials)
+    assert (found["p50_s"], found["p99_s"]) == (0.002, 0.020)
+    assert found["loss_ratio"] == pytest.approx(100 / 2500)
+    assert found["completed_rate"] == pytest.approx(2400 / 25)
+    names = {kind.name for kind in PROCEDURE.metrics("exchanges")}
+    assert names == set(found) | {"cpu_us"}  # that one is of every procedure
+
+
+def test_a_server_that_answers_nothing_has_no_latency_and_loses_all():
+    silent = replace(made(lost=1000), latency_s={"first": None, "whole exchange": None})
+    found = figures([silent])
+    assert (found["p50_s"], found["p99_s"]) == (None, None)
+    assert (found["loss_ratio"], found["completed_rate"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("trials", "drift"),
+    [
+        ([[1.0] * 9], 0.0),
+        ([[1.0, 1.0, 1.0], [5.0, 5.0, 5.0], [1.5, 1.5, 1.5]], 0.5),
+        ([[2.0, 2.0], [9.0, 9.0], [1.0, 1.0]], -0.5),
+        ([[1.0, None, 3.0], [None, 2.0]], 1.0),
+        ([[1.0, 2.0]], None),
+        ([[0.0, 1.0, 2.0]], None),
+        ([[]], None),
+    ],
+)
+def test_the_drift_of_latency_is_of_the_last_third_over_the_first(trials, drift):
+    found = latency_drift([made(per_second=seconds(*medians)) for medians in trials])
+    assert found == (None if drift is None else pytest.approx(drift))
+
+
+@pytest.mark.parametrize(
+    ("trials", "drift"),
+    [
+        ([[(0.0, 1000), (1.0, 1000)], [(10.0, 1000)]], 0.0),
+        ([[(0.0, 1000), (1.0, 1500)], [(10.0, 6000), (12.0, 7000)]], 500.0),
+        ([[(0.0, 9000), (2.0, None), (4.0, 1000)]], -2000.0),
+        ([[(0.0, 1000)]], None),
+        ([[(3.0, 1000), (3.0, 2000)]], None),
+        ([[]], None),
+    ],
+)
+def test_the_growth_of_memory_is_a_line_through_all_samples(trials, drift):
+    found = memory_drift([made(samples=samples(*taken)) for taken in trials])
+    assert found == (None if drift is None else pytest.approx(drift))
+
+
+def test_samples_at_one_moment_among_others_are_no_hindrance():
+    trials = [made(samples=samples((0.0, 0), (1.0, 100), (1.0, 100), (2.0, 200)))]
+    assert memory_drift(trials) == pytest.approx(100)
+
+
+def test_memory_without_any_samples_is_unknown():
+    assert memory_drift([made()]) is None
+
+
+# --- as a point ---------------------------------------------------------------------
+
+
+class World:
+    """Server, generator, lock and journal of a point; one trial may stall."""
+
+    def __init__(self, *stalled):
+        self.stalled, self.events, self.slept = stalled, [], []
+        self.offers = self.resets = 0
+        self.load = None
+        self.output_gz, self.argv, self.conclusive = b"", (), True
+
+    def offer(self, load, *, may_abort):
+        self.offers += 1
+        assert may_abort is (load.duration_s == PROCEDURE.warm_up_s)
+        self.load = load
+        return self
+
+    def trial(self, _seen):
+        trial = made(seconds=self.load.duration_s)
+        if self.offers in self.stalled:
+            return replace(trial, valid=False, reason=GENERATOR_STALLED)
+        return trial
+
+    def answers(self):
+        return True
+
+    def reset(self):
+        self.resets += 1
+        return {}
+
+    def sample_now(self):
+        return samples((0.0, 1))["server"][0]
+
+    def samples(self):
+        return {}
+
+    def trouble(self):
+        return ""
+
+    def write_bytes(self, name, _content):
+        return name
+
+    def record(self, name, data):
+        self.events.append((name, data))
+
+    def ignore(self, *_, **__):
+        """It is of no matter here."""
+
+    start = stop = renew = phase = ignore
+    round_started = trial_started = trial_done = round_done = ignore
+
+    def point(self, procedure):
+        bench = parse_bench(DOCUMENT, "tests")
+        trials = Trials(bench, procedure, self, self, self)
+        pending = read_journal(self.events)
+        return Point(
+            method_of(procedure), trials, self, self, self, pending, sleep=self.slept.append
+        )
+
+
+def advanced(point):
+    while not point.finished:
+        point.advance()
+    assert point.error is None
+    return point.rounds
+
+
+ROUNDS = replace(PROCEDURE, rounds=2)
+
+
+def test_a_round_is_resumed_where_it_was_killed():
+    whole = World()
+    rounds = advanced(whole.point(ROUNDS))
+    assert len(rounds) == 2
+    assert rounds[0].metrics["completed_rate"] == pytest.approx(100)
+    for cut in range(len(whole.events) + 1):
+        world = World()
+        world.events = whole.events[:cut]
+        again = advanced(world.point(ROUNDS))
+        assert [one.metrics for one in again] == [one.metrics for one in rounds]
+        assert [len(one.trials) for one in again] == [3, 3]
+
+
+def test_a_point_that_was_killed_when_all_was_made_is_finished_without_a_trial():
+    whole = World()
+    advanced(whole.point(ROUNDS))
+    world = World()
+    world.events = whole.events
+    point = world.point(ROUNDS)
+    advanced(point)
+    assert (world.offers, point.confirmation) == (0, None)
+
+
+def test_a_stall_in_a_round_is_waited_for_and_made_again():
+    # the warm-up is the first, so the second trial is the third load
+    world = World(3, 4)
+    (one,) = advanced(world.point(replace(PROCEDURE, rounds=1)))
+    assert [trial.reason for trial in one.trials] == ["", *[GENERATOR_STALLED] * 2, "", ""]
+    assert world.slept == [5.0]
+    assert world.resets == 3  # start, warm-up, the last trial

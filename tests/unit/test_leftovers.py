@@ -1,0 +1,54 @@
+"""What a killed command left running is stopped: generators by their roles, then servers."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab import leftovers
+from leaselab.lab.inventory import read_inventory
+from leaselab.model.errors import LeaselabError, Outcome
+
+INVENTORY = read_inventory(Path(__file__).parents[2] / "inventory" / "docker")
+
+
+@dataclass
+class Done:
+    status: int
+    stderr: str = ""
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """(host, script) of each command, in their order; `failing` is the host where one fails."""
+    found = {"commands": [], "failing": ""}
+
+    @contextmanager
+    def connect(access):
+        class Connection:
+            def run(self, argv, timeout_s):
+                assert timeout_s > 0
+                found["commands"].append((access.name, argv[-1]))
+                failed = access.name == found["failing"]
+                return Done(1, "no such thing") if failed else Done(0)
+
+        yield Connection()
+
+    monkeypatch.setattr(leftovers, "connect", connect)
+    return found
+
+
+def test_traffic_is_stopped_before_the_servers(asked):
+    leftovers.stop_leftovers(INVENTORY)
+    hosts, scripts = zip(*asked["commands"], strict=True)
+    assert hosts == ("leaselab-generator", "leaselab-server", "leaselab-partner")
+    assert scripts[0] == "set -e; pkill -TERM -x perfdhcp || test $? -eq 1"
+    assert all("/opt/leaselab/server stop" in script for script in scripts[1:])
+
+
+def test_what_cannot_be_stopped_is_a_broken_lab(asked):
+    asked["failing"] = "leaselab-server"
+    with pytest.raises(LeaselabError, match="cannot be stopped: no such thing") as caught:
+        leftovers.stop_leftovers(INVENTORY)
+    assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "leaselab-server")

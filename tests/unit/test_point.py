@@ -1,0 +1,538 @@
+"""A point: what ends it, what it leaves behind, and how it goes on."""
+
+import gzip
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
+
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
+from leaselab.measure.generators.perfdhcp import LOST_UPDATES
+from leaselab.measure.point import CONFIRMATION, PAUSE, ROUND_DONE, TRIAL, read_journal
+from leaselab.measure.search_error import SearchReason
+from leaselab.measure.trials import FOREIGN_REPLY, FOREIGN_REQUEST, NOT_IN_STATE
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.observation import Foreign, Generated
+from leaselab.model.procedure import PAUSE_LIMIT_S
+from leaselab.run.experiment import run_points
+
+SOME_TIME = "2026-11-23T00:00:00Z"
+
+
+def without_times(rounds):
+    """Rounds as they are but for when they were made."""
+    return [
+        msgspec.structs.replace(
+            one,
+            started_at=SOME_TIME,
+            trials=tuple(
+                msgspec.structs.replace(trial, started_at=SOME_TIME) for trial in one.trials
+            ),
+        )
+        for one in rounds
+    ]
+
+
+def rates(point):
+    return [one.metrics["max_rate"] for one in point.rounds]
+
+
+def ended(world, of=None):
+    """The error that ends the point or breaks its lab, and the point."""
+    point = world.point(of)
+    try:
+        while not point.finished:
+            point.advance()
+    except LeaselabError as error:  # of a broken lab: others are the point's own
+        return error, point
+    assert point.error is not None
+    return point.error, point
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A sweep that nothing interrupted."""
+    world = World()
+    return world, world.measure()
+
+
+def test_every_run_has_its_bracket_and_the_files_of_its_trials(whole):
+    world, point = whole
+    assert [one.index for one in point.rounds] == [1, 2, 3]
+    for one in point.rounds:
+        bracket = one.bracket
+        lower, upper = one.trials[bracket.lower_trial], one.trials[bracket.upper_trial]
+        assert lower.loss_ratio <= 0.025 < upper.loss_ratio
+        assert (lower.rate, upper.rate) == (bracket.lower, bracket.upper)
+        assert bracket.lower <= one.metrics["max_rate"] <= bracket.upper
+        assert abs(one.metrics["max_rate"] - CAPACITY) < 0.1 * CAPACITY
+        assert {trial.raw_file for trial in one.trials} <= set(world.files)
+    assert len(world.files) == sum(len(one.trials) for one in point.rounds)
+    assert not world.running
+
+
+def test_a_server_is_started_and_stopped_once_a_run(whole):
+    world, point = whole
+    assert world.stops == len(point.rounds)
+
+
+WHOLE = World()
+WHOLE_ROUNDS = without_times(WHOLE.measure().rounds)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kills=st.lists(
+        st.tuples(st.integers(1, len(WHOLE.events)), st.booleans()), min_size=1, max_size=4
+    )
+)
+def test_a_sweep_killed_anywhere_goes_on_to_the_same_result(kills):
+    """Whatever was killed, no trial that lasted is made again."""
+    world = World()
+    lost = 0
+    for at, before in kills:
+        world.kill_at, world.kill_before = at, before
+        count = len(world.events)
+        try:
+            point = world.measure()
+        except Killed:
+            assert len(world.events) >= count
+            lost += before
+        else:
+            break
+    else:
+        world.kill_at = 10**9
+        point = world.measure()
+    assert without_times(point.rounds) == WHOLE_ROUNDS
+    assert [name for name, _ in world.events] == [name for name, _ in WHOLE.events]
+    assert world.files == WHOLE.files
+    assert WHOLE.trials <= world.trials <= WHOLE.trials + lost
+
+
+CONFIRMED = {"warm_up_s": 1, "confirm_s": 6}
+
+
+def test_a_sweep_warms_up_and_confirms_its_result_and_counts_the_seconds():
+    world = World(cold=0.3)
+    point = world.measure(bench(**CONFIRMED))
+    assert [len(one.warm_ups) for one in point.rounds] == [1, 1, 1]
+    for one in point.rounds:
+        assert abs(one.metrics["max_rate"] - CAPACITY) < 0.1 * CAPACITY
+        assert one.traffic_s > sum(trial.traffic_s for trial in one.trials)
+    found = point.confirmation
+    assert found.holds
+    assert len(found.trials) == 7
+    assert found.rate <= 0.95 * min(one.bracket.lower for one in point.rounds)
+    assert found.traffic_s > 6
+    assert not world.running
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 80), st.booleans())
+def test_a_sweep_killed_anywhere_goes_on_to_the_same_confirmation(at, before):
+    whole = World()
+    wanted = whole.measure(bench(**CONFIRMED)).confirmation.trials
+    world = World(kill_at=at, kill_before=before)
+    try:
+        point = world.measure(bench(**CONFIRMED))
+    except Killed:
+        world.kill_at = 10**9
+        point = world.measure(bench(**CONFIRMED))
+    assert [trial.rate for trial in point.confirmation.trials] == [
+        trial.rate for trial in wanted
+    ]
+    assert [name for name, _ in world.events].count(CONFIRMATION) == len(wanted)
+
+
+def test_a_server_that_stands_still_now_and_then_has_no_figure():
+    """The trials of the search miss it, or take it for a limit."""
+    world = World()
+    world.measure(bench(rounds=1))
+    world = World(dead_every=world.trials + 2)
+    error, point = ended(world, bench(rounds=1, **CONFIRMED))
+    assert error.outcome is Outcome.INVALID
+    assert error.reason is SearchReason.NOT_SUSTAINED
+    assert "loss " in error.found
+    assert point.rounds[0].metrics["max_rate"]
+    assert not point.confirmation.holds
+
+
+@pytest.mark.parametrize(
+    ("stalled", "pauses"), [(1, []), (2, [5]), (3, [5, 10]), (5, [5, 10, 20, 30])]
+)
+def test_a_disturbed_lab_is_waited_for_and_the_result_is_that_of_a_quiet_one(stalled, pauses):
+    world = World(stalls_in=range(4, 4 + stalled))
+    point = world.measure()
+    assert world.slept_s == pauses
+    told = [data for name, data in world.events if name == PAUSE]
+    assert told == [{"s": seconds, "reason": GENERATOR_STALLED} for seconds in pauses]
+    assert [one.metrics["max_rate"] for one in point.rounds] == [
+        one.metrics["max_rate"] for one in WHOLE_ROUNDS
+    ]
+    bad = [trial for one in point.rounds for trial in one.trials if not trial.valid]
+    assert [trial.reason for trial in bad] == [GENERATOR_STALLED] * stalled
+    waited = [text for text in world.phases if text.startswith("waiting")]
+    assert waited == [
+        f"waiting {seconds} s: generator-stalled, {row} trials in a row"
+        for row, seconds in enumerate(pauses, start=2)
+    ]
+
+
+def test_a_sweep_killed_while_it_waits_goes_on_to_the_same_result():
+    disturbed = range(4, 9)
+    for at in range(4, 20):
+        world = World(stalls_in=disturbed, kill_at=at)
+        with pytest.raises(Killed):
+            world.measure()
+        world.kill_at = 10**9
+        point = world.measure()
+        assert [one.metrics["max_rate"] for one in point.rounds] == [
+            one.metrics["max_rate"] for one in WHOLE_ROUNDS
+        ]
+        told = [data["s"] for name, data in world.events if name == PAUSE]
+        assert point.paused_s == sum(told)
+        assert 65 <= sum(told) <= 65 + 30, "a pause that was cut short is made again"
+
+
+def test_a_lab_that_stays_disturbed_ends_the_sweep_and_says_what_to_do():
+    world = World(stalls_in=range(4, 100))
+    error, _ = ended(world)
+    assert error.reason is SearchReason.INVALID_TRIAL
+    assert "6 trials in a row" in error.found
+    assert "generator's host" in error.todo
+    assert world.slept_s == [5, 10, 20, 30]
+
+
+def test_a_sweep_does_not_wait_longer_in_all_than_it_may():
+    """Five spoiled trials of six, for ever: each sixth lets the row begin anew."""
+
+    class Restless(World):
+        def generate(self, argv, environment, timeout_s):
+            self.stalls_in = range(0) if (self.trials + 1) % 6 == 0 else range(10**6)
+            return super().generate(argv, environment, timeout_s)
+
+    world = Restless()
+    world.measure()
+    assert sum(world.slept_s) == PAUSE_LIMIT_S
+    again = read_journal(world.events)
+    assert again.paused_s == PAUSE_LIMIT_S
+
+
+def test_a_slow_generator_is_not_waited_for():
+    world = World(reach=200)
+    ended(world)
+    assert world.slept_s == []
+
+
+@pytest.mark.parametrize(("stalled", "pauses"), [(3, [5, 10]), (5, [5, 10, 20, 30])])
+def test_a_confirmation_outlives_a_disturbance_as_well(stalled, pauses):
+    quiet = World()
+    quiet.measure(bench(**CONFIRMED))
+    last = quiet.trials - 7
+    world = World(stalls_in=range(last + 2, last + 2 + stalled))
+    found = world.measure(bench(**CONFIRMED)).confirmation
+    assert found.holds
+    assert sum(trial.valid for trial in found.trials) == 7
+    assert len(found.trials) == 7 + stalled
+    assert world.slept_s == pauses
+
+
+def test_a_disturbance_that_lasts_is_no_verdict_on_the_server():
+    """Not-sustained would be one."""
+    quiet = World()
+    quiet.measure(bench(**CONFIRMED))
+    world = World(stalls_in=range(quiet.trials - 6, 10**6))
+    error, point = ended(world, bench(**CONFIRMED))
+    assert error.reason is SearchReason.INVALID_TRIAL
+    assert "disturbed" in error.what
+    assert not point.confirmation.holds
+    below = [
+        trial for trial in point.confirmation.trials if trial.rate == point.confirmation.rate
+    ]
+    assert len(below) == 6
+
+
+def test_a_pair_is_confirmed_and_not_overloaded():
+    """Four times what it serves breaks a pair, and a broken pair is a broken lab."""
+    of = bench(rounds=1, **CONFIRMED)
+    pair = msgspec.structs.replace(of.scenario, partner=True)
+    point = World().measure(replace(of, scenario=pair))
+    found = point.confirmation
+    assert found.holds
+    assert {trial.rate for trial in found.trials} == {found.rate}
+    assert len(found.trials) == 6
+
+
+def test_a_search_that_ends_where_a_server_loses_by_chance_is_found_out():
+    """3 % at any load: where the search begins, it finds a limit that is none."""
+
+    class Lucky(World):
+        def generate(self, argv, environment, timeout_s):
+            self.loses = 0.0 if self.trials % 4 == 1 else 0.03
+            return super().generate(argv, environment, timeout_s)
+
+    error, _ = ended(Lucky(), bench(rounds=1, start_rate=CAPACITY // 6, **CONFIRMED))
+    assert error.outcome is Outcome.INVALID
+    assert error.reason is SearchReason.LOSES_AT_ANY_LOAD
+
+
+def test_a_journal_that_another_search_wrote_is_refused():
+    world = World()
+    world.kill_at = 3
+    with pytest.raises(Killed):
+        world.measure()
+    world.kill_at = 10**9
+    world.events[-1][1]["trial"]["rate"] += 1
+    error, point = ended(world)
+    assert error.outcome is Outcome.LAB
+    assert "the journal does not follow from this version's search" in str(error)
+    assert point.rounds == []
+    assert not world.running
+
+
+def test_a_server_that_dies_ends_the_sweep_as_invalid_with_its_trials_kept():
+    world = World(die_in=WHOLE.trials)
+    error, point = ended(world)
+    assert error.outcome is Outcome.INVALID
+    assert "the server died" in str(error)
+    *finished, last = point.rounds
+    assert without_times(finished) == WHOLE_ROUNDS[: len(finished)]
+    assert last.metrics["max_rate"] is None
+    assert len(last.trials) >= 1
+    assert [name for name, _ in world.events].count(ROUND_DONE) == len(finished)
+    assert not world.running
+
+
+def test_a_server_that_dies_in_the_first_trial_leaves_no_run():
+    error, point = ended(World(die_in=1))
+    assert error.outcome is Outcome.INVALID
+    assert point.rounds == []
+
+
+def test_a_lost_lock_stops_the_sweep_and_keeps_its_journal():
+    world = World(lock_lost_at=4)
+    error, point = ended(world)
+    assert error.outcome is Outcome.LAB
+    assert "ben@desk" in str(error)
+    assert point.rounds == []
+    assert [name for name, _ in world.events].count(TRIAL) == 2
+    assert not world.running
+    world.lock_lost_at = 10**9
+    assert without_times(world.measure().rounds) == WHOLE_ROUNDS
+
+
+def test_a_pass_of_a_broken_pair_is_made_again_and_the_pair_settles_first(whole):
+    (first, *_) = whole[1].rounds
+    passed = next(n for n, trial in enumerate(first.trials) if trial.loss_ratio <= 0.025)
+    world = World(troubles=[*[""] * passed, "hot-standby, the partner partner-down"])
+    point = world.measure()
+    trials = [trial for one in point.rounds for trial in one.trials]
+    bad = [trial for trial in trials if not trial.valid]
+    told = [trial.trouble for trial in trials if trial.trouble]
+    assert told == ["hot-standby, the partner partner-down"]
+    assert world.settled == 1
+    assert [trial.reason for trial in bad] == [NOT_IN_STATE]
+    again = trials[trials.index(bad[0]) + 1]
+    assert again.valid
+    assert again.rate == bad[0].rate
+
+
+def test_leases_that_a_partner_never_got_are_an_invalid_measurement():
+    world = World(unknown_leases=1)
+    error, point = ended(world)
+    assert error.outcome is Outcome.INVALID
+    assert LOST_UPDATES in str(error)
+    reasons = {trial.reason for trial in point.rounds[0].trials}
+    assert LOST_UPDATES in reasons
+    assert not world.running
+
+
+OFFER = Foreign("reply", "DHCPOFFER", "02:00:00:00:00:07", "192.0.2.7", "192.0.2.7", 2)
+SOMEBODY = "DHCPOFFER from 192.0.2.7 (02:00:00:00:00:07), server identifier 192.0.2.7, 2 times"
+CLIENT = Foreign("request", "DHCPDISCOVER", "02:00:00:00:00:08", "192.0.2.8", "", 1)
+
+
+@pytest.mark.parametrize(
+    ("foreign", "word", "detail"),
+    [
+        ([CLIENT, OFFER], FOREIGN_REPLY, SOMEBODY),
+        ([CLIENT], FOREIGN_REQUEST, "DHCPDISCOVER from 192.0.2.8 (02:00:00:00:00:08)"),
+    ],
+)
+def test_a_trial_in_which_somebody_else_speaks_dhcp_is_made_again(foreign, word, detail):
+    """Asked for once before the start, the watch tells of the second trial."""
+    point = World(heard=[[], [], foreign]).measure()
+    _, bad, again, *_ = point.rounds[0].trials
+    assert (bad.valid, bad.reason, bad.detail) == (False, word, detail)
+    assert (again.valid, again.detail) == (True, "")
+    assert again.rate == bad.rate
+
+
+def test_a_server_that_always_answers_is_an_invalid_measurement_with_its_name():
+    error, _ = ended(World(heard=[[], *[[OFFER]] * 9]))
+    assert error.reason is SearchReason.INVALID_TRIAL
+    assert error.found == f"foreign-reply: {SOMEBODY}"
+
+
+def test_no_server_is_started_where_somebody_else_serves():
+    world = World(heard=[[OFFER]])
+    error, _ = ended(world)
+    assert (error.outcome, error.found) == (Outcome.LAB, SOMEBODY)
+    assert (world.started_at, world.trials) == (0, 0)
+    assert without_times(world.measure().rounds) == WHOLE_ROUNDS
+
+
+def test_what_is_answered_late_is_told_after_the_warm_up():
+    world = World(heard=[[], [OFFER]])
+    error, _ = ended(world, bench(warm_up_s=1))
+    assert (error.outcome, error.found) == (Outcome.LAB, SOMEBODY)
+    assert (world.trials, world.running) == (1, False)
+
+
+def test_a_server_that_answers_nobody_is_a_broken_server():
+    world = World(answering=False)
+    error, _ = ended(world)
+    assert error.outcome is Outcome.BUILD
+    assert "completes no exchange" in str(error)
+    assert world.trials == 0
+    assert not world.running
+
+
+GOOD = perfdhcp_output(100, 100).encode()
+
+
+@pytest.mark.parametrize(
+    ("left", "what"),
+    [
+        (Generated(0, gzip.compress(b"rubbish\n"), ""), "does not parse"),
+        (Generated(0, gzip.compress(b""), ""), "does not parse"),
+        (Generated(0, gzip.compress(GOOD[: len(GOOD) // 2]), ""), "does not parse"),
+        (Generated(3, gzip.compress(GOOD)[:-20], ""), "cut short"),
+        (Generated(137, gzip.compress(GOOD), ""), "was killed"),
+        (Generated(139, gzip.compress(b""), "Segmentation fault"), "signal 11"),
+        (Generated(-1, b"", ""), "signal"),
+        (Generated(127, b"", "env: 'perfdhcp': No such file"), "not found on the host"),
+        (Generated(1, gzip.compress(b"Failed to bind\n"), ""), "Failed to bind"),
+    ],
+)
+def test_what_is_no_measurement_is_never_a_loss_and_the_sweep_goes_on(left, what):
+    world = World(broken_output=left)
+    error, point = ended(world)
+    assert error.outcome is Outcome.LAB
+    assert what in str(error)
+    assert point.rounds == []
+    assert [name for name, _ in world.events].count(TRIAL) == 1
+    assert not world.running
+    world.broken_output = None
+    assert without_times(world.measure().rounds) == WHOLE_ROUNDS
+
+
+def test_a_generator_that_is_slower_than_the_server_says_nothing_about_it():
+    world = World(reach=200)
+    error, point = ended(world)
+    assert error.outcome is Outcome.INVALID
+    assert "the traffic generator is slower than the server" in str(error)
+    assert point.rounds[-1].metrics["max_rate"] is None
+    limited = [
+        trial for trial in point.rounds[-1].trials if trial.reason == "generator-limited"
+    ]
+    assert error.found.startswith(f"of {limited[0].rate}/s asked for it offered 201/s at most")
+    assert "the server's best trial: loss 0.0%" in error.found
+    assert "2.5%" in error.wanted
+    assert "more processors" in error.todo
+
+
+def test_the_first_error_is_told_when_the_server_cannot_be_stopped_either():
+    world = World(lock_lost_at=4, stop_error=lab_broken("no way to the host"))
+    error, _ = ended(world)
+    assert "the bench is in use" in str(error)
+
+
+def test_a_sweep_of_one_run_needs_no_trimming():
+    world = World()
+    assert len(world.measure(bench(rounds=1, trim=0)).rounds) == 1
+
+
+SHORT = {"name": "fixed-load", "duration_s": 3, "trial_s": 1}
+"""A fixed load in three trials a round."""
+DEATH = {"name": "event", "before_s": 2, "after_s": 3}
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.sampled_from([SHORT, DEATH]),
+    st.lists(st.tuples(st.integers(1, 20), st.booleans()), min_size=1, max_size=3),
+)
+def test_any_procedure_killed_anywhere_goes_on_to_the_same_result(procedure, kills):
+    whole = World(unknown_leases=3)
+    wanted = whole.measure(bench(**procedure)).rounds
+    world = World(unknown_leases=3)
+    for at, before in kills:
+        world.kill_at, world.kill_before = at, before
+        try:
+            point = world.measure(bench(**procedure))
+        except Killed:
+            continue
+        break
+    else:
+        world.kill_at = 10**9
+        point = world.measure(bench(**procedure))
+    assert without_times(point.rounds) == without_times(wanted)
+    if procedure is DEATH:  # a fixed load that was interrupted is offered anew
+        assert [name for name, _ in world.events] == [name for name, _ in whole.events]
+
+
+def test_a_fixed_load_is_offered_for_its_time_by_other_clients_in_each_trial():
+    point = World().measure(bench(**SHORT))
+    assert len(point.rounds) == 2
+    for one in point.rounds:
+        assert [trial.rate for trial in one.trials] == [200, 200, 200]
+        assert len({trial.argv[trial.argv.index("-l") :] for trial in one.trials}) == 3
+        assert one.metrics["completed_rate"] == pytest.approx(200, rel=0.01)
+        assert one.metrics["loss_ratio"] < 0.01
+        assert 0 < one.metrics["p50_s"] <= one.metrics["p99_s"]
+        assert (one.bracket, one.shown.rate) == (None, 200)
+
+
+def test_a_death_under_load_says_how_long_nobody_was_served_and_what_was_lost():
+    world = World(unknown_leases=3)
+    point = world.measure(bench(**DEATH))
+    assert world.crashes == 2
+    for one in point.rounds:
+        assert one.metrics["outage_s"] == 0.0  # this world's partner is there at once
+        assert one.metrics["missing"] == 3
+        assert len(one.trials) == 1
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.integers(1, 40), st.booleans()),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_an_interleaved_experiment_killed_anywhere_goes_on_to_the_same_results(kills):
+    """A kill in one point's round leaves the other's journal as it was."""
+
+    def measured(worlds):
+        points = [world.point(bench()) for world in worlds]
+        run_points(points, interleaved=True, done=lambda _: None)
+        return points
+
+    worlds = [World(), World(loses=0.01)]
+    wanted = [without_times(point.rounds) for point in measured([World(), World(loses=0.01)])]
+    for place, at, before in kills:
+        worlds[place].kill_at, worlds[place].kill_before = at, before
+        try:
+            points = measured(worlds)
+        except Killed:
+            worlds[place].kill_at = 10**9
+            continue
+        break
+    else:
+        points = measured(worlds)
+    assert [without_times(point.rounds) for point in points] == wanted

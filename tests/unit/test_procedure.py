@@ -1,0 +1,371 @@
+"""The parameters of each procedure, and what follows from them."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaselab.lab import catalog
+from leaselab.lab.catalog import Family, find_procedure
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.procedure import (
+    MEDIAN,
+    PAUSE_LIMIT_S,
+    PROCEDURES,
+    STALLED_LIMIT,
+    Event,
+    FixedLoad,
+    MaxRate,
+    procedure_of,
+)
+from leaselab.model.trial import Trial
+
+STEADY = ("fixed-load", "event")
+
+
+def refused(match):
+    return pytest.raises(LeaselabError, match=match)
+
+
+def made(lost=0, **fields):
+    return Trial(
+        rate=100,
+        duration_s=1,
+        attempted=100,
+        completed=100 - lost,
+        late=0,
+        lost=lost,
+        traffic_s=1.0,
+        **fields,
+    )
+
+
+@given(st.integers(-3, 30), st.integers(-3, 15), st.sampled_from(list(PROCEDURES)))
+def test_something_is_left_after_trimming_or_it_is_refused(rounds, trim, name):
+    parameters = {"name": name, "rounds": rounds, "trim": trim}
+    kept = rounds - 2 * trim
+    if trim == -1 and rounds > 0:
+        assert procedure_of(parameters).trim == int(rounds >= 5)
+    elif trim >= 0 and kept > 0 and (kept > 1 or trim == 0):
+        assert procedure_of(parameters).rounds == rounds
+    else:
+        with refused("would be left after trimming") as caught:
+            procedure_of(parameters)
+        assert caught.value.outcome is Outcome.USAGE
+
+
+@pytest.mark.parametrize(("rounds", "trim"), [(1, 0), (3, 0), (4, 0), (5, 1), (9, 1)])
+def test_few_rounds_are_not_trimmed_unless_asked_for(rounds, trim):
+    assert MaxRate(rounds=rounds).trim == trim
+
+
+def test_one_round_left_of_several_is_refused_before_anything_is_measured():
+    with refused("one run would be left after trimming"):
+        procedure_of({"rounds": 3, "trim": 1})
+
+
+def test_by_default_the_max_rate_is_searched_in_nine_rounds_of_which_seven_count():
+    procedure = procedure_of({})
+    assert procedure == MaxRate()
+    assert (procedure.rounds, procedure.trim) == (9, 1)
+    assert (procedure.loss_ratio, procedure.late_s, procedure.trial_s) == (0.025, 2.0, 5)
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_a_steady_load_has_three_rounds_of_which_none_is_dropped(name):
+    procedure = procedure_of({"name": name})
+    assert (procedure.name, procedure.rounds, procedure.trim) == (name, 3, 0)
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        ({"loss_ratio": 0.0}, "goal out of range .found loss_ratio 0.0"),
+        ({"loss_ratio": 1.0}, "goal out of range"),
+        ({"late_s": 0.0}, "every reply would be late .found late_s 0, wanted above 0"),
+        ({"warm_up_s": -1}, "a length below 0 .found warm_up_s -1"),
+        ({"wait_s": 3.0}, r"wait_s 3, late_s 2, wanted wait_s of 4 or more"),
+    ],
+)
+def test_parameters_that_no_measurement_could_meet_are_refused(name, fields, match):
+    with refused(match) as caught:
+        procedure_of({"name": name, **fields})
+    assert caught.value.outcome is Outcome.USAGE
+    assert caught.value.where == "parameters of the measurement"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "match"),
+    [
+        ("max-rate", {"trial_s": 0}, "trial too short .found trial_s 0, scout_s 1"),
+        ("max-rate", {"scout_s": 0}, "trial too short"),
+        ("max-rate", {"relative_width": 0.0}, "goal out of range .found relative_width 0.0"),
+        ("max-rate", {"relative_width": 1.0}, "goal out of range"),
+        ("max-rate", {"max_trials": 1}, "no run could prove a bracket .found max_trials 1"),
+        ("max-rate", {"min_rate": 0}, "no room to search"),
+        ("max-rate", {"min_rate": 500, "max_rate": 500}, "no room to search"),
+        ("max-rate", {"confirm_s": -1}, "a length below 0 .found confirm_s -1"),
+        *((name, {"rate": 0}, "out of range .found rate 0") for name in STEADY),
+        *((name, {"share": 0.0}, "out of range .found share 0,") for name in STEADY),
+        *((name, {"share": 11.0}, "share 11, wanted above 0, 10 at most") for name in STEADY),
+        ("fixed-load", {"duration_s": 0}, "trial too short .found duration_s 0, trial_s 60"),
+        ("fixed-load", {"trial_s": 0}, "trial too short"),
+        ("event", {"before_s": 0}, "out of range .found before_s 0, after_s 30"),
+        ("event", {"after_s": 0}, "out of range"),
+    ],
+)
+def test_so_are_those_of_each_procedure(name, fields, match):
+    with refused(match) as caught:
+        procedure_of({"name": name, **fields})
+    assert caught.value.outcome is Outcome.USAGE
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"name": "max-rat"}, "procedure.*max-rat.*max-rate"),
+        ({"start_rat": 5}, "parameter of max-rate.*start_rat.*start_rate"),
+        ({"name": "event", "start_rate": 5}, "parameter of event.*start_rate"),
+        ({"name": "fixed-load", "before_s": 5}, "parameter of fixed-load.*before_s"),
+        ({"rounds": "many"}, "value of another type.*rounds"),
+        ({"trial_s": 1.5}, "value of another type.*trial_s"),
+        ({"name": "event", "event": "flood"}, "value of another type.*event"),
+    ],
+)
+def test_what_no_procedure_has_is_refused_with_the_nearest(parameters, match):
+    with refused(match) as caught:
+        procedure_of(parameters)
+    assert caught.value.outcome is Outcome.USAGE
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_a_procedure_is_written_and_read_back_as_it_is(name):
+    """Also once its share has become a rate."""
+    given = {"share": 0.5, "rate": 700} if name in STEADY else {"start_rate": 700}
+    procedure = procedure_of({"name": name, "rounds": 7, **given})
+    assert procedure_of(msgspec.to_builtins(procedure)) == procedure
+    assert msgspec.to_builtins(procedure)["name"] == name
+
+
+# --- a rate, or a share of the max rate ---------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "share"), [("fixed-load", 0.8), ("event", 0.5)])
+def test_without_a_load_it_is_a_share_of_the_max_rate(name, share):
+    assert (procedure_of({"name": name}).share, procedure_of({"name": name}).rate) == (
+        share,
+        None,
+    )
+    assert procedure_of({"name": name, "rate": 300}).share is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"rate": 500}, "500/s"),
+        ({"share": 0.5}, "0.5 of the max rate"),
+        ({"share": 0.5, "rate": 500}, "0.5 of the max rate (500/s)"),
+        ({}, "0.8 of the max rate"),
+    ],
+)
+def test_the_load_in_words(fields, words):
+    assert FixedLoad(**fields).load_words == words
+    assert FixedLoad(**fields).words == f"{words} for 60 s, replies within 2 s"
+
+
+def test_loads_that_are_the_same_share_are_compared_and_rates_as_they_are():
+    same = [FixedLoad(share=0.5, rate=rate).ruler() for rate in (None, 500, 700)]
+    assert same == [same[0]] * 3
+    assert FixedLoad(rate=500).ruler() != FixedLoad(rate=700).ruler()
+    assert FixedLoad(share=0.5, rate=500).ruler() != FixedLoad(rate=500).ruler()
+
+
+@pytest.mark.parametrize(
+    ("file", "asked", "load"),
+    [
+        ({"share": 0.7}, {"rate": 500}, (500, None)),
+        ({"rate": 500}, {"share": 0.7}, (None, 0.7)),
+        ({"share": 0.7}, {"duration_s": 5}, (None, 0.7)),
+        ({"share": 0.7, "name": "event"}, {}, (None, 0.8)),
+    ],
+)
+def test_a_load_that_was_asked_for_comes_instead_of_the_files(monkeypatch, file, asked, load):
+    """Else a rate would be taken for the file's share, and compared as such."""
+    family = Family("v4", {"v4-memfile": None}, {"name": "fixed-load", **file})
+    monkeypatch.setattr(catalog, "load_families", lambda _: {"v4": family})
+    found = find_procedure(None, "v4-memfile", {"name": "fixed-load", **asked})
+    assert (found.rate, found.share) == load
+
+
+def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
+    family = Family("v4", {"v4-memfile": None}, {})
+    monkeypatch.setattr(catalog, "load_families", lambda _: {"v4": family})
+    with refused("two loads .wanted a rate or a share, not both") as caught:
+        find_procedure(None, "v4-memfile", {"name": "event", "rate": 5, "share": 0.5})
+    assert caught.value.outcome is Outcome.USAGE
+
+
+# --- what is compared ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "same"),
+    [
+        ({"rounds": 5, "trim": 0}, True),
+        ({"start_rate": 9}, True),
+        ({"max_trials": 9}, True),
+        ({"confirm_s": 0}, True),
+        ({"trial_s": 6}, False),
+        ({"scout_s": 2}, False),
+        ({"loss_ratio": 0.03}, False),
+        ({"late_s": 1.0}, False),
+        ({"wait_s": 5.0}, False),
+        ({"warm_up_s": 0}, False),
+        ({"relative_width": 0.02}, False),
+        ({"max_rate": 9999}, False),
+        ({"min_rate": 11}, False),
+    ],
+)
+def test_the_ruler_is_what_moves_a_figure(fields, same):
+    assert (MaxRate(**fields).ruler() == MaxRate().ruler()) is same
+
+
+def test_procedures_have_rulers_of_their_own():
+    rulers = [kind().ruler() for kind in PROCEDURES.values()]
+    assert [ruler["name"] for ruler in rulers] == list(PROCEDURES)
+
+
+# --- how much, and for how long -----------------------------------------------------
+
+
+def test_the_longest_search_has_all_trials_of_all_rounds_and_of_the_confirmation():
+    confirmation = (6 + STALLED_LIMIT + 1) * (5 + 4 + 5) + 60
+    rounds = 9 * (40 * (5 + 4 + 5) + (1 + 4 + 5) + 60)
+    assert MaxRate().longest_s == rounds + confirmation + PAUSE_LIMIT_S
+
+
+def test_the_longest_fixed_load_has_what_stalls_may_spoil_in_each_round():
+    trials = 3 + STALLED_LIMIT
+    one = 150 + STALLED_LIMIT * 60 + trials * (4 + 5) + (1 + 4 + 5) + 60
+    procedure = FixedLoad(rate=10, duration_s=150, trial_s=60)
+    assert procedure.longest_s == 3 * one + PAUSE_LIMIT_S
+    assert (procedure.longest_trial_s, FixedLoad(duration_s=9).longest_trial_s) == (60, 9)
+
+
+def test_the_longest_event_is_its_trial_in_each_round():
+    assert Event(rate=10).longest_s == 3 * (10 + 30 + (4 + 5) + (1 + 4 + 5) + 60)
+    assert Event(rate=10).longest_trial_s == 40
+
+
+@pytest.mark.parametrize(
+    ("procedure", "most"),
+    [
+        (MaxRate(max_rate=100, trial_s=5), 500),
+        (FixedLoad(rate=10, duration_s=60, trial_s=60), 600),
+        # what a stall spoils stays, and is offered again
+        (FixedLoad(rate=10, duration_s=120, trial_s=60), 1200 + STALLED_LIMIT * 600),
+        (Event(rate=10, before_s=10, after_s=30), 400),
+        (Event(), 0),
+    ],
+)
+def test_what_a_server_may_have_to_hold_at_once(procedure, most):
+    assert procedure.most_attempted == most
+
+
+@pytest.mark.parametrize(("confirm_s", "trials"), [(30, 6), (31, 7), (1, 1), (0, 0), (None, 0)])
+def test_a_confirmation_is_of_whole_trials(confirm_s, trials):
+    procedure = MaxRate(confirm_s=confirm_s)
+    assert procedure.confirming_trials == trials
+    assert procedure.confirming_s == 6 * trials
+    assert FixedLoad().confirming_s == Event().confirming_s == 0
+
+
+@pytest.mark.parametrize(
+    ("procedure", "words"),
+    [
+        (MaxRate(confirm_s=None), "measured by a version"),
+        (MaxRate(confirm_s=0), "switched off (--confirm-s 0)"),
+        (MaxRate(), "the sweep ended before that"),
+        (FixedLoad(), "its figures are of the whole load"),
+    ],
+)
+def test_why_a_result_is_not_confirmed(procedure, words):
+    assert procedure.unconfirmed.startswith(words)
+
+
+# --- figures ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("procedure", "names"),
+    [
+        (MaxRate(), ["max_rate", "completed_rate", "cpu_us"]),
+        (
+            FixedLoad(),
+            [
+                "p99_s",
+                "p50_s",
+                "loss_ratio",
+                "completed_rate",
+                "cpu_us",
+                "latency_drift",
+                "memory_drift",
+            ],
+        ),
+        (Event(), ["outage_s", "lost", "missing", "conflicting"]),
+    ],
+)
+def test_the_metrics_of_each_procedure_the_one_it_is_about_first(procedure, names):
+    kinds = procedure.metrics("queries")
+    assert [kind.name for kind in kinds] == names
+    assert all(kind.title and kind.unit for kind in kinds)
+
+
+def test_units_are_those_of_the_transactions():
+    units = {kind.name: kind.unit for kind in MaxRate().metrics("queries")}
+    assert units == {
+        "max_rate": "queries/s",
+        "completed_rate": "queries/s",
+        "cpu_us": "µs per query",
+    }
+    assert {kind.how for kind in Event().metrics("queries")} == {MEDIAN}
+    better = {kind.name: kind.better for kind in FixedLoad().metrics("queries")}
+    assert better.pop("completed_rate") == "higher"
+    assert set(better.values()) == {"lower"}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(12684.6, "12685/s"), (99.44, "99.4/s"), (None, "-")],
+)
+def test_a_value_in_words(value, words):
+    assert MaxRate().metrics("exchanges")[0].words(value) == words
+
+
+def test_seconds_in_words_have_their_unit():
+    assert Event().metrics("exchanges")[0].words(12.5) == "12.5 s"
+    assert FixedLoad().metrics("exchanges")[0].words(0.01412) == "0.0141 s"
+
+
+def test_a_trial_passes_that_is_valid_and_loses_what_it_may():
+    procedure = MaxRate(loss_ratio=0.025)
+    assert procedure.passes(made(2))
+    assert not procedure.passes(made(3))
+    assert not procedure.passes(made(0, valid=False, reason="generator-limited"))
+
+
+@pytest.mark.parametrize(
+    ("procedure", "spent"),
+    [(MaxRate(), 40.0), (FixedLoad(), 70.0), (Event(), 70.0)],
+)
+def test_cpu_time_is_that_of_the_trials_that_count(procedure, spent):
+    """Of a search those that passed; of a load whose losses are the answer, all valid ones."""
+    trials = [
+        made(0, cpu_us=40.0),
+        made(50, cpu_us=130.0),
+        made(0, cpu_us=500.0, valid=False, reason="generator-stalled"),
+        made(0),
+    ]
+    assert procedure.cpu_us(trials) == pytest.approx(spent)
+    assert procedure.cpu_us(trials[2:]) is None

@@ -1,0 +1,148 @@
+"""A scenario asks of its server only what the server's role declares, and says all of it."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from leaselab.archive.version1 import upgraded_scenario
+from leaselab.lab.catalog import find_scenario, load_scenarios
+from leaselab.lab.roles import ROLES, lab_roles, options_of, resolved, roles_of
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.record import Scenario, ServerOptions
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = ROOT / "scenarios"
+DNSMASQ = find_scenario(SCENARIOS, "v4-dnsmasq")
+KEA = find_scenario(SCENARIOS, "v4-memfile")
+MYSQL = find_scenario(SCENARIOS, "v4-mysql")
+OLD = json.loads((ROOT / "tests/data/scenarios_v1.json").read_text(encoding="utf-8"))
+"""The scenarios as the last release with version 1 of results printed them."""
+
+
+def asking(scenario, kind=None, **options):
+    """The scenario, with these options and no others."""
+    kind = kind or scenario.server.kind
+    return replace(scenario, server=ServerOptions(kind=kind, options=options))
+
+
+def test_every_scenario_that_ships_is_one_that_its_server_has():
+    assert {scenario.server.kind for scenario in load_scenarios(SCENARIOS).values()} == {
+        "kea",
+        "dnsmasq",
+    }
+
+
+def test_an_option_that_is_not_asked_for_has_the_roles_default():
+    options = resolved(asking(KEA, pair_max_ack_delay_s=3), "here").server.options
+    declared = options_of("kea", "scenario")
+    assert list(options) == list(declared)
+    assert {name for name in options if options[name] != declared[name]["default"]} == {
+        "pair_max_ack_delay_s"
+    }
+    assert type(options["pair_max_ack_delay_s"]) is float
+
+
+@pytest.mark.parametrize("kind", roles_of("server"))
+def test_no_default_of_an_option_has_to_be_worked_out(kind):
+    """The resolved scenario says it, and no playbook has run."""
+    for name, option in options_of(kind, "scenario").items():
+        assert "{{" not in str(option["default"]), name
+
+
+def test_settings_beside_the_server_are_those_asked_for():
+    """An inventory may set the others; all are read back into the result."""
+    changed = replace(MYSQL, beside={"mysql": {"innodb_log_mib": 64}})
+    assert resolved(changed, "here").beside == {"mysql": {"innodb_log_mib": 64}}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (
+            asking(DNSMASQ, backend="memroy"),
+            "backend: value not allowed (found memroy, wanted memory or file)",
+        ),
+        (asking(DNSMASQ, threads=4), "unknown option of dnsmasq 'threads'"),
+        (asking(DNSMASQ, lease_max=4), "unknown option of dnsmasq 'lease_max'"),
+        (asking(DNSMASQ, lease_lifetime_s=119), "no lease for less than two minutes"),
+        (replace(DNSMASQ, partner=True), "dnsmasq serves alone (found partner"),
+        (replace(DNSMASQ, beside={"mysql": {}}), "dnsmasq serves alone (found beside"),
+        (asking(KEA, backend="memory"), "wanted memfile or mysql or postgresql"),
+        (asking(KEA, test_interface="eth1"), "unknown option of kea 'test_interface'"),
+        (asking(KEA, "kae"), "unknown kind of server 'kae'; did you mean 'kea'?"),
+        (asking(KEA, "mysql"), "unknown kind of server 'mysql'"),
+        (replace(KEA, generator="kea"), "unknown generator 'kea'"),
+        (asking(KEA, backend="mysql"), "Found: backend mysql, beside nothing."),
+        (replace(KEA, beside={"mysql": {}}), "Found: backend memfile, beside mysql."),
+        (replace(KEA, beside={"mysqll": {}}), "unknown role beside a server 'mysqll'"),
+        (
+            replace(MYSQL, beside={"mysql": {"inodb_log_mib": 1}}),
+            "unknown setting of mysql 'inodb_log_mib'; did you mean 'innodb_log_mib'?",
+        ),
+        (
+            replace(MYSQL, beside={"mysql": {"package": "mariadb-server"}}),
+            "unknown setting of mysql 'package'",
+        ),
+        (
+            replace(MYSQL, beside={"mysql": {"innodb_flush_log_at_trx_commit": 3}}),
+            "innodb_flush_log_at_trx_commit: value not allowed (found 3, wanted 0 or 1 or 2)",
+        ),
+        (
+            asking(KEA, multi_threading=True, threads=4),
+            "Found: threads 4, queue_size 0. Wanted: both 1 or more.",
+        ),
+        (asking(KEA, multi_threading=True, queue_size=64), "Found: threads 0, queue_size 64."),
+        (asking(KEA, pair_mode="hot-standby"), "Found: partner False, pair_mode hot-standby."),
+        (replace(KEA, partner=True), "Found: partner True, pair_mode none."),
+        (
+            replace(
+                asking(
+                    KEA,
+                    pair_mode="hot-standby",
+                    multi_threading=True,
+                    threads=4,
+                    queue_size=64,
+                    pair_client_threads=4,
+                ),
+                partner=True,
+            ),
+            "Found: multi_threading True, pair_listener_threads 0, pair_client_threads 4.",
+        ),
+    ],
+)
+def test_what_a_server_does_not_have_is_refused_by_name(scenario, said):
+    with pytest.raises(LeaselabError) as caught:
+        resolved(scenario, "here")
+    assert caught.value.outcome is Outcome.USAGE
+    assert said in str(caught.value)
+    assert caught.value.where.startswith("here")
+
+
+@pytest.mark.parametrize("old", OLD, ids=[old["name"] for old in OLD])
+def test_a_scenario_of_an_old_result_is_the_one_of_today(old):
+    """Else no new result could be compared with it."""
+    now = find_scenario(SCENARIOS, old["name"])
+    assert msgspec.convert(upgraded_scenario(old, old["server"]), Scenario) == now
+
+
+def test_an_old_result_that_does_not_say_all_has_what_held_then():
+    """Pairs, threads, tuning and the kind of server came one after the other."""
+    known = ("name", "description", "family", "backend", "pool")
+    old = next(one for one in OLD if one["name"] == "v4-memfile")
+    less = {name: old[name] for name in known}
+    assert msgspec.convert(upgraded_scenario(less, "kea"), Scenario) == KEA
+
+
+def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know():
+    servers = {
+        path.parent.parent.name
+        for path in ROLES.glob("*/meta/argument_specs.yml")
+        if options_of(path.parent.parent.name, "scenario")
+    }
+    assert servers == set(roles_of("server")) == {"kea", "dnsmasq"}
+    assert all(lab_roles()[name].programs for name in lab_roles())
+    assert set(roles_of("beside")) == {"mysql", "postgresql"}
+    assert all(options_of(role, "tune") for role in roles_of("beside"))

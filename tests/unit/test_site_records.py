@@ -1,0 +1,344 @@
+"""Pages of results of any procedure, of several figures, and of experiments."""
+
+import json
+import re
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import MAX_RATES, PROCEDURE, START, archive_result, edited, example_result
+from tests.unit.test_site import Page
+
+from leaselab.archive.row import row_of
+from leaselab.archive.store import Store
+from leaselab.model.procedure import Procedure
+from leaselab.model.record import Experiment, Metric
+from leaselab.report.site.experiment import experiment
+from leaselab.report.site.history import history, lines_of
+from leaselab.report.site.pages import Pages
+from leaselab.report.site.site import write_site
+from leaselab.report.site.sweep import sweep
+from leaselab.report.site.vega import BLUE, RED
+
+FEW = replace(PROCEDURE, rounds=3, trim=0)
+"""A procedure of three rounds: pages of nine take three times as long to draw."""
+
+
+class OneLoad(Procedure, frozen=True, kw_only=True, tag="one-load"):
+    """A procedure that the report was not written for, and that asks nothing of a trial."""
+
+    @property
+    def loss_goal(self):
+        return None
+
+
+def lookups():
+    """Rounds of one trial at one load, whose figure is a latency: no search, no bracket."""
+    trials = [
+        replace(one.trials[-1], rate=900, duration_s=5) for one in example_result().rounds
+    ]
+    stage = {"ask-answer": trials[0].latency_s["whole exchange"]}
+    record = example_result()
+    rounds = tuple(
+        replace(
+            one,
+            metrics={"p99": 2.5 + 0.01 * place, "answered": 899.5},
+            bracket=None,
+            shown_trial=0,
+            trials=(replace(trial, latency_s=stage, failures={"NOPE": 3}),),
+        )
+        for place, (one, trial) in enumerate(zip(record.rounds, trials, strict=True))
+    )
+    transaction = replace(
+        record.scenario.transaction, name="look-up", plural="look-ups", stages=("ask-answer",)
+    )
+    return replace(
+        record,
+        scenario=replace(record.scenario, transaction=transaction, across=(), factors={}),
+        servers={"server": replace(record.server, holds="", durability=None)},
+        procedure=OneLoad(rounds=9, trim=1, late_s=1.0, wait_s=2.0),
+        rounds=rounds,
+        metrics=(
+            Metric(
+                name="p99",
+                title="99th percentile",
+                unit="ms",
+                better="lower",
+                how="trimmed mean",
+                value=2.54,
+                n=9,
+                trim=1,
+                dropped=(0, 8),
+                ci95=(2.52, 2.56),
+                spread=0.01,
+            ),
+            Metric(
+                name="answered",
+                title="answered rate",
+                unit="look-ups/s",
+                better="higher",
+                how="median",
+                value=899.5,
+                n=9,
+            ),
+        ),
+    )
+
+
+@pytest.fixture
+def page_of(tmp_path):
+    """Writes the page of a record that is in no archive; returns its text."""
+
+    def write(record):
+        Pages(tmp_path, []).write(
+            "one", "sweep.html", [], partial(sweep, record, tmp_path, None)
+        )
+        return (tmp_path / "one.html").read_text(encoding="utf-8")
+
+    return write
+
+
+def test_a_result_of_a_procedure_that_nobody_wrote_a_page_for_has_a_whole_one(page_of):
+    text = page_of(lookups())
+    charts = re.findall(r'data-chart="([\w-]+)"', text)
+    assert charts == ["runs", "loss", "latency", *(f"seconds-{run}" for run in range(1, 10))]
+    words = " ".join(re.sub("<[^>]+>", "", text).split())
+    assert "2.54 ms, 95 % interval 2.52 to 2.56; 99th percentile of 9 runs" in words
+    assert "Answered rate 900 look-ups/s." in words
+    assert "Latency at the load (ms, median of the runs)" in words
+    assert "ask-answer" in words
+    assert "3 NOPE" in words
+    assert text.count("counted") >= 9, "nothing was asked of a trial"
+    assert "look-ups/s" in text.split('data-chart="seconds-1"')[1].split("</figure>")[0]
+    for absent in ("bracket", "passed", "confirm", "exchange", "max rate", "held", "goal is"):
+        assert absent not in words.lower().replace("leaselab", ""), absent
+
+
+def test_a_result_of_a_search_has_its_bracket_and_what_of_it_was_confirmed(page_of):
+    words = page_of(example_result())
+    assert "passed at" in words
+    assert "Not confirmed: the sweep ended before that." in words
+
+
+def rows_with(*results):
+    """Rows of the index: figures, and their name and direction where it is not a max rate."""
+    rows = []
+    for place, (value, fields) in enumerate(results):
+        record = example_result(
+            [value * rate / 6006 for rate in MAX_RATES], started=START + timedelta(hours=place)
+        )
+        rows.append(row_of(record, "2026/11/x") | fields)
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("better", "red"), [("higher", [False, False, True]), ("lower", [False, True, False])]
+)
+def test_what_is_worse_than_before_is_red_by_the_direction_of_its_metric(better, red):
+    fields = {"better": better}
+    (line,) = lines_of("one", rows_with((6000, fields), (7000, fields), (5000, fields)))
+    _, (chart, _) = history(line, lambda row: row["id"])
+    means = next(layer for layer in chart.spec["layer"] if layer.get("name") == "means")
+    assert [value["worse"] for value in means["data"]["values"]] == red
+    assert means["encoding"]["color"]["condition"]["value"] == RED
+    assert chart.drawing.split("means_marks")[1].split("</g>")[0].count(RED) == 1
+    assert "Red: worse than the result before" in chart.note
+
+
+@pytest.mark.parametrize(
+    "fields", [{"better": "neither"}, {"better": "higher", "environment": "2"}]
+)
+def test_nothing_is_red_that_has_no_direction_or_was_measured_otherwise(fields):
+    (line,) = lines_of("one", rows_with((6000, {"better": "higher"}), (5000, fields)))
+    _, (chart, _) = history(line, lambda row: row["id"])
+    drawn = chart.drawing.split("means_marks")[1].split("</g>")[0]
+    assert (drawn.count(RED), drawn.count(BLUE)) == (0, 2)
+
+
+def test_each_figure_of_a_scenario_has_a_history_of_its_own(tmp_path):
+    def edit(document):
+        document["metrics"][0] |= {"name": "p99", "title": "99th percentile", "unit": "ms"}
+        for one in document["rounds"]:
+            one["metrics"]["p99"] = one["metrics"].pop("max_rate")
+
+    for hour in range(3):
+        record = example_result(
+            MAX_RATES[:3], started=START + timedelta(hours=hour), procedure=FEW
+        )
+        archive_result(tmp_path, edited(record, edit) if hour else record)
+    report = write_site(Store(tmp_path), tmp_path / "report").parent
+    assert {page.name for page in (report / "history").glob("*.html")} == {
+        "v4-memfile.html",
+        "v4-memfile.p99.html",
+    }
+    rate = Page(report / "history" / "v4-memfile.html")
+    latency = Page(report / "history" / "v4-memfile.p99.html")
+    assert "v4-memfile.p99.html" in rate.links
+    assert "v4-memfile.html" in latency.links
+    assert not {link for link in rate.links if "sweep" in link} & set(latency.links)
+    assert "v4-memfile, 99th percentile" in Page(report / "compare.html").words
+    listed = Page(report / "index.html").words
+    assert "figure" in listed, "a list of several kinds says each one's unit"
+    assert "ms" in listed
+
+
+def point(place, factor, *, interleaved=True, why="", **changes):
+    """A point of an experiment of three: its figure is `factor` of the example's."""
+    record = example_result(
+        [factor * rate for rate in MAX_RATES[:3]],
+        started=START + timedelta(minutes=place),
+        procedure=FEW,
+        token=f"{place:04x}",
+        version=changes.pop("version", "2.6.3"),
+    )
+    ids = tuple(
+        example_result(started=START + timedelta(minutes=each), token=f"{each:04x}").id
+        for each in range(3)
+    )
+    scenario = replace(record.scenario, factors={**record.scenario.factors, **changes})
+    mark = Experiment(id="20261121-threads", points=ids, interleaved=interleaved, why=why)
+    return replace(record, scenario=scenario, experiment=mark)
+
+
+def points_of(chart):
+    """What the points of an experiment's chart are: label, place and standing."""
+    layer = next(one for one in chart.spec["layer"] if one.get("name") == "points")
+    return layer, [
+        (value["label"], value["at"], value["standing"]) for value in layer["data"]["values"]
+    ]
+
+
+def test_an_experiment_along_a_number_is_a_curve_with_its_best_point_marked():
+    records = [
+        point(place, factor, interleaved=False, threads=2**place)
+        for place, factor in enumerate((0.7, 1, 0.999))
+    ]
+    _, (curve, runs) = experiment(records)
+    layer, shown = points_of(curve)
+    assert curve.title == "Max rate by threads"
+    assert shown == [
+        ("threads 1", 1, "differs"),
+        ("threads 2", 2, "best"),
+        ("threads 4", 4, "no difference seen"),
+    ]
+    assert layer["encoding"]["x"]["title"] == "threads"
+    intervals = next(one for one in curve.spec["layer"] if "y2" in one["encoding"])
+    for one, record in zip(intervals["data"]["values"], records, strict=True):
+        assert (one["low"], one["high"]) == record.figure.ci95
+    (dots,) = runs.spec["layer"]
+    times = [value["at"] for value in dots["data"]["values"]]
+    assert len(times) == 9
+    assert dots["encoding"]["x"]["type"] == "temporal"
+    assert dots["encoding"]["color"]["scale"]["domain"] == [
+        "threads 1",
+        "threads 2",
+        "threads 4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "labels"),
+    [
+        (
+            [{"version": "2.6.1"}, {"version": "2.6.2"}, {"version": "2.6.3"}],
+            ["kea 2.6.1", "kea 2.6.2", "kea 2.6.3"],
+        ),
+        (
+            [{"queue": "ring"}, {"queue": "heap"}, {"queue": "tree"}],
+            ["queue ring", "queue heap", "queue tree"],
+        ),
+        (
+            [
+                {"threads": 1, "queue": 8},
+                {"threads": 2, "queue": 8},
+                {"threads": 2, "queue": 9},
+            ],
+            ["threads 1, queue 8", "threads 2, queue 8", "threads 2, queue 9"],
+        ),
+        (
+            [{"threads": 1}, {"threads": 2, "version": "2.6.1"}, {"threads": 2}],
+            ["threads 1, kea 2.6.3", "threads 2, kea 2.6.1", "threads 2, kea 2.6.3"],
+        ),
+    ],
+)
+def test_an_experiment_along_anything_else_is_a_row_for_each_point(changes, labels):
+    records = [point(place, 1 - 0.1 * place, **each) for place, each in enumerate(changes)]
+    context, (dots, _) = experiment(records)
+    layer, shown = points_of(dots)
+    assert [label for label, *_ in shown] == labels
+    assert [standing for *_, standing in shown] == ["best", "differs", "differs"]
+    assert layer["encoding"]["y"]["field"] == "label"
+    assert [one.label for one in context["points"]] == labels
+
+
+def test_points_that_nothing_tells_apart_are_numbered():
+    context, _ = experiment([point(0, 1), point(1, 1)])
+    assert len({one.label for one in context["points"]}) == 2
+
+
+def test_a_point_without_a_figure_is_in_the_table_alone():
+    broken = point(1, 1, threads=2)
+    broken = replace(
+        broken,
+        outcome="invalid",
+        metrics=(replace(broken.figure, value=None, ci95=None), *broken.metrics[1:]),
+    )
+    context, (curve, _) = experiment([point(0, 1, threads=1), broken])
+    _, shown = points_of(curve)
+    assert [label for label, *_ in shown] == ["threads 1"]
+    assert [one.label for one in context["points"]] == ["threads 1", "threads 2"]
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_an_experiment_has_a_page_that_overview_and_points_lead_to(tmp_path, interleaved):
+    for place, factor in enumerate((0.7, 1)):
+        archive_result(
+            tmp_path,
+            point(place, factor, interleaved=interleaved, why="each is a build", threads=place),
+        )
+    report = write_site(Store(tmp_path), tmp_path / "report", sweeps=1).parent
+    page = Page(report / "experiment" / "20261121-threads.html")
+    assert "experiment/20261121-threads.html" in Page(report / "index.html").links
+    sweeps = sorted((report / "sweep").glob("*.html"))
+    assert len(sweeps) == 2, "each point has its page, however few are asked for"
+    for sweep_page in sweeps:
+        assert "../experiment/20261121-threads.html" in Page(sweep_page).links
+        assert f"../sweep/{sweep_page.name}" in page.links
+    words = " ".join(" ".join(page.words).split())
+    assert "1 more has no result here" in words
+    assert ("The points were interleaved" in words) == interleaved
+    assert ("one after the other, so that the machine's drift is part" in words) != interleaved
+    assert ("each is a build" in words) != interleaved
+    data = (report / "experiment" / "20261121-threads.js").read_text(encoding="utf-8")
+    assert set(json.loads(data[len("leaselabCharts(") : -len(");\n")])) == {"points", "rounds"}
+
+
+def test_a_point_that_comes_later_joins_the_page_of_its_experiment(tmp_path):
+    report = tmp_path / "report"
+    page = report / "experiment" / "20261121-threads.html"
+    for place in range(3):
+        archive_result(tmp_path, point(place, 1, threads=place))
+        write_site(Store(tmp_path), report)
+        assert f"{place + 1} point{'s' * (place > 0)} of" in page.read_text(encoding="utf-8")
+    before = page.stat().st_mtime_ns
+    write_site(Store(tmp_path), report)
+    assert page.stat().st_mtime_ns == before
+
+
+def test_a_report_of_named_results_has_the_experiment_as_far_as_it_is_named(tmp_path):
+    records = [archive_result(tmp_path, point(place, 1, threads=place)) for place in range(3)]
+    named = [one.id for one in records[:2]]
+    report = write_site(Store(tmp_path), tmp_path / "site", named).parent
+    page = Page(report / "experiment" / "20261121-threads.html")
+    assert {link for link in page.links if "sweep/" in link} == {
+        f"../sweep/{ref}.html" for ref in named
+    }
+
+
+def test_a_report_without_experiments_does_not_speak_of_any(tmp_path):
+    archive_result(tmp_path, example_result(MAX_RATES[:3], procedure=FEW))
+    report = write_site(Store(tmp_path), tmp_path / "report").parent
+    assert not (report / "experiment").exists()
+    for page in report.rglob("*.html"):
+        assert "xperiment" not in page.read_text(encoding="utf-8")

@@ -1,0 +1,162 @@
+"""The table of several results, as it is printed."""
+
+import io
+import re
+from dataclasses import replace as cell_with
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import MAX_RATES, example_result
+from tests.examples import example_cell as cell
+
+from leaselab.model.record import Experiment
+from leaselab.report.matrix import conditions, document, print_curves, print_matrix
+
+THREADS = {"scenario": "v4-memfile-mt", "factors": {"threading": "multi"}}
+PAIR = {"scenario": "v4-memfile-hs", "factors": {"servers": "hot-standby"}}
+
+
+def printed(cells, **options):
+    stream = io.StringIO()
+    print_matrix(cells, stream=stream, **options)
+    return stream.getvalue().splitlines()
+
+
+ALL = [
+    cell(),
+    cell(1500.0, **THREADS, half_width=None, extent=(1480.0, 1520.0)),
+    cell(600.0, **PAIR, half_width=None, extent=None),
+    cell(None, factors={"clients": "DHCPv6"}, outcome="invalid", scenario="v6-memfile"),
+]
+CONDITIONS = [
+    "exchanges/s: trimmed mean of 9 runs, ± half of its 95 % interval, in brackets the "
+    "lowest and the highest of runs too few for an interval",
+    "loss at most 2.5 %",
+    "kea 2.6.3; bench docker, environment 1-aa",
+    "from 2026-11-21 11:30 to 2026-11-21 11:33 UTC",
+]
+
+
+def test_there_are_aligned_columns_of_what_there_is():
+    assert printed(ALL) == [
+        "clients  backend  durability     single             multi   gain  single hot-standby",
+        "DHCPv4   memfile  written     1000 ± 10  1500 (1480-1520)  +50 %                 600",
+        "DHCPv6   memfile  written       invalid                 -      -                   -",
+        "",
+        "across: threading, servers; -: not among these results",
+        "gain: over single; none seen: what the two may be overlaps",
+        *CONDITIONS,
+    ]
+
+
+def test_a_gain_that_may_be_none_is_none_seen():
+    lines = printed([cell(), cell(1015.0, **THREADS)])
+    assert lines[1].endswith("1000 ± 10  1015 ± 10  none seen")
+
+
+def test_a_terminal_that_is_too_narrow_gets_a_line_for_each(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    print_matrix(ALL, stream=stream)
+    assert stream.getvalue().splitlines() == [
+        "scenario       durability          max rate",
+        "v4-memfile     written            1000 ± 10",
+        "v4-memfile-mt  written     1500 (1480-1520)",
+        "v4-memfile-hs  written                  600",
+        "v6-memfile     written              invalid",
+        "",
+        *CONDITIONS,
+    ]
+
+
+def test_markdown_is_a_table():
+    lines = printed(ALL, markdown=True)
+    assert lines[:3] == [
+        "| clients | backend | durability | single | multi | gain | single hot-standby |",
+        "|---|---|---|---:|---:|---:|---:|",
+        "| DHCPv4 | memfile | written | 1000 ± 10 | 1500 (1480-1520) | +50 % | 600 |",
+    ]
+
+
+def test_results_of_two_environments_are_not_set_side_by_side_in_silence():
+    lines = list(conditions([cell(), cell(environment="1-bb")]))
+    assert lines[-1] == "of different benches or environments: these are not to be compared"
+
+
+def test_json_has_every_result_by_scenario():
+    (row,) = document([cell(), cell(1500.0, **THREADS)])
+    assert row["factors"] == {"clients": "DHCPv4", "backend": "memfile"}
+    assert row["results"]["v4-memfile"]["value"] == 1000.0
+    assert row["results"]["v4-memfile"]["gain"] is None
+    assert row["results"]["v4-memfile-mt"]["gain"] == pytest.approx(0.5)
+
+
+def test_results_with_other_factors_have_a_table_of_their_own():
+    other = {"title": "median latency", "unit": "ms", "half_width": 0.012, "durability": ""}
+    queries = cell_with(
+        cell(0.4321, scenario="dns", **other), factors={"zones": 100, "threads": 4}
+    )
+    more = cell_with(queries, value=0.2, factors={"zones": 100, "threads": 8}, scenario="dns-8")
+    lines = printed([cell(), *(cell_with(one, across=("threads",)) for one in (queries, more))])
+    assert lines[:8] == [
+        "clients  backend  durability     single",
+        "DHCPv4   memfile  written     1000 ± 10",
+        "",
+        "zones      threads 4      threads 8   gain",
+        "100    0.432 ± 0.012  0.200 ± 0.012  -54 %",
+        "",
+        "across: threading, servers; -: not among these results",
+        "across: threads; -: not among these results",
+    ]
+    assert lines[8].startswith("gain: over threads 4; ")
+    assert lines[9].startswith("exchanges/s or ms: trimmed mean of 9 runs")
+
+
+def point(threads, factor, **experiment):
+    """A result of an experiment along the threads."""
+    record = example_result([factor * rate for rate in MAX_RATES], token=f"{threads:04x}")
+    factors = {**record.scenario.factors, "threads": threads}
+    found = {"id": "e", "points": (), "interleaved": False, **experiment}
+    return replace(
+        record,
+        scenario=replace(record.scenario, factors=factors),
+        experiment=Experiment(**found),
+    )
+
+
+def curves(records):
+    stream = io.StringIO()
+    print_curves(records, stream)
+    return stream.getvalue().splitlines()
+
+
+def test_an_experiment_along_one_factor_is_a_curve():
+    factors = {2: 0.5, 4: 1.0, 8: 0.999, 16: 0.9}
+    points = [point(at, factor, why="one host each") for at, factor in factors.items()]
+    lines = curves([*points, example_result()])
+    assert lines[1].split() == ["threads", "max", "rate/s"]
+    told = [[part for part in re.split(" {2,}", line.strip()) if part] for line in lines[2:6]]
+    assert told == [
+        ["2", "3003 ± 12", "█" * 20],
+        ["4", "6006 ± 25", "█" * 40, "best"],
+        ["8", "6000 ± 25", "█" * 40, "may be best"],
+        ["16", "5405 ± 22", "█" * 36],
+    ]
+    assert lines[7].startswith("may be best: nothing tells it from the best at 5 %")
+    assert lines[8].startswith("one point was measured after the other (one host each): ")
+    assert len({line.index("█") for line in lines[2:6]}) == 1
+
+
+def test_points_whose_runs_alternated_are_told_apart_by_less_and_without_a_warning():
+    lines = curves(
+        [point(at, factor, interleaved=True) for at, factor in ((2, 1.0), (4, 0.999))]
+    )
+    assert [line.split()[-1] for line in lines[2:4]] == ["best", "█" * 40]
+    assert len(lines) == 6
+
+
+def test_without_an_experiment_along_one_factor_there_is_no_curve():
+    assert curves([example_result(), example_result(token="0002")]) == []
+    assert curves([point(2, 1.0)]) == []
+    assert curves([point(2, 1.0, id="one"), point(4, 1.0, id="other")]) == []

@@ -1,0 +1,295 @@
+"""One trial on a bench: doubts beside the generator's own, and what happens in it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from tests.bench_document import DOCUMENT
+
+from leaselab.lab.bench_file import parse_bench
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, Seen
+from leaselab.measure.trials import (
+    FOREIGN_REPLY,
+    FOREIGN_REQUEST,
+    NO_FIGURE,
+    NOT_IN_STATE,
+    Trials,
+)
+from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, lab_broken
+from leaselab.model.load import Load
+from leaselab.model.observation import Foreign, HostReading
+from leaselab.model.procedure import MaxRate
+from leaselab.model.trial import HostUse, Sample, Trial
+
+LOAD = Load(100, 5)
+REPLY = Foreign("reply", "DHCPOFFER", "02:00:00:00:00:08", "192.0.2.1", "192.0.2.1", 2)
+REQUEST = Foreign("request", "DHCPDISCOVER", "02:00:00:00:00:09", "0.0.0.0", "", 1)  # noqa: S104
+
+
+def made(lost=0, **fields):
+    return Trial(
+        rate=100,
+        duration_s=5,
+        attempted=500,
+        completed=500 - lost,
+        late=0,
+        lost=lost,
+        traffic_s=5.0,
+        **fields,
+    )
+
+
+@dataclass
+class Reading:
+    """What a generator printed of a load; notes what it is judged with."""
+
+    found: Trial = field(default_factory=made)
+    conclusive: bool = True
+    output_gz: bytes = b"raw"
+    argv: tuple = ()
+    answered_at: np.ndarray = field(default_factory=lambda: np.array([0.1, 0.2]))
+    seen: Seen | None = None
+
+    def trial(self, seen):
+        self.seen = seen
+        return self.found
+
+
+@dataclass
+class World:
+    """Server, generator, watch, disk and hosts."""
+
+    readings: list = field(default_factory=lambda: [Reading()])
+    heard: list = field(default_factory=list)
+    """What is heard of others each time the watch is asked; nothing afterwards."""
+    state: str = ""
+    """How several servers differ from the state asked for."""
+    answering: bool = True
+    did: list = field(default_factory=list)
+    aborts: list = field(default_factory=list)
+    waited: list = field(default_factory=list)
+    now: float = 0.0
+
+    def start(self):
+        self.did.append("start")
+
+    def trouble(self):
+        return self.state
+
+    def settle(self):
+        self.did.append("settle")
+
+    def reset(self):
+        self.did.append("reset")
+        return {"server": 500, "partner": 499}
+
+    def sample_now(self):
+        return Sample(
+            t=self.now,
+            cpu_s=self.now,
+            rss_bytes=1,
+            udp_drops=0,
+            held=0,
+            counters={},
+            refused=int(3 * self.now),
+        )
+
+    def samples(self):
+        return {"server": [self.sample_now()], "partner": []}
+
+    def answers(self):
+        self.did.append("answers")
+        return self.answering
+
+    def offer(self, load, *, may_abort):
+        assert load == LOAD
+        self.did.append("offer")
+        self.aborts.append(may_abort)
+        self.now += 7.0
+        return self.readings.pop(0)
+
+    def foreign(self):
+        return self.heard.pop(0) if self.heard else ()
+
+    def write_bytes(self, name, content):
+        self.did.append((name, content))
+        return name
+
+    def read(self):
+        return HostReading(0.01 + self.now, 2.0 * self.now, None, int(10 * self.now))
+
+    def trials(self):
+        bench = parse_bench(DOCUMENT, "tests")
+        return Trials(
+            bench,
+            MaxRate(),
+            self,
+            self,
+            self,
+            {"generator": self},
+            self,
+            clock=lambda: self.now,
+            sleep=self.waited.append,
+        )
+
+    def measure(self, **how):
+        return self.trials().measure(LOAD, "run-1-trial-01", **how)
+
+
+def test_a_trial_holds_what_was_seen_beside_the_generators_output():
+    world = World()
+    trial = world.measure()
+    assert (trial.valid, trial.raw_file, trial.wall_s) == (True, "raw/run-1-trial-01.txt.gz", 7)
+    assert ("raw/run-1-trial-01.txt.gz", b"raw") in world.did
+    assert world.did.count("reset") == 1
+    assert trial.held == {"server": 500, "partner": 499}
+    assert list(trial.samples) == ["server"]
+    assert trial.hosts == {
+        "generator": HostUse(
+            work_s=(0.01, 7.01), steal_s=14.0, throttled_s=0.0, receive_errors=70
+        )
+    }
+    assert trial.cpu_us == pytest.approx(14_000)  # 7 s for 500
+
+
+def test_the_generator_judges_with_what_the_server_and_the_host_say():
+    reading = Reading()
+    trial = World(readings=[reading], state="waiting").measure()
+    assert reading.seen.held == trial.held
+    assert reading.seen.generator == trial.hosts["generator"]
+    assert (reading.seen.refused, reading.seen.trouble) == (21, "waiting")
+
+
+@pytest.mark.parametrize(
+    ("heard", "word", "detail"),
+    [
+        ([], "", ""),
+        ([REQUEST], FOREIGN_REQUEST, str(REQUEST)),
+        ([REPLY], FOREIGN_REPLY, "DHCPOFFER from 192.0.2.1 (02:00:00:00:00:08), server "),
+        ([REQUEST, REPLY], FOREIGN_REPLY, "DHCPOFFER from 192.0.2.1 "),
+    ],
+)
+def test_foreign_traffic_voids_the_trial_and_names_its_sender(heard, word, detail):
+    trial = World(heard=[heard]).measure()
+    assert (trial.valid, trial.reason) == (not word, word)
+    assert trial.detail.startswith(detail)
+    assert "DISCOVER" not in trial.detail or word == FOREIGN_REQUEST
+
+
+def test_foreign_traffic_is_the_first_doubt():
+    limited = Reading(made(valid=False, reason=GENERATOR_LIMITED))
+    trial = World(readings=[limited], heard=[[REPLY]], state="waiting").measure()
+    assert trial.reason == FOREIGN_REPLY
+
+
+@pytest.mark.parametrize(
+    ("reading", "word"),
+    [
+        (Reading(), NOT_IN_STATE),
+        (Reading(made(lost=100)), ""),
+        (Reading(made(valid=False, reason=GENERATOR_LIMITED)), GENERATOR_LIMITED),
+    ],
+)
+def test_servers_that_are_not_in_their_state_void_a_pass_alone(reading, word):
+    """A load that breaks a pair and fails has failed."""
+    world = World(readings=[reading], state="partner-down")
+    trial = world.measure()
+    assert (trial.reason, trial.valid) == (word, not word)
+    assert trial.trouble == "partner-down"
+    assert world.did.index("settle") < world.did.index("reset")
+
+
+def test_servers_in_their_state_need_not_settle():
+    world = World()
+    assert world.measure().trouble == ""
+    assert "settle" not in world.did
+
+
+def test_an_early_end_that_might_have_passed_is_repeated_to_the_end():
+    early = Reading(made(lost=20, aborted=True), conclusive=False)
+    world = World(readings=[early, Reading()])
+    trial = world.measure()
+    assert world.aborts == [True, False]
+    assert (trial.lost, trial.aborted, trial.wall_s) == (0, False, 14)
+    assert trial.raw_file == "raw/run-1-trial-01-again.txt.gz"
+    attempt = trial.early_attempt
+    assert (attempt.attempted, attempt.lost, attempt.wall_s) == (500, 20, 7)
+    assert attempt.raw_file == "raw/run-1-trial-01.txt.gz"
+    assert world.did.count("reset") == 2
+
+
+def test_what_was_heard_of_others_in_an_early_attempt_is_not_forgotten():
+    early = Reading(made(lost=20, aborted=True), conclusive=False)
+    world = World(readings=[early, Reading()], heard=[[REPLY]])
+    assert world.measure().reason == FOREIGN_REPLY
+
+
+def test_a_load_may_leave_what_the_server_holds():
+    world = World()
+    assert world.measure(reset=False).held == {}
+    assert "reset" not in world.did
+
+
+def test_a_server_that_started_is_tried_and_reset_again():
+    world = World()
+    world.trials().start_server()
+    assert world.did == ["start", "answers", "reset"]
+
+
+def test_a_server_that_answers_nobody_is_its_own_fault():
+    with pytest.raises(LeaselabError, match="completes no exchange") as caught:
+        World(answering=False).trials().start_server()
+    assert caught.value.outcome is Outcome.BUILD
+    assert caught.value.where == "leaselab-server"
+
+
+def test_no_server_is_started_where_somebody_else_serves():
+    world = World(heard=[[REPLY]])
+    with pytest.raises(LeaselabError, match="not the bench's") as caught:
+        world.trials().start_server()
+    assert caught.value.outcome is Outcome.LAB
+    assert "192.0.2.1" in caught.value.found
+    assert world.did == []
+
+
+@dataclass
+class Happening:
+    """Something that happens under a load."""
+
+    world: World
+    error: LeaselabError | None = None
+    after_s: float = 12.0
+
+    def happen(self):
+        self.world.did.append("happen")
+
+    def figures(self, answered_at):
+        if self.error:
+            raise self.error
+        return {"last_s": float(answered_at.max())}
+
+
+def test_what_happens_under_a_load_has_its_figures_and_resets_nothing():
+    world = World(readings=[Reading(made(lost=40))], state="partner-down")
+    trial = world.measure(may_abort=False, reset=False, during=Happening(world))
+    assert world.waited == [12.0]
+    assert world.aborts == [False]
+    assert trial.figures == {"lost": 40.0, "last_s": 0.2}
+    assert (trial.valid, trial.raw_file) == (True, "raw/run-1-trial-01.txt.gz")
+    assert sorted(map(str, world.did[:2])) == ["happen", "offer"]
+    assert len(world.did) == 3  # nothing is reset or settled: the server is dead
+
+
+def test_what_happened_without_a_figure_is_a_trial_that_says_why():
+    world = World()
+    error = invalid_measurement("the load was not served again")
+    trial = world.measure(during=Happening(world, error))
+    assert (trial.valid, trial.reason) == (False, NO_FIGURE)
+    assert trial.detail == "the load was not served again"
+    assert trial.figures == {"lost": 0.0}
+
+
+def test_a_lab_that_breaks_in_it_is_no_figure_of_it():
+    world = World()
+    with pytest.raises(LeaselabError, match="cannot be listed"):
+        world.measure(during=Happening(world, lab_broken("cannot be listed")))
