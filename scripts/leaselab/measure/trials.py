@@ -15,7 +15,7 @@ from leaselab.measure.generators.adapter import Adapter, Seen
 from leaselab.measure.ports import Clock, During, Host, Recorder, Server, Watch
 from leaselab.model import moment
 from leaselab.model.bench import Bench
-from leaselab.model.errors import LeaselabError, invalid_measurement, lab_broken, server_broken
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
 from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading
 from leaselab.model.procedure import Procedure
@@ -157,7 +157,7 @@ class Trials:
         try:
             figures |= during.figures(reading.answered_at)
         except LeaselabError as error:
-            if error.outcome is not invalid_measurement("").outcome:
+            if error.outcome is not Outcome.INVALID:
                 raise
             trial = replace(trial, valid=False, reason=NO_FIGURE, detail=str(error))
         return replace(
