@@ -46,16 +46,7 @@ SCENARIOS = [
     for way, factor in _WAYS
 ]
 """Name, family, backend, typical max rate (exchanges/s), durability: thirty."""
-_PROCEDURE = MaxRate(
-    rounds=9,
-    trim=1,
-    late_s=2.0,
-    wait_s=4.0,
-    loss_ratio=0.025,
-    relative_width=0.01,
-    trial_s=5,
-    scout_s=1,
-)
+_PROCEDURE = MaxRate()
 _STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 _ROUND = timedelta(seconds=24)
 _BROKEN = 0.02

@@ -28,22 +28,7 @@ MAX_RATES = (6015.0, 5988.0, 6122.0, 6003.0, 5731.0, 6040.0, 5996.0, 6021.0, 597
 """Nine rounds: 6122 and 5731 are the ones to drop, the other seven average 6006."""
 START = datetime(2026, 11, 21, 11, 30, 5, tzinfo=UTC)
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
-PROCEDURE = MaxRate(
-    rounds=9,
-    trim=1,
-    late_s=2.0,
-    wait_s=4.0,
-    loss_ratio=0.025,
-    relative_width=0.01,
-    trial_s=5,
-    scout_s=1,
-    min_rate=10,
-    max_rate=200_000,
-    start_rate=2000,
-    max_trials=40,
-    warm_up_s=1,
-    confirm_s=30,
-)
+PROCEDURE = MaxRate()
 
 
 def edited(record: Record, edit: Callable[[dict[str, Any]], object]) -> Record:

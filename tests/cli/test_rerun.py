@@ -43,7 +43,7 @@ def measured(tmp_path, monkeypatch):
     monkeypatch.setattr(rerun, "_same", lambda *_: None)
     monkeypatch.setattr(rerun, "prepare", lambda _, release, **__: asked.append(release))
     monkeypatch.setattr(rerun, "deploy", deploy)
-    monkeypatch.setattr(rerun, "finish", lambda *_: pytest.fail("it was measured"))
+    monkeypatch.setattr(rerun, "measure_alone", lambda *_: pytest.fail("it was measured"))
     yield result.id, now["servers"]["server"]
     assert asked == ["bookworm", "bookworm"]  # of the release that was measured
 

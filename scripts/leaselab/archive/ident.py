@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from datetime import UTC, datetime
 
 from leaselab.model.errors import usage_error
@@ -32,6 +33,11 @@ def new_id(now: datetime, scenario: str, token: str) -> str:
     if not _TOKEN.fullmatch(token):
         raise ValueError(f"an id's token is four hexadecimal digits, not {token!r}")
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{scenario}-{token}"
+
+
+def fresh_id(scenario: str) -> str:
+    """The id of a measurement that starts now; errors as `new_id`."""
+    return new_id(datetime.now(UTC), scenario, secrets.token_hex(2))
 
 
 def is_id(text: str) -> bool:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import secrets
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from leaselab.archive.ident import new_id
 from leaselab.cli.bench_setup import (
     add_inventory,
     build_commit,
@@ -29,7 +26,7 @@ from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error
 from leaselab.model.record import SERVER
 from leaselab.model.source import public_address
-from leaselab.run.experiment import BENCH_FILE, begin, finish
+from leaselab.run.experiment import BENCH_FILE, measure_alone
 
 if TYPE_CHECKING:
     import argparse
@@ -80,9 +77,7 @@ def run(args: argparse.Namespace) -> Outcome:
         full=False,
     )
     _same_tuning(before, parse_bench(document, "bench.json"))
-    point_id = new_id(datetime.now(UTC), before.scenario.name, secrets.token_hex(2))
-    points = begin(store, {point_id: document}, BENCH_FILE, checkout_root())
-    ended = finish(store, points, checkout_root(), progress)[0]
+    ended = measure_alone(store, document, BENCH_FILE, checkout_root(), progress)
     report_after(store)
     return tell(store, ended.error, ended.place, as_json=args.json)
 

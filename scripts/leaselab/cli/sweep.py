@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import secrets
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.archive.ident import new_id
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -20,7 +17,7 @@ from leaselab.cli.options import (
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import read_bench
-from leaselab.run.experiment import begin, finish
+from leaselab.run.experiment import measure_alone
 
 if TYPE_CHECKING:
     import argparse
@@ -41,11 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Measure, seal, show."""
-    bench = read_bench(args.bench)  # its errors name the file
+    read_bench(args.bench)  # its errors name the file
     document = json.loads(args.bench.read_text(encoding="utf-8"))
-    store, root = open_store(args), checkout_root()
-    point_id = new_id(datetime.now(UTC), bench.scenario.name, secrets.token_hex(2))
-    points = begin(store, {point_id: document}, str(args.bench), root)
-    ended = finish(store, points, root, progress)[0]
+    store = open_store(args)
+    ended = measure_alone(store, document, str(args.bench), checkout_root(), progress)
     write_ids(args, ended.place.name)
     return tell(store, ended.error, ended.place, as_json=args.json)

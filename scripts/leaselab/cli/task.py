@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from leaselab.archive.ident import new_id
+from leaselab.archive.ident import fresh_id
 from leaselab.cli.bench_setup import build_commit, build_log, deploy, prepare
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
@@ -79,8 +77,6 @@ class Session:
     """What serves there now, None before it is prepared."""
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
-    procedures: dict[str, AnyProcedure] = field(default_factory=dict)
-    """By scenario, as far as it was asked for: the files take a while to read."""
 
     def prepare(self, distribution: str) -> None:
         """Bring it up and provision it, once for as long as the release stays the same."""
@@ -104,7 +100,7 @@ class Session:
         raises.
         """
         tasks = self._with_known_rates(tasks, sealed, why)
-        ids = self._ids(tasks)
+        ids = [fresh_id(task.scenario.name) for task in tasks]
         experiment = None
         if len(tasks) > 1:
             experiment = Experiment(
@@ -204,11 +200,8 @@ class Session:
 
     def procedure(self, task: Task) -> AnyProcedure:
         """The procedure of a task: what its file says, and what was asked for."""
-        name = task.scenario.name
-        if name not in self.procedures:
-            found = find_procedure(checkout_root() / "scenarios", name, self.overrides)
-            self.procedures[name] = found
-        return self.procedures[name]
+        folder = checkout_root() / "scenarios"
+        return find_procedure(folder, task.scenario.name, self.overrides)
 
     def _same_bench(self, task: Task, bench: Mapping[str, Any]) -> bool:
         """Whether an unfinished measurement with this bench document is of a task."""
@@ -250,16 +243,7 @@ class Session:
             return tasks
         print("first the max rates that the loads are shares of", file=sys.stderr, flush=True)
         overrides = {"name": "max-rate", "rounds": _QUICK_ROUNDS, "confirm_s": 0}
-        first = Session(
-            self.store,
-            self.inventory,
-            overrides,
-            self.files,
-            self.full,
-            self.built,
-            self.environment,
-            self.distribution,
-        )
+        first = replace(self, overrides=overrides, begun=set())
         failed: set[Task] = set()
 
         def ended(task: Task, found: Ended) -> None:
@@ -348,7 +332,7 @@ class Session:
             raise error
         return archive_failure(
             self.store,
-            point_id or self._ids([task])[0],
+            point_id or fresh_id(task.scenario.name),
             error=error,
             scenario=task.scenario,
             procedure=self.procedure(task),
@@ -387,10 +371,6 @@ class Session:
         if isinstance(key, LeaselabError):
             raise key
         return key
-
-    def _ids(self, tasks: Sequence[Task]) -> list[str]:
-        now = datetime.now(UTC)
-        return [new_id(now, task.scenario.name, secrets.token_hex(2)) for task in tasks]
 
 
 def separate(tasks: Sequence[Task]) -> str:

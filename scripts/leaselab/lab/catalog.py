@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,17 @@ class Family:
 def load_families(folder: Path) -> dict[str, Family]:
     """Read every family, by name and in the order of the names.
 
-    Raises a usage error that names file and key for anything it cannot take.
+    Raises a usage error that names file and key for anything it cannot take.  One command asks
+    several times: files that have not changed are read once.
     """
+    files = [*sorted(folder.glob("*.yml")), *sorted((folder / LOADS).glob("*.yml"))]
+    stamps = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
+    return dict(_families(folder, tuple(stamps)))
+
+
+@cache
+def _families(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> dict[str, Family]:  # noqa: ARG001  # they tell one state of the files from another
+    """Read the families of a folder whose files are as `stamps` say."""
     loads: dict[Path, Mapping[str, Any]] = {}
     families = {path.stem: _family(path, loads) for path in sorted(folder.glob("*.yml"))}
     seen: set[str] = set()

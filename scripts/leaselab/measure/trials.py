@@ -120,7 +120,7 @@ class Trials:
         with self._resetting(reset=reset) as held:
             raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", reading.output_gz)
             conclusive = reading.conclusive
-        uses = {role: _use(one, readings[1][role]) for role, one in readings[0].items()}
+        uses = _uses(*readings)
         seen = Seen(_refused(before, after), uses.get(GENERATOR), held.result(), trouble)
         trial = reading.trial(seen)
         if conclusive:  # else what was heard of others is the next attempt's as well
@@ -151,7 +151,7 @@ class Trials:
             reading = traffic.result()
         readings.append(self._read())
         raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", reading.output_gz)
-        uses = {role: _use(one, readings[1][role]) for role, one in readings[0].items()}
+        uses = _uses(*readings)
         trial = reading.trial(Seen(generator=uses.get(GENERATOR)))
         figures = {"lost": float(trial.attempted - trial.completed)}
         try:
@@ -226,11 +226,16 @@ def _refused(before: Sample, after: Sample) -> int:
     return after.refused - before.refused
 
 
-def _use(before: HostReading, after: HostReading) -> HostUse:
-    """What happened to a host from one reading to the next."""
-    return HostUse(
-        work_s=(before.work_s, after.work_s),
-        steal_s=after.steal_s - before.steal_s,
-        throttled_s=(after.throttled_s or 0.0) - (before.throttled_s or 0.0),
-        receive_errors=after.receive_errors - before.receive_errors,
-    )
+def _uses(
+    before: Mapping[str, HostReading], after: Mapping[str, HostReading]
+) -> dict[str, HostUse]:
+    """What happened to each host from one reading to the next, by role."""
+    return {
+        role: HostUse(
+            work_s=(one.work_s, after[role].work_s),
+            steal_s=after[role].steal_s - one.steal_s,
+            throttled_s=(after[role].throttled_s or 0.0) - (one.throttled_s or 0.0),
+            receive_errors=after[role].receive_errors - one.receive_errors,
+        )
+        for role, one in before.items()
+    }

@@ -17,13 +17,13 @@ import sys
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from leaselab.archive.access import keep_access, with_access
+from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published, published_bench
 from leaselab.lab.bench_file import parse_bench
@@ -44,7 +44,7 @@ from leaselab.measure.trials import Trials
 from leaselab.model import moment
 from leaselab.model.bench import public_names
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
-from leaselab.model.record import GENERATOR, Experiment, Provenance
+from leaselab.model.record import GENERATOR, SERVER, Experiment, Provenance
 from leaselab.model.source import SHORT, public_address
 from leaselab.run.listeners import Live, Several
 from leaselab.run.record import failed_record, own_provenance, record_of
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
     from leaselab.lab.transport import Connection
-    from leaselab.measure.ports import Listener
+    from leaselab.measure.ports import Listener, Watch
     from leaselab.model.bench import Bench, ServerUnderTest
     from leaselab.model.procedure import AnyProcedure
     from leaselab.model.record import Scenario
@@ -95,7 +95,11 @@ def begin(
     `experiment` is what the points are of, None for one alone; `root` is the checkout.
     Raises a usage error, and creates nothing, where a scenario cannot hold its procedure.
     """
-    now = datetime.now(UTC)
+    begun = {
+        "started_at": moment.now(),
+        "experiment": msgspec.to_builtins(experiment),
+        "provenance": msgspec.to_builtins(own_provenance(root, command())),
+    }
     for document in documents.values():
         bench = parse_bench(document, where)
         adapter_of(bench.scenario).check_fits(bench.scenario, bench.procedure)
@@ -107,16 +111,17 @@ def begin(
         keep_access(running.path, access)
         public = published_bench(document)
         running.write_text(BENCH_FILE, json.dumps(public, indent=1, sort_keys=True) + "\n")
-        running.record(
-            POINT,
-            {
-                "bench": public,
-                "started_at": moment.timestamp(now),
-                "experiment": msgspec.to_builtins(experiment),
-                "provenance": msgspec.to_builtins(own_provenance(root, command())),
-            },
-        )
+        running.record(POINT, {"bench": public, **begun})
     return made
+
+
+def measure_alone(
+    store: Store, document: Mapping[str, Any], where: str, root: Path, show: Show
+) -> Ended:
+    """Measure the one point of a bench document; parameters and errors as `begin`, `finish`."""
+    point_id = fresh_id(document["scenario"]["name"])
+    (ended,) = finish(store, begin(store, {point_id: document}, where, root), root, show)
+    return ended
 
 
 def archive_failure(
@@ -138,7 +143,6 @@ def archive_failure(
     `log` is that of its build, where that is what failed.  Where the playbook's own
     output lies on this machine is of no use to whoever reads the result elsewhere.
     """
-    now = datetime.now(UTC)
     error = replace(error, todo=f"its whole log: {BUILD_LOG} of the result" if log else "")
     with store.create(point_id) as running:
         if log:
@@ -151,7 +155,7 @@ def archive_failure(
             inventory=inventory,
             environment=environment,
             error=error,
-            started_at=moment.timestamp(now),
+            started_at=moment.now(),
             experiment=experiment,
             provenance=own_provenance(root, command()),
         )
@@ -294,38 +298,22 @@ def _measure(
         lock = stack.enter_context(BenchLock(hosts[GENERATOR], owner, longest))
         watch = stack.enter_context(watching(parts[0].bench.hosts, hosts))
         for part in parts:
-            live = feeds[part.running.id]
             part.config_files = {
                 role: _fetch_config(part.running, server, hosts[role], role)
                 for role, server in part.bench.servers.items()
             }
-            servers = Servers(
-                {
-                    role: ContractServer(hosts[role], server, live.sampler(role))
-                    for role, server in part.bench.servers.items()
-                }
-            )
-            roles = [GENERATOR, *part.bench.servers]
-            trials = Trials(
-                part.bench,
-                part.bench.procedure,
-                servers,
-                adapter_of(part.bench.scenario)(
-                    part.bench, part.bench.procedure, RemoteGenerator(hosts[GENERATOR])
-                ),
-                part.running,
-                {role: RemoteHost(hosts[role]) for role in roles},
-                watch,
-            )
-            servers.clear()
-            part.point = Point(
-                method_of(part.bench.procedure),
-                trials,
-                lock,
-                part.running,
+            part.point = _point(
+                part,
+                hosts,
+                feeds[part.running.id],
                 listeners[part.running.id],
-                read_journal([(one.name, one.data) for one in part.running.events()]),
+                lock=lock,
+                watch=watch,
             )
+        # What a killed measurement left running would refuse the first start.
+        most = max(parts, key=lambda part: len(part.bench.servers))
+        if most.point is not None:
+            most.point.trials.server.clear()
         setup_s = (time.monotonic() - began) / len(parts)
         for part in parts:
             part.setup_s = setup_s
@@ -336,6 +324,32 @@ def _measure(
         made = [part.point for part in parts if part.point]
         run_points(made, interleaved=interleaved, done=done)
     return [part.ended for part in parts if part.ended]
+
+
+def _point(
+    part: _Part,
+    hosts: Mapping[str, Connection],
+    live: Live,
+    listener: Listener,
+    *,
+    lock: BenchLock,
+    watch: Watch,
+) -> Point:
+    """Return a point that goes on where its journal ends, on connected hosts."""
+    bench, running = part.bench, part.running
+    servers = Servers(
+        {
+            role: ContractServer(hosts[role], server, live.sampler(role))
+            for role, server in bench.servers.items()
+        }
+    )
+    generator = adapter_of(bench.scenario)(
+        bench, bench.procedure, RemoteGenerator(hosts[GENERATOR])
+    )
+    watched = {role: RemoteHost(hosts[role]) for role in (GENERATOR, *bench.servers)}
+    trials = Trials(bench, bench.procedure, servers, generator, running, watched, watch)
+    journal = read_journal([(one.name, one.data) for one in running.events()])
+    return Point(method_of(bench.procedure), trials, lock, running, listener, journal)
 
 
 def run_points(
@@ -439,7 +453,7 @@ def _fetch_config(
             wanted=deployed.config_sha256,
             todo="deploy again",
         )
-    folder = "" if role == "server" else f"{role}/"
+    folder = "" if role == SERVER else f"{role}/"
     return running.write_text(
         f"config/{folder}{PurePosixPath(path).name}", done.stdout.decode()
     )
