@@ -322,6 +322,7 @@ def example_cell(value: float | None = 1000.0, **fields: Any) -> Cell:
         "across": ("threading", "servers"),
         "durability": "written",
         "outcome": "ok",
+        "how": "trimmed mean",
         "title": "max rate",
         "unit": "exchanges/s",
         "half_width": 10.0,

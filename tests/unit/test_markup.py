@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaselab.report.markup import escaped
+from leaselab.report.listing import escaped
 
 
 @pytest.mark.parametrize(

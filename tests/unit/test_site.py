@@ -28,7 +28,7 @@ from leaselab.archive.bench_notes import STATUS, write_note
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.report.confirmation import confirmation_words
+from leaselab.report.facts import confirmation_words
 from leaselab.report.site import site
 from leaselab.report.site.history import history, lines_of
 from leaselab.report.site.pages import Pages

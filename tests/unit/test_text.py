@@ -21,7 +21,7 @@ from tests.examples import (
 
 from leaselab.model.record import Beside, Metric
 from leaselab.model.server import server_name
-from leaselab.report.confirmation import confirmation_words
+from leaselab.report.facts import confirmation_words
 from leaselab.report.listing import heading, listing, number
 from leaselab.report.text import print_result
 

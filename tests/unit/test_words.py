@@ -7,7 +7,7 @@ from leaselab.analysis import credibility, steadiness
 from leaselab.measure import trials
 from leaselab.measure.generators import adapter, perfdhcp
 from leaselab.measure.search_error import SearchReason
-from leaselab.report.words import MEANINGS, meanings
+from leaselab.report.site.validity import MEANINGS, meanings
 
 NO_REASONS = {"EVERYBODY"}
 

@@ -23,8 +23,8 @@ class Point:
     """The result's."""
     value: float | None
     """The figure; None where there is none."""
-    interval: tuple[float, float] | None
-    """Its 95 % interval; None where it has none."""
+    half_width: float | None
+    """Half of its 95 % interval; None where it has none."""
     is_best: bool
     may_be_best: bool
     """Whether nothing is known to tell it from the best: the best itself, those that do not
@@ -98,7 +98,7 @@ def _point(at: float, record: Record, best: Record | None) -> Point:
         at=at,
         id=record.id,
         value=record.figure.value if measured else None,
-        interval=record.figure.ci95 if measured else None,
+        half_width=record.figure.half_width if measured else None,
         is_best=record is best,
         may_be_best=may_be_best(record, best),
     )

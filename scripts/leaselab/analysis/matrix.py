@@ -35,6 +35,8 @@ class Cell:
     outcome: str
     title: str
     """The figure's, such as max rate."""
+    how: str
+    """How it was got of the rounds' values, such as trimmed mean."""
     unit: str
     """Of the figure, such as exchanges/s."""
     value: float | None
@@ -128,9 +130,10 @@ def cell_of(record: Record) -> Cell:
         durability=record.server.durability or "",
         outcome=record.outcome,
         title=figure.title,
+        how=figure.how,
         unit=figure.unit,
         value=figure.value,
-        half_width=(figure.ci95[1] - figure.ci95[0]) / 2 if figure.ci95 else None,
+        half_width=figure.half_width,
         extent=None if figure.n < 2 or low is None or high is None else (low, high),
         rounds=record.procedure.rounds,
         server=server_name(record.server),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SIGNIFICANT = 1 - CONFIDENCE
 """Chance of a difference among equals (0..1) below which one counts as seen."""
+YUEN, PAIRED, STUDENT = "Yuen's test", "t test of the rounds' ratios", "t test"
+"""Tests that two figures are equal: of `ratio`, of `paired_ratio`, and of `against`."""
 _FIRST_STEP = 1e-3
 _FURTHEST = math.log(1000)
 """Steps in which an end of an interval is looked for, as logarithms of a factor."""
@@ -60,6 +62,8 @@ class Ratio:
     p: float | None
     """Test that the figures are equal (0..1); None where `ci95` is for want of runs or of
     one share."""
+    test: str = YUEN
+    """Which test that is, in words."""
 
     @property
     def differs(self) -> bool | None:
@@ -88,10 +92,15 @@ def ratio_of(base: Record, other: Record) -> Ratio | None:
     return paired_ratio(*zip(*blocks, strict=True)) if blocks else ratio(baseline, runs)
 
 
+def alternated(base: Record, other: Record) -> bool:
+    """Whether the rounds of both took turns, as those of points of one experiment do."""
+    one, two = base.experiment, other.experiment
+    return bool(one and two and one.id == two.id and one.interleaved and two.interleaved)
+
+
 def _blocks(base: Record, other: Record) -> list[tuple[float, float]]:
     """What each round came to in both; empty where their rounds did not alternate."""
-    one, two = base.experiment, other.experiment
-    if not (one and two and one.id == two.id and one.interleaved and two.interleaved):
+    if not alternated(base, other):
         return []
     values = [
         {each.index: each.metrics.get(base.figure.name) for each in record.rounds}
@@ -158,10 +167,10 @@ def paired_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
         raise ValueError("no round has both")
     mean, error, ends = trimmed_mean(logs, 0), standard_error(logs, 0), interval(logs, 0)
     if error is None or ends is None:
-        return Ratio(math.exp(mean), None, None)
+        return Ratio(math.exp(mean), None, None, PAIRED)
     t = abs(mean) / error if error else math.inf * abs(mean)
     p = 2.0 * float(stdtr(len(logs) - 1, -t)) if mean else 1.0
-    return Ratio(math.exp(mean), (math.exp(ends[0]), math.exp(ends[1])), p)
+    return Ratio(math.exp(mean), (math.exp(ends[0]), math.exp(ends[1])), p, PAIRED)
 
 
 def against(runs: Runs, value: float) -> tuple[float, tuple[float, float], float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.hindrances import hindrances
-from leaselab.analysis.ratio import SIGNIFICANT, against, ratio_of, runs_of
+from leaselab.analysis.ratio import SIGNIFICANT, STUDENT, against, ratio_of, runs_of
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,
@@ -67,6 +67,8 @@ class Verdict:
     limit: Limit = Limit.NONE
     """What the ratio is a limit of, where one of the two has no figure."""
     higher_is_better: bool = True
+    test: str = STUDENT
+    """Which test `p` is of, in words."""
 
     @property
     def differs(self) -> bool:
@@ -180,6 +182,7 @@ def verdict(
         found.p,
         threshold_percent,
         higher_is_better=higher,
+        test=found.test,
     )
 
 

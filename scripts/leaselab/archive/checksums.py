@@ -9,7 +9,6 @@ from leaselab.archive.disk import write_whole
 from leaselab.model.errors import invalid_measurement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 SUMS = "SHA256SUMS"
@@ -17,9 +16,7 @@ SUMS = "SHA256SUMS"
 
 def write_sums(directory: Path) -> None:
     """Write SHA256SUMS over every file below the directory."""
-    lines = [
-        f"{_digest(directory / name)}  {name}\n" for name in _files(directory) if name != SUMS
-    ]
+    lines = [f"{_digest(directory / name)}  {name}\n" for name in _files(directory)]
     write_whole(directory / SUMS, "".join(lines).encode())
 
 
@@ -47,26 +44,23 @@ def check_all(directory: Path) -> int:
     or was added after the result was sealed.
     """
     sums = _read_sums(directory)
-    present = [name for name in _files(directory) if name != SUMS]
+    present = _files(directory)
     for name, wanted in sums.items():
         if name not in present:
             raise _missing(directory / name)
         _compare(directory / name, _digest(directory / name), wanted)
-    added: Sequence[str] = [name for name in present if name not in sums]
-    if added:
-        raise invalid_measurement(
-            "a file was added after the result was sealed", where=str(directory / added[0])
-        )
+    for name in present:
+        if name not in sums:
+            raise invalid_measurement(
+                "a file was added after the result was sealed", where=str(directory / name)
+            )
     return len(sums)
 
 
 def _files(directory: Path) -> list[str]:
-    """Every file below the directory, by its path relative to it, sorted."""
-    return sorted(
-        path.relative_to(directory).as_posix()
-        for path in directory.rglob("*")
-        if not path.is_dir()
-    )
+    """Every file below the directory but the sums, by its path relative to it, sorted."""
+    found = (path for path in directory.rglob("*") if not path.is_dir())
+    return sorted({path.relative_to(directory).as_posix() for path in found} - {SUMS})
 
 
 def _digest(path: Path) -> str:

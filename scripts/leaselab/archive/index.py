@@ -16,6 +16,7 @@ from a read-only one.  Where the index cannot be written, it is made in memory.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import sqlite3
@@ -27,7 +28,7 @@ from leaselab.archive.row import COLUMNS, LISTED, Row, read_row
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 INDEX = "index.sqlite"
@@ -52,8 +53,14 @@ def _names(columns: Iterable[str]) -> str:
 
 _SELECT = f"SELECT {_names(LISTED)} FROM result"  # noqa: S608  # constants, as all SQL text here
 _SELECT_ALL = f"SELECT {_names(COLUMNS)} FROM result"  # noqa: S608
-_MARKS = ", ".join("?" for _ in COLUMNS)
+_NEWEST = " ORDER BY started_at DESC, id DESC LIMIT ?"
+_MARKS = ", ".join(f":{column}" for column in COLUMNS)
 _INSERT = f"INSERT OR REPLACE INTO result ({_names(COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608
+_CHOSEN = (
+    "CREATE TEMP TABLE result AS"
+    " SELECT * FROM main.result WHERE id IN (SELECT value FROM json_each(?))"
+)
+"""What stands before the table of the same name, for this connection alone."""
 _TABLES = (
     f"CREATE TABLE result ({_names(COLUMNS)}, PRIMARY KEY (id)) WITHOUT ROWID",
     "CREATE INDEX result_by_start ON result (started_at, id)",
@@ -70,9 +77,13 @@ _log = logging.getLogger(__name__)
 class Index:
     """What `list` and `find` ask; brought up to date on every opening."""
 
-    def __init__(self, root: Path) -> None:
-        """Open the index of a results folder; it and the folder may be absent."""
+    def __init__(self, root: Path, only: Sequence[str] | None = None) -> None:
+        """Open the index of a results folder; it and the folder may be absent.
+
+        Every question is about the results whose ids `only` names, about all without it.
+        """
         self._root = root
+        self._only = only
 
     def rows(
         self,
@@ -90,8 +101,7 @@ class Index:
         """
         asked = {"outcome = ?": outcome, '"commit" = ?': commit, "bench = ?": bench}
         where, values = _conditions({_named(scenario): scenario, **asked})
-        query = f"{_SELECT}{where} ORDER BY started_at DESC, id DESC LIMIT ?"
-        return self._query(query, [*values, -1 if limit is None else limit])
+        return self._query(f"{_SELECT}{where}{_NEWEST}", [*values, _most(limit)])
 
     def every(self, scenario: str | None = None, newest: int | None = None) -> list[Row]:
         """Results with all that the index has of them, oldest first.
@@ -100,33 +110,29 @@ class Index:
         number of rows, of which the oldest are left out.
         """
         where, values = _conditions({_named(scenario): scenario})
-        query = f"{_SELECT_ALL}{where} ORDER BY started_at DESC, id DESC LIMIT ?"
-        return self._query(query, [*values, -1 if newest is None else newest])[::-1]
+        return self._query(f"{_SELECT_ALL}{where}{_NEWEST}", [*values, _most(newest)])[::-1]
 
     def scenarios(self) -> list[str]:
         """The scenarios that have results, by name; an unreadable result has none."""
         query = "SELECT DISTINCT scenario FROM result WHERE scenario NOT NULL ORDER BY scenario"
-        return [str(row["scenario"]) for row in self._query(query, [])]
+        return [row["scenario"] for row in self._query(query)]
 
     def experiments(self) -> dict[str, list[str]]:
         """The ids of the results of each experiment, oldest first; the newest one last."""
         query = "SELECT experiment, id FROM result WHERE experiment NOT NULL ORDER BY id"
         found: dict[str, list[str]] = {}
-        for row in self._query(query, []):
+        for row in self._query(query):
             found.setdefault(row["experiment"], []).append(row["id"])
         return found
 
     def outcomes(self) -> dict[str, int]:
         """How many results ended how."""
         query = "SELECT outcome, count(*) AS n FROM result GROUP BY outcome ORDER BY outcome"
-        return {str(row["outcome"]): int(row["n"]) for row in self._query(query, [])}
+        return {row["outcome"]: row["n"] for row in self._query(query)}
 
     def without_figure(self, limit: int) -> list[Row]:
         """The newest results that came to no figure, with all columns, newest first."""
-        query = (
-            f"{_SELECT_ALL} WHERE outcome NOT IN ('ok', 'regression')"
-            " ORDER BY started_at DESC, id DESC LIMIT ?"
-        )
+        query = f"{_SELECT_ALL} WHERE outcome NOT IN ('ok', 'regression'){_NEWEST}"
         return self._query(query, [limit])
 
     def newest_places(self, pattern: str, bench: str | None = None) -> list[Row]:
@@ -158,17 +164,27 @@ class Index:
     def rebuild(self) -> int:
         """Throw the index away and make it anew; returns how many results it has."""
         self._unlink()
-        return int(self._query("SELECT count(*) AS n FROM result", [])[0]["n"])
+        return sum(self.outcomes().values())
 
-    def _query(self, query: str, values: Sequence[object]) -> list[Row]:
+    def _query(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         try:
-            return _ask(self._open(), query, values)
+            return self._ask(self._open(), query, values)
         except sqlite3.DatabaseError as error:
             if _code(error) in _BUSY:
                 raise lab_broken(
                     "the index of results is busy", where=str(self._path), todo="try again"
                 ) from error
-            return _ask(self._anew(error), query, values)
+            return self._ask(self._anew(error), query, values)
+
+    def _ask(
+        self, database: sqlite3.Connection, query: str, values: Sequence[object]
+    ) -> list[Row]:
+        with contextlib.closing(database):
+            if self._only is not None:
+                database.execute(_CHOSEN, [json.dumps(self._only)])
+            cursor = database.execute(query, values)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def _open(self) -> sqlite3.Connection:
         """The database, up to date; in memory where the folder cannot be written."""
@@ -191,41 +207,33 @@ class Index:
         return self._root / INDEX
 
     def _updated(self) -> sqlite3.Connection:
-        database = _connect(self._path)
-        try:
+        with _closed_on_error(_connect(self._path)) as database:
             found = _version(database)
             if found not in (0, _VERSION):
                 raise sqlite3.DatabaseError(f"index version {found}, not {_VERSION}")
             if found == 0:
                 _create(database)
             self._read_changed_months(database)
-        except BaseException:
-            database.close()
-            raise
         return database
 
     def _in_memory(self, *, copied: bool) -> sqlite3.Connection:
         """The index in memory, up to date; `copied` starts it from the file."""
-        database = _memory()
-        try:
+        with _closed_on_error(_memory()) as database:
             if not copied or not self._copy_into(database):
                 _log.warning("%s cannot be written: reading every result", self._path)
             self._read_changed_months(database)
-        except BaseException:
-            database.close()
-            raise
         return database
 
     def _copy_into(self, database: sqlite3.Connection) -> bool:
         """Copy the file into the database; False when there is none to copy."""
         address = f"{self._path.absolute().as_uri()}?mode=ro"
-        try:
-            with contextlib.closing(sqlite3.connect(address, uri=True)) as file:
-                if _version(file) == _VERSION:
-                    file.backup(database)
-                    return True
-        except sqlite3.DatabaseError:
-            pass
+        with (
+            contextlib.suppress(sqlite3.DatabaseError),
+            contextlib.closing(sqlite3.connect(address, uri=True)) as file,
+        ):
+            if _version(file) == _VERSION:
+                file.backup(database)
+                return True
         return False
 
     def _anew(self, error: Exception) -> sqlite3.Connection:
@@ -245,39 +253,29 @@ class Index:
         noted = dict(database.execute("SELECT name, changed_ns FROM month").fetchall())
         present = _months(self._root)
         for month in sorted(noted.keys() | present.keys()):
-            changed_ns = present.get(month)
-            if changed_ns is None or noted.get(month) != changed_ns:
-                self._read_month(database, month, changed_ns, noted.get(month))
+            if noted.get(month) != present.get(month):
+                self._read_month(database, month, present.get(month), noted.get(month))
 
     def _read_month(
-        self,
-        database: sqlite3.Connection,
-        month: str,
-        changed_ns: int | None,
-        noted_ns: int | None,
+        self, database: sqlite3.Connection, month: str, changed: int | None, noted: int | None
     ) -> None:
-        """Make the index agree with one month's folder.
-
-        `changed_ns` is the folder's time before it is read, None where it is gone.
-        """
-        present = _ids(self._root / month) if changed_ns is not None else set()
+        """Make the index agree with a month, whose folder changed when (ns); None: is gone."""
+        present = _ids(self._root / month) if changed is not None else set()
         known = {
             row[0]
             for row in database.execute(
                 "SELECT id FROM result WHERE path >= ? AND path < ?", (f"{month}/", f"{month}0")
             )
         }  # '0' follows '/' in ASCII, so the range is exactly the month's
-        note = changed_ns
+        note = changed
         if note is not None and time.time_ns() - note < _SETTLED_NS:
             note = _UNSETTLED
-        if present == known and note == noted_ns:
+        if present == known and note == noted:
             return
         rows = [read_row(self._root, f"{month}/{name}") for name in sorted(present - known)]
         database.execute("BEGIN IMMEDIATE")
         with database:
-            database.executemany(
-                _INSERT, [tuple(row[column] for column in COLUMNS) for row in rows]
-            )
+            database.executemany(_INSERT, rows)
             gone = [(name,) for name in known - present]
             database.executemany("DELETE FROM result WHERE id = ?", gone)
             if note is None:
@@ -292,21 +290,28 @@ def _named(scenario: str | None) -> str:
     return "scenario GLOB ?" if pattern else "scenario = ?"
 
 
+def _most(rows: int | None) -> int:
+    """The highest number of rows, as SQLite wants it."""
+    return -1 if rows is None else rows
+
+
 def _conditions(wanted: Mapping[str, str | None]) -> tuple[str, list[object]]:
     used = {text: value for text, value in wanted.items() if value is not None}
     return (f" WHERE {' AND '.join(used)}" if used else ""), list(used.values())
 
 
-def _ask(database: sqlite3.Connection, query: str, values: Sequence[object]) -> list[Row]:
-    with contextlib.closing(database):
-        cursor = database.execute(query, values)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
-
-
 def _connect(path: Path | str) -> sqlite3.Connection:
     # Autocommit, so that the transactions are the ones that stand in this file.
     return sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
+
+
+@contextlib.contextmanager
+def _closed_on_error(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    try:
+        yield database
+    except BaseException:
+        database.close()
+        raise
 
 
 def _memory() -> sqlite3.Connection:
@@ -334,11 +339,11 @@ def _create(database: sqlite3.Connection) -> None:
 
 def _months(root: Path) -> dict[str, int]:
     """The folders ``<yyyy>/<mm>`` with their modification times (ns)."""
-    months = {}
-    for year in _folders(root, 4):
-        for month in _folders(root / year.name, 2):
-            months[f"{year.name}/{month.name}"] = month.stat().st_mtime_ns
-    return months
+    return {
+        f"{year.name}/{month.name}": month.stat().st_mtime_ns
+        for year in _folders(root, 4)
+        for month in _folders(root / year.name, 2)
+    }
 
 
 def _folders(path: Path, digits: int) -> list[os.DirEntry[str]]:

@@ -7,8 +7,9 @@ import io
 import json
 import os
 import time
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
 
 from leaselab.model import moment
 from leaselab.model.errors import lab_broken, usage_error
@@ -20,18 +21,30 @@ if TYPE_CHECKING:
 _TRIES, _PAUSE_S = 10, 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened in a sweep."""
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that happened in a sweep: a line of its journal, or of its live file."""
 
-    seq: int
-    """Position in the journal, from 1, without gaps."""
+    seq: int = 0
+    """Position in the journal, from 1, without gaps; 0 in a live file."""
     at: str
     """When it was written (UTC, ISO 8601 with ``Z``)."""
-    name: str
-    """What happened; the sweep engine owns the words."""
-    data: Mapping[str, Any]
+    name: str = msgspec.field(name="event")
+    """What happened; who writes it owns the words."""
+    data: dict[str, Any]
     """What belongs to it; JSON values only."""
+
+    def line(self) -> bytes:
+        """The line with its end; raises ValueError for what JSON cannot hold (NaN, too)."""
+        document = msgspec.to_builtins(self)
+        return json.dumps(document, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def event_of(line: bytes) -> Event | None:
+    """What a line says; None for one that a full disk or a kill has cut."""
+    try:
+        return msgspec.convert(json.loads(line), Event)
+    except (msgspec.ValidationError, ValueError):
+        return None
 
 
 class Journal:
@@ -77,9 +90,8 @@ class Journal:
         Raises ValueError for what JSON cannot hold (NaN included) and OSError
         when it cannot be written; the journal is then as it was before.
         """
-        event = Event(seq=len(self._events) + 1, at=moment.now(), name=name, data=data)
-        document = {"seq": event.seq, "at": event.at, "event": event.name, "data": data}
-        line = json.dumps(document, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        event = Event(seq=len(self._events) + 1, at=moment.now(), name=name, data=dict(data))
+        line = event.line()
         try:
             rest = memoryview(line)
             while rest:
@@ -134,8 +146,8 @@ def _parse(path: Path, content: bytes) -> tuple[tuple[Event, ...], int]:
     size = 0
     lines = list(io.BytesIO(content))  # bytes.splitlines would also cut at a carriage return
     for number, line in enumerate(lines, start=1):
-        event = _event(line, number)
-        if event is None:
+        event = event_of(line) if line.endswith(b"\n") else None
+        if event is None or event.seq != number:
             if number == len(lines):
                 break
             raise lab_broken(
@@ -148,15 +160,3 @@ def _parse(path: Path, content: bytes) -> tuple[tuple[Event, ...], int]:
         events.append(event)
         size += len(line)
     return tuple(events), size
-
-
-def _event(line: bytes, number: int) -> Event | None:
-    """The event on a line; None when the line is not the whole event of that number."""
-    if not line.endswith(b"\n"):
-        return None
-    try:
-        document = json.loads(line)
-        event = Event(document["seq"], document["at"], document["event"], document["data"])
-    except (ValueError, KeyError, TypeError):
-        return None
-    return event if event.seq == number else None

@@ -6,28 +6,18 @@ measured, and goes away with the sweep's end.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from leaselab.archive.journal import Event, event_of
 from leaselab.model import moment
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SUFFIX = ".live"
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """One line of the file."""
-
-    at: str
-    """When it was written (UTC, ISO 8601 with ``Z``)."""
-    name: str
-    """``phase``, ``run``, ``trial``, ``trial-done`` or ``sample``; ``build`` of a build."""
-    data: dict[str, Any]
 
 
 class LiveFeed:
@@ -38,12 +28,14 @@ class LiveFeed:
         self._path = live_path(sweep)
         self._lock = threading.Lock()
         self._lost = False
-        self._write("w", "")
+        self._write("wb", b"")
 
     def tell(self, name: str, /, **data: object) -> None:
-        """Write one line; may be called from any thread."""
-        line = {"at": moment.now(), "event": name, "data": data}
-        self._write("a", json.dumps(line, separators=(",", ":")) + "\n")
+        """Write one line; may be called from any thread.
+
+        `name`: phase, run, trial, trial-done or sample; build of a build.
+        """
+        self._write("ab", Event(at=moment.now(), name=name, data=data).line())
 
     def close(self) -> None:
         """Remove the file; who still tells something is not heard any more."""
@@ -51,13 +43,13 @@ class LiveFeed:
             self._lost = True
             self._path.unlink(missing_ok=True)
 
-    def _write(self, mode: str, text: str) -> None:
+    def _write(self, mode: str, line: bytes) -> None:
         with self._lock:
             if self._lost:
                 return
             try:
-                with self._path.open(mode, encoding="utf-8") as stream:
-                    stream.write(text)
+                with self._path.open(mode) as stream:
+                    stream.write(line)
             except OSError as error:
                 self._lost = True
                 _log.warning("%s: %s; `leaselab watch` sees no more", self._path, error)
@@ -75,7 +67,7 @@ class LiveReader:
         """Whether somebody still writes it: it goes away with what it is of."""
         return self._path.exists()
 
-    def news(self) -> list[Happening]:
+    def news(self) -> list[Event]:
         """Return what was written since the last call; a line without its end waits."""
         try:
             with self._path.open("rb") as stream:
@@ -86,16 +78,7 @@ class LiveReader:
         except OSError:
             return []
         self._place += len(whole) + len(end)
-        return [one for line in whole.splitlines() if (one := _happening(line)) is not None]
-
-
-def _happening(line: bytes) -> Happening | None:
-    """What a line says; None for one that a full disk or a kill has cut."""
-    try:
-        found = json.loads(line)
-        return Happening(found["at"], found["event"], found["data"])
-    except (ValueError, KeyError, TypeError):
-        return None
+        return [one for line in whole.splitlines() if (one := event_of(line)) is not None]
 
 
 def live_path(sweep: Path) -> Path:

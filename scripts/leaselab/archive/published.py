@@ -36,9 +36,9 @@ def published(found: Record, names: Mapping[str, str] | None = None) -> Record:
         **(names or {}),
         **{host.hostname: role for role, host in hosts.items() if host.hostname},
     }
+    host = GENERATOR if found.generator.host else None
     if found.generator.host:
         known[found.generator.host] = GENERATOR
-    host = GENERATOR if found.generator.host else None
     return replace(
         found,
         reasons=tuple(
@@ -61,20 +61,12 @@ def published(found: Record, names: Mapping[str, str] | None = None) -> Record:
 
 def published_bench(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a bench document without how its hosts are reached."""
-    hosts = {
-        role: {
-            key: published_facts(value) if key == "facts" else value
-            for key, value in host.items()
-            if key != "access"
-        }
-        for role, host in document["hosts"].items()
-    }
+    hosts = {}
+    for role, host in document["hosts"].items():
+        hosts[role] = {key: value for key, value in host.items() if key != "access"}
+        if "hostname" in host.get("facts", {}):  # its role is what they are known by
+            hosts[role]["facts"] = {**host["facts"], "hostname": None}
     return {**document, "inventory": inventory_name(document["inventory"]), "hosts": hosts}
-
-
-def published_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a host without its name; its role is what they are known by."""
-    return {**facts, "hostname": None} if "hostname" in facts else dict(facts)
 
 
 def inventory_name(path: str | None) -> str | None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from leaselab.archive.running import RESULT
 from leaselab.archive.schema import decode
 from leaselab.model.errors import LeaselabError
-from leaselab.model.record import SERVER
+from leaselab.model.record import SERVER, Host
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from leaselab.model.record import Record
@@ -19,94 +20,67 @@ Row = dict[str, Any]
 """One line of the index, by column name; values are JSON's."""
 UNREADABLE = "unreadable"
 """Stands for the outcome of a result whose result.json cannot be read."""
-LISTED = (
-    "id",
-    "started_at",
-    "finished_at",
-    "scenario",
-    "procedure",
-    "server",
-    "version",
-    "commit",
-    "durability",
-    "bench",
-    "outcome",
-    "metric",  # what the procedure is about
-    "unit",  # of the metric
-    "value",  # of the metric; null where the result came to none
-    "path",
-)
+_LISTED: Mapping[str, Callable[[Record], object]] = {
+    "id": lambda one: one.id,
+    "started_at": lambda one: one.started_at,
+    "finished_at": lambda one: one.finished_at,
+    "scenario": lambda one: one.scenario.name,
+    "procedure": lambda one: one.procedure.name,
+    "server": lambda one: one.server.name,
+    "version": lambda one: one.server.version,
+    "commit": lambda one: one.server.commit,
+    "durability": lambda one: one.server.durability,
+    "bench": lambda one: one.bench.name,
+    "outcome": lambda one: one.outcome,
+    # what the procedure is about; its value is null where the result came to none
+    "metric": lambda one: one.figure.name,
+    "unit": lambda one: one.figure.unit,
+    "value": lambda one: one.figure.value,
+}
+_MORE: Mapping[str, Callable[[Record], object]] = {
+    "environment": lambda one: one.bench.environment,
+    "release": lambda one: one.bench.hosts.get(SERVER, Host()).os,  # of the server's host
+    "author_date": lambda one: one.source and one.source.author_date,
+    "subject": lambda one: one.source and one.source.subject,
+    # 1: a checkout with changes that no commit has
+    "dirty": lambda one: int(bool(one.source and one.source.dirty)),
+    # JSON: the procedure, as far as results of another one are not compared
+    "ruler": lambda one: json.dumps(one.procedure.ruler()),
+    "reasons": lambda one: " ".join(reason.word for reason in one.reasons),
+    "better": lambda one: one.figure.better,
+    # 95 % interval of the metric
+    "ci_low": lambda one: one.figure.ci95 and one.figure.ci95[0],
+    "ci_high": lambda one: one.figure.ci95 and one.figure.ci95[1],
+    "standard_error": lambda one: one.figure.standard_error,
+    # JSON: [value or null, dropped] of each round
+    "rounds": lambda one: json.dumps(
+        [
+            [value, place in one.figure.dropped]
+            for place, value in enumerate(one.values(one.figure.name))
+        ]
+    ),
+    # JSON: [value, low and high of the interval, unit] by the name of each metric
+    "metrics": lambda one: json.dumps(
+        {
+            each.name: [each.value, *(each.ci95 or (None, None)), each.unit]
+            for each in one.metrics
+        }
+    ),
+    # JSON: the words for each metric by its name
+    "titles": lambda one: json.dumps({each.name: each.title for each in one.metrics}),
+    "wall_s": lambda one: one.wall_s,
+    "experiment": lambda one: one.experiment and one.experiment.id,
+}
+LISTED = (*_LISTED, "path")
 """Columns of a list."""
-COLUMNS = (
-    *LISTED,
-    "environment",
-    "release",  # distribution of the server's host
-    "author_date",
-    "subject",
-    "dirty",  # 1: a checkout with changes that no commit has
-    "ruler",  # JSON: the procedure, as far as results of another one are not compared
-    "reasons",  # words, joined by a blank
-    "better",  # of the metric: higher, lower, neither
-    "ci_low",  # 95 % interval of the metric
-    "ci_high",
-    "standard_error",
-    "rounds",  # JSON: [value or null, dropped] of each round
-    "metrics",  # JSON: [value, low and high of the interval, unit] by the name of each metric
-    "titles",  # JSON: the words for each metric by its name
-    "wall_s",
-    "experiment",  # its id; null where the point was measured alone
-)
+COLUMNS = (*LISTED, *_MORE)
 """All columns: what a history shows, so that it reads no result.json."""
 
 
 def row_of(found: Record, path: str) -> Row:
     """The index row of a result that lies at `path` below the results folder."""
-    figure, server, source = found.figure, found.server, found.source
-    low, high = figure.ci95 or (None, None)
-    hosts = found.bench.hosts
-    return {
-        "id": found.id,
-        "started_at": found.started_at,
-        "finished_at": found.finished_at,
-        "scenario": found.scenario.name,
-        "procedure": found.procedure.name,
-        "server": server.name,
-        "version": server.version,
-        "commit": server.commit,
-        "durability": server.durability,
-        "bench": found.bench.name,
-        "outcome": found.outcome,
-        "metric": figure.name,
-        "unit": figure.unit,
-        "value": figure.value,
-        "path": path,
-        "environment": found.bench.environment,
-        "release": hosts[SERVER].os if SERVER in hosts else None,
-        "author_date": source.author_date if source else None,
-        "subject": source.subject if source else None,
-        "dirty": int(bool(source and source.dirty)),
-        "ruler": json.dumps(found.procedure.ruler()),
-        "reasons": " ".join(reason.word for reason in found.reasons),
-        "better": figure.better,
-        "ci_low": low,
-        "ci_high": high,
-        "standard_error": figure.standard_error,
-        "rounds": json.dumps(
-            [
-                [value, place in figure.dropped]
-                for place, value in enumerate(found.values(figure.name))
-            ]
-        ),
-        "metrics": json.dumps(
-            {
-                one.name: [one.value, *(one.ci95 or (None, None)), one.unit]
-                for one in found.metrics
-            }
-        ),
-        "titles": json.dumps({one.name: one.title for one in found.metrics}),
-        "wall_s": found.wall_s,
-        "experiment": found.experiment.id if found.experiment else None,
-    }
+    known: Row = {"path": path}
+    return known | {name: tell(found) for name, tell in {**_LISTED, **_MORE}.items()}
 
 
 def read_row(root: Path, path: str) -> Row:
@@ -119,11 +93,9 @@ def read_row(root: Path, path: str) -> Row:
         return row_of(found, path)
     except (OSError, ValueError, LeaselabError):
         started = f"{name[:4]}-{name[4:6]}-{name[6:11]}:{name[11:13]}:{name[13:16]}"
-        row: Row = dict.fromkeys(COLUMNS)
-        return row | {
-            "id": name,
-            "path": path,
-            "outcome": UNREADABLE,
-            "started_at": started,
-            "finished_at": started,
-        }
+        told = {"id": name, "path": path, "outcome": UNREADABLE}
+        return (
+            dict.fromkeys(COLUMNS)
+            | told
+            | dict.fromkeys(("started_at", "finished_at"), started)
+        )

@@ -1,14 +1,16 @@
-"""A sweep while it runs: its journal and the files that grow beside it."""
+"""A sweep while it runs, its journal and the files that grow beside it; how it is sealed."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from leaselab.archive.checksums import SUMS
+from leaselab.archive.checksums import SUMS, write_sums
 from leaselab.archive.disk import explain_full_disk, sync_directory, write_whole
 from leaselab.archive.journal import Event, Journal
+from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,23 +53,10 @@ class RunningSweep:
         `name` is relative, such as ``config/server.conf``; a file of that
         name from before a resume is replaced.
         """
-        return self._write(name, text.encode())
+        return self.write_bytes(name, text.encode())
 
     def write_bytes(self, name: str, content: bytes) -> str:
         """Write what a host has compressed already; `name` says how.  Returns the name."""
-        return self._write(name, content)
-
-    def close(self) -> None:
-        """Let the sweep go; it stays unfinished and can be opened again."""
-        self.journal.close()
-
-    def __enter__(self) -> RunningSweep:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _write(self, name: str, content: bytes) -> str:
         inside = PurePosixPath(name)
         reserved = inside.as_posix() in (JOURNAL, RESULT, SUMS, ".")
         if inside.is_absolute() or ".." in inside.parts or reserved:
@@ -80,6 +69,16 @@ class RunningSweep:
             write_whole(target, content)
         return inside.as_posix()
 
+    def close(self) -> None:
+        """Let the sweep go; it stays unfinished and can be opened again."""
+        self.journal.close()
+
+    def __enter__(self) -> RunningSweep:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
@@ -91,5 +90,39 @@ class Unfinished:
     """True while a process runs it."""
     events: int
     """Events in its journal."""
-    last_event_at: str | None
-    """Time of the newest event (UTC), None before the first."""
+
+
+def seal_into(running: RunningSweep, content: bytes, place: Path) -> Path:
+    """Write result.json beside the sweep's files, and rename all of it to `place`.
+
+    Until the rename everything can be repeated, so a crash before it leaves a
+    sweep that resumes; a crash just after it may leave write permissions.
+    """
+    source = running.path
+    with explain_full_disk(source, running.id):
+        for part in source.rglob("*.part"):  # left by a kill in the middle of a write
+            part.unlink()
+        write_whole(source / RESULT, content)
+        write_sums(source)
+        _sync_tree(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.exists():
+            raise usage_error("a result of this id exists", where=str(place))
+        source.rename(place)
+        for folder in (source.parent, *list(place.parents)[:3]):
+            sync_directory(folder)
+    for path in (*place.rglob("*"), place):  # only now: renaming a folder writes its ``..``
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    running.close()
+    return place
+
+
+def _sync_tree(source: Path) -> None:
+    """Bring all that is inside to the disk, whoever wrote it."""
+    for path in source.rglob("*"):
+        if path.is_dir():
+            sync_directory(path)
+        else:
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
+    sync_directory(source)

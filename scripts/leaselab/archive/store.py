@@ -15,9 +15,8 @@ from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
 from leaselab.archive.journal import is_being_written, read_journal
 from leaselab.archive.published import published
-from leaselab.archive.running import JOURNAL, RESULT, RunningSweep, Unfinished
+from leaselab.archive.running import JOURNAL, RESULT, RunningSweep, Unfinished, seal_into
 from leaselab.archive.schema import decode, encode
-from leaselab.archive.seal import seal_into
 from leaselab.model.errors import LeaselabError, usage_error
 
 if TYPE_CHECKING:
@@ -82,9 +81,11 @@ class Store:
         Raises usage_error when there is none, or when a process runs it.
         """
         names = [sweep.id for sweep in self.running()]
-        if ref == "last" and names:
-            return RunningSweep(self.root / RUNNING / names[-1])
-        name = _only(ref, names, "unfinished sweep", self._unknown_running)
+        name = (
+            names[-1]
+            if ref == "last" and names
+            else _only(ref, names, "unfinished sweep", self._unknown_running)
+        )
         return RunningSweep(self.root / RUNNING / name)
 
     def seal(self, running: RunningSweep, found: Record) -> Path:
@@ -165,15 +166,10 @@ class Store:
         """What to do about a reference that names no result."""
         for sweep in self.running():
             if ref and sweep.id.startswith(ref):
-                return (
-                    f"{sweep.id} is still running"
-                    if sweep.active
-                    else f"{sweep.id} is unfinished: `leaselab resume {sweep.id}`"
-                )
-        near = get_close_matches(
-            ref, [row["id"] for row in self.index.rows(limit=_NEAR)], 1, 0.5
-        )
-        return f"did you mean {near[0]}?" if near else "see `leaselab list`"
+                todo = f"unfinished: `leaselab resume {sweep.id}`"
+                return f"{sweep.id} is {'still running' if sweep.active else todo}"
+        names = [row["id"] for row in self.index.rows(limit=_NEAR)]
+        return _nearest(ref, names) or "see `leaselab list`"
 
     def _unknown_running(self, ref: str) -> str:
         """What to do about a reference that names no unfinished sweep."""
@@ -182,8 +178,7 @@ class Store:
         names = [sweep.id for sweep in self.running()]
         if not names:
             return "there is none"
-        near = get_close_matches(ref, names, 1, 0.5)
-        return f"did you mean {near[0]}?" if near else f"there are {', '.join(names[-5:])}"
+        return _nearest(ref, names) or f"there are {', '.join(names[-5:])}"
 
 
 def newest_of(
@@ -207,6 +202,12 @@ def newest_of(
         for row in rows:
             found.setdefault((row["scenario"], row["durability"]), row["id"])
     return list(found.values())
+
+
+def _nearest(ref: str, names: Sequence[str]) -> str:
+    """The name that somebody may have meant, as a question; empty where none is near."""
+    near = get_close_matches(ref, names, 1, 0.5)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str]) -> str:
@@ -235,5 +236,4 @@ def _unfinished(path: Path) -> Unfinished:
         path=path,
         active=is_being_written(path / JOURNAL),
         events=len(events),
-        last_event_at=events[-1].at if events else None,
     )

@@ -23,7 +23,7 @@ from leaselab.cli.pair import (
     load_version,
 )
 from leaselab.model.errors import LeaselabError, Outcome, regression
-from leaselab.report.markup import printable
+from leaselab.report.listing import printable
 from leaselab.report.verdict import (
     closing,
     comparison_document,

@@ -74,6 +74,11 @@ class Metric(Figures, frozen=True, kw_only=True):
     highest: float | None = None
     """Highest round."""
 
+    @property
+    def half_width(self) -> float | None:
+        """Half of `ci95`; None without one."""
+        return None if self.ci95 is None else (self.ci95[1] - self.ci95[0]) / 2
+
 
 class Bracket(Figures, frozen=True, kw_only=True):
     """What proves a max rate: a load that passed, and one just above that failed."""

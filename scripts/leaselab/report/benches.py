@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from leaselab.report.listing import number, short
+from leaselab.report.listing import aligned, number, short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,11 +31,7 @@ def bench_table(rows: Sequence[Mapping[str, Any]], now: str) -> list[str]:
         )
         for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
-    return [
-        "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in (_HEADINGS, *cells)
-    ]
+    return [line.rstrip() for line in aligned(_HEADINGS, cells, len(_HEADINGS))]
 
 
 def result_words(result: Mapping[str, Any] | None, now: str) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.record import SERVER
 from leaselab.model.source import SHORT
-from leaselab.report.markup import printable
-from leaselab.report.matrix import aligned, cell_document, conditions, shown
+from leaselab.report.listing import aligned, printable
+from leaselab.report.matrix import cell_document, conditions, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,24 +1,23 @@
-"""What made a result, in words: server, factors, goal, hosts, command."""
+"""What made a result, in words: server and its configuration, goal, confirmation, hosts."""
 
 from __future__ import annotations
 
 import shlex
 import statistics
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.steadiness import moved
 from leaselab.model.record import SERVER
 from leaselab.model.server import server_name
-from leaselab.report.confirmation import confirming
+from leaselab.report.listing import moment_words, printable
 from leaselab.report.machine import host_lines
-from leaselab.report.markup import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from leaselab.model.record import Confirmation, Record, Server
+    from leaselab.model.trial import Trial
 
 _NONE = "-"
 
@@ -65,12 +64,65 @@ def shown_where(record: Record) -> str:
     return " at the lower bound" if any(one.bracket for one in record.rounds) else ""
 
 
+def confirmation_words(record: Record) -> str:
+    """One sentence: at which rate the result was confirmed, for how long; or why it was not."""
+    found, trials = record.confirmation, confirming(record)
+    if not found:
+        return f"not confirmed: {record.procedure.unconfirmed}"
+    highest = record.procedure.loss_ratio
+    rate = f"{record.scenario.transaction.plural}/s"
+    at = f"at {found.rate} {rate} over {_seconds(trials):.0f} s"
+    if not any(trial.valid for trial in trials):
+        words = sorted({trial.reason for trial in trials})
+        return f"not confirmed {at}: none of the trials counts ({', '.join(words)})"
+    loss = f"loss {100 * found.loss_ratio:.2f} %"
+    if found.holds:
+        return f"confirmed {at}: {loss}"
+    if found.loss_ratio > highest:
+        return f"not confirmed {at}: {loss}, and the goal is at most {100 * highest:g} %"
+    most = max(overload(record), key=lambda trial: trial.completed_rate)
+    return (
+        f"not confirmed {at}: {loss}, but of {most.rate} {rate} the server completed "
+        f"{most.completed_rate:.0f}, far more than the runs found"
+    )
+
+
+def confirming(record: Record) -> Sequence[Trial]:
+    """The trials below the lowest bound of the rounds; none where nobody tried."""
+    found = record.confirmation
+    return [one for one in found.trials if one.rate == found.rate] if found else []
+
+
+def overload(record: Record) -> Sequence[Trial]:
+    """The trial that offers far more than was confirmed; none of several servers."""
+    found = record.confirmation
+    return [one for one in found.trials if one.rate != found.rate] if found else []
+
+
+def config_text(record: Record, directory: Path, role: str) -> str | None:
+    """Return the configuration of a role (``server``, ``partner``); None where there is none.
+
+    `directory` is the result's.  A path that leads out of it is none: a result may come
+    from elsewhere, and its pages must show nothing of this machine.
+    """
+    server = record.servers.get(role)
+    place = server.config_file if server else None
+    path = (directory / place).resolve() if place else None
+    if path is None or not path.is_relative_to(directory.resolve()) or not path.is_file():
+        return None
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
 def _confirmed(record: Record, found: Confirmation) -> str:
-    trials = confirming(record)
-    counted = [trial for trial in trials if trial.valid] or trials
-    seconds = sum(trial.traffic_s for trial in counted)
     word = "holds" if found.holds else "does not hold"
+    seconds = _seconds(confirming(record))
     return f"{word}: loss {100 * found.loss_ratio:.2f} % in {seconds:.0f} s at {found.rate}/s"
+
+
+def _seconds(trials: Sequence[Trial]) -> float:
+    """How long the trials that count offered traffic (s), of all where none does."""
+    counted = [trial for trial in trials if trial.valid] or trials
+    return sum(trial.traffic_s for trial in counted)
 
 
 def _build(server: Server) -> Iterator[tuple[str, str]]:
@@ -108,8 +160,3 @@ def _kept(record: Record) -> Iterator[str]:
     if held:
         # what a rate is worth where a server searches all that it holds for each packet
         yield f"{statistics.median(held):.0f} held{shown_where(record)}"
-
-
-def moment_words(text: str) -> str:
-    """Return a moment of ISO 8601 as ``2026-11-21 16:01:03 UTC``."""
-    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,4 +1,4 @@
-"""Figures and lengths of time as words, and lists as lines of text.
+"""Figures, times and texts of somebody else's in words, and lists as lines of text.
 
 Plain formatting, not a table of rich: a list of 100 000 results has to come at
 once, in a pipe as on a terminal.
@@ -7,20 +7,23 @@ once, in a pipe as on a terminal.
 from __future__ import annotations
 
 import math
+import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
-from leaselab.report.markup import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from leaselab.model.source import Commit
 
 _NONE = "-"
 _RATE = "/s"
 """How the unit of a rate ends."""
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|&@~#!]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+"""What Markdown, or a code host's kind of it, would obey; addresses without brackets, too."""
 
 
 def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -32,11 +35,10 @@ def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not rows:
         yield "no results"
         return
-    kinds = {(row["metric"], row["unit"]) for row in rows if row["metric"]}
-    alike = len(kinds) == 1
-    title = heading(*kinds.pop()) if alike else "figure"
+    kind = common_kind(rows)
+    title = heading(*kind) if kind else "figure"
     figures = [number(row["value"], row["unit"]) for row in rows]
-    if not alike:
+    if not kind:
         figures = [
             text if row["value"] is None else f"{text} {row['unit']}"
             for text, row in zip(figures, rows, strict=True)
@@ -49,6 +51,36 @@ def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             f"{row['id']:{width}}  {row['outcome']:12}  {figure:>{wide}}  "
             f"{row['durability'] or _NONE:10}  {server_name(row)}"
         )
+
+
+def common_kind(rows: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
+    """Words and unit of the figures of rows of the index; None where they are of several."""
+    kinds = {(row["metric"].replace("_", " "), row["unit"]) for row in rows if row["metric"]}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def aligned(
+    headings: Sequence[str], body: Iterable[Sequence[str]], names: int
+) -> Iterator[str]:
+    """Lines of a table; its first `names` columns are words, the others figures."""
+    rows = [[printable(text) for text in row] for row in (headings, *body)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            text.ljust(width) if number < names else text.rjust(width)
+            for number, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip() + "\n"
+
+
+def markdown_table(
+    headings: Sequence[str], body: Iterable[Sequence[str]], names: int
+) -> Iterator[str]:
+    """Lines of the same table in Markdown, with nothing in it taken for markup."""
+    yield f"| {' | '.join(map(escaped, headings))} |\n"
+    yield "|" + "".join("---|" if n < names else "---:|" for n in range(len(headings))) + "\n"
+    for row in body:
+        yield f"| {' | '.join(map(escaped, row))} |\n"
 
 
 def commit_lines(commits: Sequence[Commit]) -> Iterator[str]:
@@ -73,6 +105,12 @@ def number(value: float | None, unit: str | None = None, like: float | None = No
     return f"{value:.{digits}f}"
 
 
+def measured(value: float | None, unit: str, half_width: float | None) -> str:
+    """A figure with half of its interval, where it has one: ``7301 ± 12``."""
+    told = number(value, unit)
+    return told if half_width is None else f"{told} ± {number(half_width, unit, value)}"
+
+
 def heading(metric: str, unit: str) -> str:
     """Heading of a column of figures, by name or title of the metric: ``max rate/s``."""
     words = metric.replace("_", " ")
@@ -88,3 +126,25 @@ def span(seconds: float) -> str:
     """A length of time in words: ``6 min 41 s``, ``40 s``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def moment_words(text: str) -> str:
+    """Return a moment of ISO 8601 as ``2026-11-21 16:01:03 UTC``."""
+    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def sentence(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+def printable(text: str) -> str:
+    """Return a text that somebody else wrote without what moves a terminal's cursor."""
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
+def escaped(text: str) -> str:
+    """The text in one line, with no letter that Markdown, HTML or a terminal would obey."""
+    return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))

@@ -29,29 +29,30 @@ def host_lines(role: str, host: Host) -> Iterator[tuple[str, str]]:
 
 
 def _host(host: Host) -> Iterator[str]:
-    for value, shown in (
+    return _known(
         (host.cpu_model, "{}"),
         (host.cpus_allowed, "CPUs {}"),
         (host.governor, "governor {}"),
         (host.kernel, "kernel {}"),
         (host.os, "{}"),
         (host.test_address, "test address {}"),
-    ):
-        if value is not None:
-            yield shown.format(value)
+    )
+
+
+def _known(*parts: tuple[object, str]) -> Iterator[str]:
+    """Values in their words, of those that are known."""
+    return (words.format(value) for value, words in parts if value is not None)
 
 
 def _processor(host: Host) -> Iterator[str]:
     if host.governors and len(host.governors) > 1:
         yield from (f"{name} on {cpus}" for name, cpus in host.governors.items())
-    if host.smt is not None:
-        yield f"SMT {host.smt}"
-    if host.turbo is not None:
-        yield f"turbo {'on' if host.turbo else 'off'}"
-    if host.microcode is not None:
-        yield f"microcode {host.microcode}"
-    if host.clocksource is not None:
-        yield f"clock source {host.clocksource}"
+    yield from _known(
+        (host.smt, "SMT {}"),
+        (None if host.turbo is None else "on" if host.turbo else "off", "turbo {}"),
+        (host.microcode, "microcode {}"),
+        (host.clocksource, "clock source {}"),
+    )
     told = [text for text in (host.mitigations or {}).values() if text]
     if told:
         words = Counter(text.split(":")[0].split(";")[0] for text in told)
@@ -61,15 +62,13 @@ def _processor(host: Host) -> Iterator[str]:
 
 
 def _nic(nic: Nic) -> Iterator[str]:
-    for value, shown in (
+    yield from _known(
         (nic.driver, "{}"),
         (nic.firmware, "firmware {}"),
         (nic.speed_mbps, "{} Mbit/s"),
         (nic.duplex, "{} duplex"),
         (nic.mtu, "MTU {}"),
-    ):
-        if value is not None:
-            yield shown.format(value)
+    )
     if nic.rings:
         yield f"rings rx {nic.rings['rx']} tx {nic.rings['tx']}"
     if nic.channels:

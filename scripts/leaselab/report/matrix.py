@@ -10,8 +10,15 @@ from rich.console import Console
 
 from leaselab.analysis.curve import curve_of
 from leaselab.analysis.matrix import columns_of, rows_of
-from leaselab.report.listing import heading, number
-from leaselab.report.markup import escaped, printable
+from leaselab.report.listing import (
+    aligned,
+    escaped,
+    heading,
+    markdown_table,
+    measured,
+    number,
+    printable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,10 +81,7 @@ def _curve_texts(curve: Curve) -> tuple[list[str], list[list[str]]]:
     highest = max((point.value or 0.0 for point in curve.points), default=0.0)
     body = []
     for point in curve.points:
-        told = number(point.value, curve.unit)
-        if point.interval is not None:
-            half = (point.interval[1] - point.interval[0]) / 2
-            told += f" ± {number(half, curve.unit, point.value)}"
+        told = measured(point.value, curve.unit, point.half_width)
         bar = "█" * round(_BAR * (point.value or 0.0) / (highest or 1.0))
         mark = "best" if point.is_best else _AS_GOOD if point.may_be_best else ""
         body.append([f"{point.at:g}", told, bar.ljust(_BAR), mark.ljust(len(_AS_GOOD))])
@@ -149,7 +153,8 @@ def conditions(cells: Sequence[Cell], *, servers_named: bool = False) -> Iterato
         " or ".join(sorted(words))
         for words in ({cell.unit for cell in cells}, {cell.title for cell in cells})
     )
-    runs = f"trimmed mean of {' or '.join(map(str, counts))} runs"
+    how = " or ".join(sorted({cell.how for cell in cells}))
+    runs = f"{how} of {' or '.join(map(str, counts))} runs"
     told = [f"{units}: " + (f"{titles} of one run" if counts == [1] else runs)]
     if any(cell.half_width is not None for cell in cells):
         told.append("± half of its 95 % interval")
@@ -242,33 +247,11 @@ def shown(cell: Cell | None) -> str:
         return _NONE
     if cell.value is None:
         return cell.outcome
-    told = number(cell.value, cell.unit)
-    if cell.half_width is not None:
-        return f"{told} ± {number(cell.half_width, cell.unit, cell.value)}"
-    if cell.extent is not None:
+    told = measured(cell.value, cell.unit, cell.half_width)
+    if cell.half_width is None and cell.extent is not None:
         ends = (number(end, cell.unit, cell.value) for end in cell.extent)
-        return f"{told} ({'-'.join(ends)})"
+        told += f" ({'-'.join(ends)})"
     return told
-
-
-def aligned(headings: list[str], body: list[list[str]], names: int) -> Iterator[str]:
-    """Lines of a table; its first `names` columns are words, the others figures."""
-    rows = [[printable(text) for text in row] for row in (headings, *body)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            text.ljust(width) if number < names else text.rjust(width)
-            for number, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip() + "\n"
-
-
-def markdown_table(headings: list[str], body: list[list[str]], names: int) -> Iterator[str]:
-    """Lines of the same table in Markdown, with nothing in it taken for markup."""
-    yield f"| {' | '.join(map(escaped, headings))} |\n"
-    yield "|" + "".join("---|" if n < names else "---:|" for n in range(len(headings))) + "\n"
-    for row in body:
-        yield f"| {' | '.join(map(escaped, row))} |\n"
 
 
 def _minute(text: str) -> str:

@@ -15,7 +15,7 @@ from leaselab.analysis.latency import PERCENTILES, latencies
 from leaselab.analysis.summary import other_cpu_us
 from leaselab.model.server import server_name
 from leaselab.report.facts import facts, shown_where
-from leaselab.report.listing import number, span
+from leaselab.report.listing import measured, number, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,11 +98,7 @@ def _headline(record: Record, *, why: bool) -> Iterator[RenderableType]:
 
 def figure_words(metric: Metric) -> str:
     """A metric with half of its interval, where it has one, and its unit."""
-    told = number(metric.value, metric.unit)
-    if metric.ci95 is not None:
-        half = (metric.ci95[1] - metric.ci95[0]) / 2
-        told += f" ± {number(half, metric.unit, metric.value)}"
-    return f"{told} {metric.unit}"
+    return f"{measured(metric.value, metric.unit, metric.half_width)} {metric.unit}"
 
 
 def _how_known(metric: Metric) -> Iterator[str]:

@@ -10,14 +10,13 @@ from msgspec.structs import replace
 
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.ratio import alternated
 from leaselab.analysis.steadiness import UNSTEADY
 from leaselab.analysis.verdict import Change, Limit
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
-from leaselab.report.facts import moment_words
-from leaselab.report.listing import heading
-from leaselab.report.markup import printable
-from leaselab.report.matrix import aligned, shown
+from leaselab.report.listing import aligned, heading, moment_words, printable
+from leaselab.report.matrix import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,25 +92,23 @@ def _results(comparison: Comparison) -> list[tuple[str, Record]]:
 def figures(comparison: Comparison) -> Iterator[str]:
     """The figures of the verdict, a line each; nothing without one."""
     verdict = comparison.verdict
-    if verdict is None:
-        return
-    if verdict.limit is Limit.NO_LOAD:
+    if verdict is None or verdict.limit is Limit.NO_LOAD:
         return
     low, high = verdict.ci95
+    tested = f"{verdict.test}: {_chance(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
     if verdict.limit is not Limit.NONE:
         faster = "A" if verdict.limit is Limit.AT_MOST else "B"
         yield (
             f"ratio B to A: {verdict.limit.value} {verdict.ratio:.3f}, 95 % interval {low:.3f} "
             f"to {high:.3f}: {faster} passed all that its bench could offer"
         )
-        yield f"t test: {_chance(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
+        yield tested
         return
     yield (
         f"ratio B to A: {verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
         f"({_change(verdict.ratio)}, {_change(low)} to {_change(high)})"
     )
-    test = "t test of the rounds' ratios" if _alternated(comparison) else "Yuen's test"
-    yield f"{test}: {_chance(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
+    yield tested
     yield _sight(verdict)
 
 
@@ -128,21 +125,14 @@ def conditions(comparison: Comparison) -> Iterator[str]:
     began = f"B began {moment_words(other.started_at)}"
     if base is not None:
         began = f"A began {moment_words(base.started_at)}, {began}"
-    if base is not None and comparison.verdict is not None:
-        began += (
-            ": their runs alternated"
-            if _alternated(comparison)
-            else f", {_apart(base, other)} later: what the machine itself became faster or "
-            "slower by is part of the ratio"
-        )
+        if comparison.verdict is not None and alternated(base, other):
+            began += ": their runs alternated"
+        elif comparison.verdict is not None:
+            began += (
+                f", {_apart(base, other)} later: what the machine itself became faster or "
+                "slower by is part of the ratio"
+            )
     yield began
-
-
-def _alternated(comparison: Comparison) -> bool:
-    """Whether the rounds of both took turns, as those of points of one experiment do."""
-    base = comparison.base.experiment if comparison.base else None
-    other = comparison.other.experiment
-    return bool(base and other and base.id == other.id and base.interleaved)
 
 
 def doubts(comparison: Comparison) -> Iterator[str]:

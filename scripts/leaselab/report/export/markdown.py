@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.server import server_name
-from leaselab.report.markup import escaped
-from leaselab.report.matrix import markdown_table, print_matrix, shown
+from leaselab.report.listing import escaped, markdown_table
+from leaselab.report.matrix import print_matrix, shown
 from leaselab.report.verdict import (
     NAMES,
     closing,

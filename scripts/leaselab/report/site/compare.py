@@ -14,11 +14,23 @@ from leaselab.analysis.ratio import Ratio, ratio_of
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import SERVER, Metric, Record
 from leaselab.model.server import server_name
-from leaselab.report.config import config_text
+from leaselab.report.facts import config_text
+from leaselab.report.listing import sentence
 from leaselab.report.matrix import shown
-from leaselab.report.site.compare_chart import compare_chart
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.pages import sentence
+from leaselab.report.site.vega import (
+    BLUE,
+    RED,
+    Spec,
+    chart,
+    dashed,
+    dots,
+    layer,
+    lines,
+    names,
+    number,
+    told,
+)
 
 MOST = 4
 """Results side by side: more columns are not read."""
@@ -99,7 +111,7 @@ def group(name: str, results: Sequence[tuple[Record, Path]]) -> Group:
         figure=figure(
             f"ratio-{place}",
             f"{sentence(title)} over that of {columns[0].label}",
-            compare_chart(bars, name=f"Ratios to {columns[0].label}", axis=f"ratio of {title}s")
+            _chart(bars, name=f"Ratios to {columns[0].label}", axis=f"ratio of {title}s")
             if len(bars) > 1
             else None,
             note="1 is no difference; the line is the 95 % interval of the ratio.",
@@ -128,3 +140,31 @@ def _column(base: Record, record: Record, *, several: bool) -> Column:
             dict.fromkeys(f"another {one.what}" for one in hindrances(base, record))
         ),
     )
+
+
+def _chart(bars: Sequence[tuple[str, Ratio]], *, name: str, axis: str) -> Spec:
+    """Draw ratios, a line each: what it is of, and the ratio; `axis` says of which figure."""
+    values = [
+        {
+            "label": label,
+            "ratio": one.value,
+            "low": one.ci95[0] if one.ci95 else None,
+            "high": one.ci95[1] if one.ci95 else None,
+        }
+        for label, one in bars
+    ]
+    y, low = names("label", 320), number("low", axis)
+    x = number("ratio", axis, scale={"padding": 20}, axis={"tickCount": 8})
+    tooltip = told(
+        ("label", "", ""),
+        ("ratio", "ratio", ".3f"),
+        ("low", "from", ".3f"),
+        ("high", "to", ".3f"),
+    )
+    known = [value for value in values if value["low"] is not None]
+    layers = [
+        layer([{"one": 1}], dashed(RED), {"x": number("one", None)}),
+        layer(known, lines(2, color=BLUE), {"x": low, "x2": {"field": "high"}, "y": y}),
+        layer(values, dots(70, color=BLUE), {"x": x, "y": y, "tooltip": tooltip}),
+    ]
+    return chart(layers, height=max(50, 34 * len(values)), name=name, width=560)

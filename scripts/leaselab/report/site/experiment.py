@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.curve import best_of, curve_of, may_be_best
 from leaselab.analysis.ratio import runs_of
 from leaselab.model.server import server_name
+from leaselab.report.listing import sentence
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.pages import sentence
 from leaselab.report.site.vega import (
     BLUE,
     GREEN,
@@ -18,9 +18,13 @@ from leaselab.report.site.vega import (
     Spec,
     chart,
     colours,
+    dots,
+    layer,
+    lines,
+    looks,
     moments,
+    names,
     number,
-    rows,
     told,
 )
 
@@ -193,11 +197,11 @@ def _curve_chart(
     if len(set(places)) <= _TICKS:
         ticks["values"] = sorted(set(places))
     x, y = number("at", along, scale=scale, axis=ticks), number("value", axis)
-    line: Spec = {
-        "data": rows(marks),
-        "mark": {"type": "line", "color": GREY, "strokeWidth": 1, "aria": False},
-        "encoding": {"x": x, "y": y},
-    }
+    line = layer(
+        marks,
+        {"type": "line", "color": GREY, "strokeWidth": 1, "aria": False},
+        {"x": x, "y": y},
+    )
     interval = {"y": number("low", axis), "y2": {"field": "high"}}
     layers = _points_layers(marks, {"x": x}, interval, {"y": y}, axis)
     return chart([line, *layers], height=300, name=name)
@@ -207,16 +211,9 @@ def _dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> Spec
     """The figure of each point, one below the other; None without a figure."""
     if not marks:
         return None
-    y = {
-        "field": "label",
-        "type": "nominal",
-        "title": None,
-        "sort": None,
-        "axis": {"labelLimit": 280},
-    }
     x = number("value", axis, scale={"padding": 20}, axis={"tickCount": 8})
     interval = {"x": number("low", axis), "x2": {"field": "high"}}
-    layers = _points_layers(marks, {"y": y}, interval, {"x": x}, axis)
+    layers = _points_layers(marks, {"y": names("label", 280)}, interval, {"x": x}, axis)
     return chart(layers, height=max(50, 34 * len(marks)), name=name, width=560)
 
 
@@ -227,40 +224,22 @@ def _points_layers(
     standings = [one for one in _LOOKS if any(mark["standing"] == one for mark in marks)]
     look: Spec = {"color": {"value": BLUE}}
     if standings:
-        colour, shape = zip(*(_LOOKS[one] for one in standings), strict=True)
         look = {
-            channel: {
-                "field": "standing",
-                "type": "nominal",
-                "scale": {"domain": standings, "range": list(looks)},
-            }
-            for channel, looks in (("color", colour), ("shape", shape))
+            channel: looks("standing", {one: _LOOKS[one][which] for one in standings})
+            for which, channel in enumerate(("color", "shape"))
         }
+    tooltip = told(
+        ("label", "", ""),
+        ("value", axis, ".6~g"),
+        ("low", "from", ".6~g"),
+        ("high", "to", ".6~g"),
+        ("standing", "", ""),
+    )
+    links = {"href": {"field": "href"}, "description": {"field": "label"}, "tooltip": tooltip}
+    known = [mark for mark in marks if mark["low"] is not None]
     return [
-        {
-            "data": rows([mark for mark in marks if mark["low"] is not None]),
-            "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
-            "encoding": {**place, **interval, "color": look["color"]},
-        },
-        {
-            "name": "points",
-            "data": rows(marks),
-            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-            "encoding": {
-                **place,
-                **value,
-                **look,
-                "href": {"field": "href"},
-                "description": {"field": "label"},
-                "tooltip": told(
-                    ("label", "", ""),
-                    ("value", axis, ".6~g"),
-                    ("low", "from", ".6~g"),
-                    ("high", "to", ".6~g"),
-                    ("standing", "", ""),
-                ),
-            },
-        },
+        layer(known, lines(2), {**place, **interval, "color": look["color"]}),
+        layer(marks, dots(90), {**place, **value, **look, **links}, name="points"),
     ]
 
 
@@ -280,21 +259,14 @@ def _rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
     ]
     if not values:
         return None
-    layer: Spec = {
-        "data": rows(values),
-        "params": [ZOOM],
-        "mark": {"type": "point", "filled": True, "size": 45},
-        "encoding": {
-            "x": moments("at", "started (UTC)"),
-            "y": number("value", axis),
-            "color": colours("label", [point.label for point in points]),
-            "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
-            "tooltip": told(
-                ("label", "", ""),
-                ("run", "run", ""),
-                ("at", "at", ""),
-                ("value", axis, ".6~g"),
-            ),
-        },
+    encoding = {
+        "x": moments("at", "started (UTC)"),
+        "y": number("value", axis),
+        "color": colours("label", [point.label for point in points]),
+        "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
+        "tooltip": told(
+            ("label", "", ""), ("run", "run", ""), ("at", "at", ""), ("value", axis, ".6~g")
+        ),
     }
-    return chart([layer], height=240, name=f"{sentence(axis)} of every run over time")
+    runs = layer(values, {"type": "point", "filled": True, "size": 45}, encoding, params=[ZOOM])
+    return chart([runs], height=240, name=f"{sentence(axis)} of every run over time")

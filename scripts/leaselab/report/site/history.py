@@ -12,7 +12,7 @@ from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.history_chart import Mark, Point, history_chart
+from leaselab.report.site.history_chart import Mark, history_chart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,11 +76,11 @@ def history(
     marks = _changes(line.rows)
     worse = _worse(line.rows)
     points = [
-        replace(_point(row, row["started_at"], href(row)), worse=row["id"] in worse)
+        {**_point(row, row["started_at"], href(row)), "worse": row["id"] in worse}
         for row in line.rows
     ]
     drawn = points[-_DRAWN:]
-    since = [mark for mark in marks if mark.at >= drawn[0].at]
+    since = [mark for mark in marks if mark.at >= drawn[0]["at"]]
     name = f"{line.name} over time"
     draw = partial(history_chart, name=name, title=line.title, unit=line.unit, by_commit=False)
     over_time = figure(
@@ -183,46 +183,34 @@ def _by_commit(line: Line, href: Callable[[Row], str]) -> Figure | None:
     )
 
 
-def _point(row: Row, at: str, href: str) -> Point:
+def _point(row: Row, at: str, href: str) -> dict[str, Any]:
+    """A point of the chart, see `history_chart`."""
     believed = row["outcome"] in BELIEVED
-    label = server_name(row)
-    if row["subject"]:
-        label += f": {row['subject']}"
-    return Point(
-        at=at,
-        label=label,
-        mean=row["value"] if believed else None,
-        ci95=None if row["ci_low"] is None else (row["ci_low"], row["ci_high"]),
-        runs=[
-            (value, dropped)
-            for value, dropped in json.loads(row["rounds"] or "[]")
-            if value is not None
-        ]
-        if believed
-        else [],
-        href=href,
-    )
+    runs = json.loads(row["rounds"] or "[]") if believed else []
+    return {
+        "at": at,
+        "label": server_name(row) + (f": {row['subject']}" if row["subject"] else ""),
+        "mean": row["value"] if believed else None,
+        "low": row["ci_low"],
+        "high": row["ci_high"],
+        "runs": [(value, dropped) for value, dropped in runs if value is not None],
+        "href": href,
+        "worse": False,
+    }
 
 
 def _changes(rows: Sequence[Row]) -> list[Mark]:
     """A mark where bench, its environment or the goal is not that of the result before."""
-    marks: list[Mark] = []
-
-    def add(row: Row, kind: str, label: str) -> None:
-        marks.append(Mark(len(marks) + 1, row["started_at"], kind, label))
-
-    before: Row | None = None
-    for row in rows:
-        if row["value"] is None:
-            continue
-        if before is not None:
-            if (row["bench"], row["environment"]) != (before["bench"], before["environment"]):
-                words = f"{row['bench']} {row['environment'] or _NONE}"
-                add(row, "environment", words)
-            if row["ruler"] != before["ruler"]:
-                add(row, "goal", _goal_change(before, row))
-        before = row
-    return marks
+    found: list[tuple[Row, str, str]] = []
+    for before, row in pairwise(row for row in rows if row["value"] is not None):
+        if (row["bench"], row["environment"]) != (before["bench"], before["environment"]):
+            found.append((row, "environment", f"{row['bench']} {row['environment'] or _NONE}"))
+        if row["ruler"] != before["ruler"]:
+            found.append((row, "goal", _goal_change(before, row)))
+    return [
+        Mark(number, row["started_at"], kind, label)
+        for number, (row, kind, label) in enumerate(found, start=1)
+    ]
 
 
 def _goal_change(before: Row, row: Row) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.report.site.vega import (
     BLUE,
@@ -14,9 +14,11 @@ from leaselab.report.site.vega import (
     ZOOM,
     Spec,
     chart,
+    dots,
+    layer,
+    lines,
     moments,
     number,
-    rows,
     told,
 )
 
@@ -28,23 +30,6 @@ _NAMED = 40
 """Commits whose names stand below them."""
 _DOTTED = 100
 """Newest results whose single runs are drawn: more are a smear, and a slow page."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One result in a history."""
-
-    at: str
-    """Its moment (ISO 8601), or its place in a row of commits."""
-    label: str
-    """What it is called: server, version, commit."""
-    mean: float | None
-    ci95: tuple[float, float] | None
-    runs: Sequence[tuple[float, bool]]
-    """The figure of each run, and whether it was dropped."""
-    href: str
-    worse: bool = False
-    """Whether its interval lies wholly on the wrong side of that of the result before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +45,7 @@ class Mark:
 
 
 def history_chart(
-    points: Sequence[Point],
+    points: Sequence[Spec],
     marks: Sequence[Mark],
     *,
     name: str,
@@ -70,42 +55,43 @@ def history_chart(
 ) -> Spec | None:
     """Draw the points over time, or side by side in the order of their commits.
 
-    `title` and `unit` are those of the metric.  None where no result has a figure.
+    A point has `at` (its moment, or the commit), `label`, `href`, `mean`, `low` and `high` of
+    its interval, `worse` (whether it is wholly on the wrong side of the one before) and `runs`
+    (value of each, and whether it was dropped).  `title` and `unit` are those of the metric.
+    None where no result has a figure.
     """
-    places = {at: place for place, at in enumerate(dict.fromkeys(one.at for one in points))}
+    places = {at: place for place, at in enumerate(dict.fromkeys(one["at"] for one in points))}
     x = _sequence(places) if by_commit else moments("at", "started (UTC)")
-    means = [_mean(point, places) for point in points if point.mean is not None]
+    means = [_mean(point, places) for point in points if point["mean"] is not None]
     if not means:
         return None
     axis = f"{title} ({unit})"
     colour = {"condition": {"test": "datum.worse", "value": RED}, "value": BLUE}
     dropped = {"test": "datum.dropped", "value": GREY}
+    ends = [
+        {name: mean[name] for name in ("at", "place", "low", "high", "worse")}
+        for mean in means
+        if mean["low"] is not None
+    ]
     layers: list[Spec] = [
-        {
-            "data": rows(list(_dots(points[-_DOTTED:], places))),
-            "mark": {"type": "circle", "size": 18, "opacity": 0.5, "aria": False},
-            "encoding": {
+        layer(
+            list(_dots(points[-_DOTTED:], places)),
+            {"type": "circle", "size": 18, "opacity": 0.5, "aria": False},
+            {
                 "x": x,
                 "y": number("value", axis),
                 "color": {"condition": dropped, "value": BLUE},
             },
-        },
-        {
-            "data": rows(list(_intervals(means))),
-            "mark": {"type": "rule", "strokeWidth": 2, "aria": False},
-            "encoding": {
-                "x": x,
-                "y": number("low", axis),
-                "y2": {"field": "high"},
-                "color": colour,
-            },
-        },
-        {
-            "name": "means",
-            "data": rows(means),
-            "params": [] if by_commit else [ZOOM],
-            "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-            "encoding": {
+        ),
+        layer(
+            ends,
+            lines(2),
+            {"x": x, "y": number("low", axis), "y2": {"field": "high"}, "color": colour},
+        ),
+        layer(
+            means,
+            dots(55),
+            {
                 "x": x,
                 "y": number("mean", axis),
                 "color": colour,
@@ -119,7 +105,9 @@ def history_chart(
                     ("high", "to", ".6~g"),
                 ),
             },
-        },
+            name="means",
+            params=[] if by_commit else [ZOOM],
+        ),
         *_marks(marks, x),
     ]
     return chart(layers, height=300, name=name)
@@ -133,36 +121,17 @@ def _sequence(places: Mapping[str, int]) -> Spec:
     return {"field": "at", "type": "ordinal", "sort": list(places), "title": None, "axis": axis}
 
 
-def _dots(points: Iterable[Point], places: Mapping[str, int]) -> Iterable[dict[str, Any]]:
+def _dots(points: Iterable[Spec], places: Mapping[str, int]) -> Iterator[Spec]:
     for point in points:
-        for value, dropped in point.runs:
-            yield {
-                "at": point.at,
-                "place": places[point.at],
-                "value": _short(value),
-                "dropped": dropped,
-            }
+        place = {"at": point["at"], "place": places[point["at"]]}
+        for value, dropped in point["runs"]:
+            yield {**place, "value": _short(value), "dropped": dropped}
 
 
-def _mean(point: Point, places: Mapping[str, int]) -> dict[str, Any]:
-    low, high = point.ci95 or (None, None)
-    return {
-        "at": point.at,
-        "place": places[point.at],
-        "mean": _short(point.mean),
-        "low": _short(low),
-        "high": _short(high),
-        "worse": point.worse,
-        "label": point.label,
-        "href": point.href,
-    }
-
-
-def _intervals(means: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    """The ends of the intervals and where they stand: less than a mean's row, and many."""
-    for mean in means:
-        if mean["low"] is not None:
-            yield {name: mean[name] for name in ("at", "place", "low", "high", "worse")}
+def _mean(point: Spec, places: Mapping[str, int]) -> Spec:
+    told_of = {name: point[name] for name in ("at", "worse", "label", "href")}
+    figures = {name: _short(point[name]) for name in ("mean", "low", "high")}
+    return {**told_of, **figures, "place": places[point["at"]]}
 
 
 def _short(value: float | None) -> float | None:
@@ -185,17 +154,14 @@ def _marks(marks: Sequence[Mark], x: Spec) -> Iterator[Spec]:
         for mark in marks
     ]
     colour = {"field": "colour", "type": "nominal", "scale": None}
-    yield {
-        "data": rows(values),
-        "mark": {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
-        "encoding": {
-            "x": x,
-            "color": colour,
-            "tooltip": told(("kind", "change", ""), ("label", "to", ""), ("at", "from", "")),
-        },
-    }
-    yield {
-        "data": rows(values),
-        "mark": {"type": "text", "align": "left", "dx": 3, "y": 6, "fontSize": 11},
-        "encoding": {"x": x, "text": {"field": "number"}, "color": colour},
-    }
+    tooltip = told(("kind", "change", ""), ("label", "to", ""), ("at", "from", ""))
+    yield layer(
+        values,
+        {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
+        {"x": x, "color": colour, "tooltip": tooltip},
+    )
+    yield layer(
+        values,
+        {"type": "text", "align": "left", "dx": 3, "y": 6, "fontSize": 11},
+        {"x": x, "text": {"field": "number"}, "color": colour},
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.matrix import Cell, Column, Row, cell_of, columns_of, rows_of
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
+from leaselab.report.listing import common_kind
 from leaselab.report.matrix import column_words, conditions, shown
 
 if TYPE_CHECKING:
@@ -78,10 +79,6 @@ class Matrix:
             return f"{1 + gain:.2f} ({100 * gain:+.0f} %)"
         return "no difference seen" if row.compared(column) else "-"
 
-    def shown(self, cell: Cell | None) -> str:
-        """A cell's figure with how well it is known, or why there is none."""
-        return shown(cell)
-
 
 def overview(
     records: Sequence[Record],
@@ -96,6 +93,7 @@ def overview(
     return {
         "matrices": list(_matrices([cell_of(record) for record in records])),
         "newest": rows,
+        "shown": shown,
         "kind": common_kind(rows),
         "results": sum(outcomes.values()),
         "outcomes": outcomes,
@@ -103,15 +101,6 @@ def overview(
             record.id: " ".join(reason.word for reason in record.reasons) for record in records
         },
     }
-
-
-def common_kind(rows: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """Words and unit of the figures of rows of the index; None where they are of several."""
-    kinds = {(row["metric"], row["unit"]) for row in rows if row["metric"]}
-    if len(kinds) != 1:
-        return None
-    metric, unit = kinds.pop()
-    return metric.replace("_", " "), unit
 
 
 def _matrices(cells: Sequence[Cell]) -> Iterable[Matrix]:

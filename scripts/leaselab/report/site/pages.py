@@ -12,8 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from leaselab import __version__
 from leaselab.model.errors import usage_error
-from leaselab.report.facts import moment_words
-from leaselab.report.listing import number, short, span
+from leaselab.report.listing import moment_words, number, sentence, short, span
 from leaselab.report.site.figure import script, script_version
 
 if TYPE_CHECKING:
@@ -55,11 +54,6 @@ def live_page(title: str) -> str:
 def page_file(name: str) -> bytes:
     """A style sheet or script of ours."""
     return (_HERE / "static" / name).read_bytes()
-
-
-def sentence(text: str) -> str:
-    """A text that begins with a capital letter."""
-    return text[:1].upper() + text[1:]
 
 
 class Pages:

@@ -18,8 +18,10 @@ from leaselab.report.site.vega import (
     WIDTH,
     ZOOM,
     Spec,
+    dashed,
+    layer,
+    looks,
     number,
-    rows,
     stacked,
     told,
 )
@@ -96,46 +98,27 @@ def _panel(
     goal: float | None,
     place: int,
 ) -> Spec:
-    colour = {
-        "field": "n",
-        "type": "nominal",
-        "scale": {"domain": [name for name, _ in series], "range": [one for _, one in series]},
-        "legend": {"orient": "right"},
-    }
     scale = {"zero": True, "nice": True}
-    layers: list[Spec] = [
-        {
-            "data": rows(values),
-            "params": [{**ZOOM, "name": f"zoom{place}"}],
-            "mark": {
-                "type": "line",
-                "strokeWidth": 2,
-                "strokeCap": "round",
-                "point": {"size": 9, "aria": False},
-                "interpolate": "linear",
-            },
-            "encoding": {
-                "x": number("s", None, axis={"labels": False, "ticks": False, "tickCount": 12}),
-                "y": number("v", title, scale=scale, axis={"tickCount": 3, "titleLimit": 90}),
-                "color": colour,
-                "detail": {"field": "t"},
-                "tooltip": told(
-                    ("n", "", ""),
-                    ("t", "trial", ""),
-                    ("s", "at (s)", ".1f"),
-                    ("v", title, "~g"),
-                ),
-            },
-        }
-    ]
+    shown = {
+        "type": "line",
+        "strokeWidth": 2,
+        "strokeCap": "round",
+        "point": {"size": 9, "aria": False},
+        "interpolate": "linear",
+    }
+    encoding = {
+        "x": number("s", None, axis={"labels": False, "ticks": False, "tickCount": 12}),
+        "y": number("v", title, scale=scale, axis={"tickCount": 3, "titleLimit": 90}),
+        "color": {**looks("n", dict(series)), "legend": {"orient": "right"}},
+        "detail": {"field": "t"},
+        "tooltip": told(
+            ("n", "", ""), ("t", "trial", ""), ("s", "at (s)", ".1f"), ("v", title, "~g")
+        ),
+    }
+    layers = [layer(values, shown, encoding, params=[{**ZOOM, "name": f"zoom{place}"}])]
     if goal is not None:
-        layers.append(
-            {
-                "data": rows([{"goal": 100 * goal}]),
-                "mark": {"type": "rule", "strokeDash": [5, 3], "color": GREY, "aria": False},
-                "encoding": {"y": number("goal", title, scale=scale)},
-            }
-        )
+        y = number("goal", title, scale=scale)
+        layers.append(layer([{"goal": 100 * goal}], dashed(GREY), {"y": y}))
     return {"width": WIDTH - 190, "height": _PANEL, "layer": layers}
 
 

@@ -12,19 +12,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from leaselab.archive.checksums import SUMS
+from leaselab.archive.index import Index
 from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.report.listing import common_kind
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.experiment import experiment, experiment_line
 from leaselab.report.site.history import history, history_line, lines_of
-from leaselab.report.site.overview import (
-    MEANINGS,
-    NEWEST,
-    bench_rows,
-    common_kind,
-    overview,
-)
+from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
-from leaselab.report.site.selection import Archive, Named
 from leaselab.report.site.sweep import sweep
 from leaselab.report.site.validity import NOT_OK, validity
 
@@ -61,9 +56,14 @@ def write_site(
     where there is none.
     """
     named = list(dict.fromkeys(store.find(ref).name for ref in refs))
-    selection = Named(store, named) if named else Archive(store)
+    if named and len(Index(store.root, named).every()) < len(named):
+        raise usage_error(
+            "a result of another archive",
+            where=str(store.root),
+            todo="name its folder with --results",
+        )
     nav = NAV if named else (*NAV, BENCHES)
-    return _Site(store, selection, Pages(folder, nav), folder, sweeps).write()
+    return _Site(store, named, Pages(folder, nav), folder, sweeps).write()
 
 
 def write_benches(store: Store, folder: Path) -> Path:
@@ -74,17 +74,19 @@ def write_benches(store: Store, folder: Path) -> Path:
     nav = (*NAV, BENCHES) if (folder / "index.html").exists() else (BENCHES,)
     pages = Pages(folder, nav)
     pages.keep(lambda _: True)
-    _Site(store, Archive(store), pages, folder, 0).write_benches()
+    _Site(store, (), pages, folder, 0).write_benches()
     pages.finish()
     return folder / f"{BENCHES[0]}.html"
 
 
 class _Site:
     def __init__(
-        self, store: Store, chosen: Archive | Named, pages: Pages, folder: Path, sweeps: int
+        self, store: Store, named: Sequence[str], pages: Pages, folder: Path, sweeps: int
     ) -> None:
         self._store = store
-        self._chosen = chosen
+        self._named = named
+        self._index = Index(store.root, named or None)
+        self._experiments = self._index.experiments()
         self._pages = pages
         self._sweeps = sweeps
         self._records: dict[str, Record] = {}
@@ -95,21 +97,22 @@ class _Site:
 
     def write(self) -> Path:
         """Write every page that is not current."""
-        if not self._chosen.scenarios:
+        scenarios = self._index.scenarios()
+        if not scenarios:
             raise usage_error(
                 "there is no result to report",
                 where=str(self._store.root),
                 todo="`leaselab run` makes one",
             )
-        if not self._chosen.named:
+        if not self._named:
             self._pages.keep(self._still_there)
-        newest = self._chosen.newest()
-        for ref in (*newest, *self._chosen.named):
+        newest = [row["id"] for row in self._index.newest_places("*")]
+        for ref in (*newest, *self._named):
             self._write_sweep(ref)
         lines: list[Line] = []
         groups: list[tuple[str, Sequence[str]]] = []
-        for scenario in self._chosen.scenarios:
-            rows = self._chosen.of(scenario)
+        for scenario in scenarios:
+            rows = self._index.every(scenario)
             for row in rows[-self._sweeps :] if self._sweeps else ():
                 self._write_sweep(row["id"])
             figures = lines_of(scenario, rows)
@@ -123,14 +126,14 @@ class _Site:
             for line in figures:
                 self._write_history(line, [one for one in figures if one is not line])
             lines += figures
-        if len(self._chosen.named) > 1:
-            named = [ref for ref in self._chosen.named if ref not in self._refused]
+        if len(self._named) > 1:
+            named = [ref for ref in self._named if ref not in self._refused]
             groups = [("the results that were named", named)] if len(named) > 1 else []
         told = [history_line(line) for line in lines]
         listed = {"lines": told, "kind": common_kind(told)}
         self._pages.write("histories", "histories.html", told, lambda: (listed, ()))
         self._write_summaries(newest, groups, self._write_experiments())
-        if not self._chosen.named:
+        if not self._named:
             self.write_benches()
         self._pages.finish()
         return self._first
@@ -153,9 +156,8 @@ class _Site:
         Returns what the overview lists, newest first.
         """
         listed = []
-        known = self._chosen.experiments
-        newest = list(known)[-EXPERIMENTS:]
-        for ident, refs in reversed(known.items()):
+        newest = list(self._experiments)[-EXPERIMENTS:]
+        for ident, refs in reversed(self._experiments.items()):
             if ident not in newest and not any(map(self._has_page, refs)):
                 continue
             for ref in refs:
@@ -182,9 +184,9 @@ class _Site:
     ) -> None:
         """The pages that show results of all scenarios."""
         records = [one for ref in newest if (one := self._light(ref)) is not None]
-        latest = self._chosen.latest(NEWEST)
-        outcomes = self._chosen.outcomes()
-        failed = self._chosen.without_figure(NOT_OK + 1)
+        latest = self._index.every(newest=NEWEST)[::-1]
+        outcomes = self._index.outcomes()
+        failed = self._index.without_figure(NOT_OK + 1)
         linked = {"href": self._href}
         self._pages.write(
             "index",
@@ -256,7 +258,7 @@ class _Site:
         """Whether a page that was written before is of something that is there."""
         folder, _, ref = page.partition("/")
         if page == experiment_page(ref):
-            return ref in self._chosen.experiments
+            return ref in self._experiments
         return sweep_page(ref) == page and folder != "" and self._store.place(ref).exists()
 
     def _has_page(self, ref: str) -> bool:

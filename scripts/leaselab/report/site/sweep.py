@@ -10,9 +10,7 @@ from leaselab.analysis.credibility import flags
 from leaselab.analysis.latency import PERCENTILES, latencies
 from leaselab.model.record import Round
 from leaselab.model.server import server_name
-from leaselab.report.config import config_text
-from leaselab.report.confirmation import confirmation_words, confirming, overload
-from leaselab.report.facts import facts
+from leaselab.report.facts import config_text, confirmation_words, confirming, facts, overload
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart
 from leaselab.report.site.sweep_charts import (
@@ -22,7 +20,7 @@ from leaselab.report.site.sweep_charts import (
     runs_chart,
     verdict_of,
 )
-from leaselab.report.words import MEANINGS
+from leaselab.report.site.validity import MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

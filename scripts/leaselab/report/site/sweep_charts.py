@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leaselab.report.confirmation import confirming
+from leaselab.report.facts import confirming
+from leaselab.report.listing import sentence
 from leaselab.report.site.vega import (
     BLUE,
     GREEN,
@@ -16,14 +17,18 @@ from leaselab.report.site.vega import (
     ZOOM,
     Spec,
     chart,
+    dashed,
+    dots,
+    layer,
+    lines,
+    looks,
     number,
-    rows,
     told,
     whole,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from leaselab.model.procedure import Procedure
     from leaselab.model.record import Metric, Record
@@ -60,15 +65,6 @@ def rate_unit(record: Record) -> str:
 def runs_chart(record: Record) -> Spec | None:
     """Each run's figure, with the bracket that proves it if it has one; None without any."""
     figure = record.figure
-    found = [
-        (place, one, value)
-        for place, (one, value) in enumerate(
-            zip(record.rounds, record.values(figure.name), strict=True)
-        )
-        if value is not None
-    ]
-    if not found:
-        return None
     values = [
         {
             "run": one.index,
@@ -77,15 +73,14 @@ def runs_chart(record: Record) -> Spec | None:
             "upper": one.bracket.upper if one.bracket else None,
             "dropped": "dropped" if place in figure.dropped else "counted",
         }
-        for place, one, value in found
+        for place, one in enumerate(record.rounds)
+        if (value := one.metrics.get(figure.name)) is not None
     ]
+    if not values:
+        return None
     bracketed = [value for value in values if value["lower"] is not None]
     x = {"field": "run", "type": "ordinal", "title": "run", "axis": {"labelAngle": 0}}
-    colour = {
-        "field": "dropped",
-        "type": "nominal",
-        "scale": {"domain": ["counted", "dropped"], "range": [BLUE, GREY]},
-    }
+    place = {"x": x, "color": looks("dropped", {"counted": BLUE, "dropped": GREY})}
     proofs = [("lower", "passed at", ".0f"), ("upper", "failed at", ".0f")]
     tooltip = told(
         ("run", "run", ""),
@@ -93,48 +88,27 @@ def runs_chart(record: Record) -> Spec | None:
         *(proofs if bracketed else ()),
         ("dropped", "", ""),
     )
-    layers: list[Spec] = [
+    proof = {"y": number("lower", figure.unit), "y2": {"field": "upper"}}
+    value = {"y": number("value", figure.unit), "tooltip": tooltip}
+    layers = [
         *_mean(figure),
-        {
-            "data": rows(bracketed),
-            "mark": {"type": "rule", "strokeWidth": 6, "opacity": 0.35, "aria": False},
-            "encoding": {
-                "x": x,
-                "y": number("lower", figure.unit),
-                "y2": {"field": "upper"},
-                "color": colour,
-            },
-        },
-        {
-            "data": rows(values),
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "y": number("value", figure.unit),
-                "color": colour,
-                "tooltip": tooltip,
-            },
-        },
+        layer(bracketed, lines(6, opacity=0.35), {**place, **proof}),
+        layer(values, dots(60), {**place, **value}),
     ]
-    title = figure.title[:1].upper() + figure.title[1:]
-    name = f"{title} of each run" + (" with its bracket" if bracketed else "")
+    name = f"{sentence(figure.title)} of each run" + (" with its bracket" if bracketed else "")
     return chart(layers, height=220, name=name)
 
 
 def _mean(figure: Metric) -> Iterator[Spec]:
     """The figure over all runs, with its interval."""
     if figure.ci95 is not None:
-        yield {
-            "data": rows([{"low": figure.ci95[0], "high": figure.ci95[1]}]),
-            "mark": {"type": "rect", "opacity": 0.15, "color": BLUE, "aria": False},
-            "encoding": {"y": number("low", None), "y2": {"field": "high"}},
-        }
+        yield layer(
+            [{"low": figure.ci95[0], "high": figure.ci95[1]}],
+            {"type": "rect", "opacity": 0.15, "color": BLUE, "aria": False},
+            {"y": number("low", None), "y2": {"field": "high"}},
+        )
     if figure.value is not None:
-        yield {
-            "data": rows([{"mean": figure.value}]),
-            "mark": {"type": "rule", "color": BLUE, "strokeDash": [5, 3], "aria": False},
-            "encoding": {"y": number("mean", None)},
-        }
+        yield layer([{"mean": figure.value}], dashed(BLUE), {"y": number("mean", None)})
 
 
 def loss_chart(record: Record) -> Spec | None:
@@ -158,35 +132,27 @@ def loss_chart(record: Record) -> Spec | None:
     if not values:
         return None
     verdicts = [one for one in _VERDICTS if any(one == value["verdict"] for value in values)]
-    colours, shapes = zip(*(_VERDICTS[one] for one in verdicts), strict=True)
     # a root, so that 2.5 % and 90 % both have room
     scale = {"type": "pow", "exponent": 0.5, "domain": [0, 100]}
     loss = number("loss", "loss (%)", scale=scale, axis={"values": _LOSSES, "format": ".3~g"})
     load = f"offered load ({rate_unit(record)})"
-    layers: list[Spec] = [
-        {
-            "data": rows([] if goal is None else [{"goal": 100 * goal}]),
-            "mark": {"type": "rule", "strokeDash": [5, 3], "color": RED, "aria": False},
-            "encoding": {"y": {**loss, "field": "goal"}},
-        },
-        {
-            "data": rows(values),
-            "params": [ZOOM],
-            "mark": {"type": "point", "filled": True, "size": 42, "opacity": 0.75},
-            "encoding": {
-                "x": number("rate", load, axis={"tickCount": 10}),
-                "y": loss,
-                "color": _by_verdict(verdicts, colours),
-                "shape": _by_verdict(verdicts, shapes),
-                "tooltip": told(
-                    ("run", "", ""),
-                    ("rate", "offered (1/s)", ".0f"),
-                    ("seconds", "for (s)", "~g"),
-                    ("loss", "loss (%)", ".2f"),
-                    ("verdict", "", ""),
-                ),
-            },
-        },
+    encoding = {
+        "x": number("rate", load, axis={"tickCount": 10}),
+        "y": loss,
+        "color": looks("verdict", {one: _VERDICTS[one][0] for one in verdicts}),
+        "shape": looks("verdict", {one: _VERDICTS[one][1] for one in verdicts}),
+        "tooltip": told(
+            ("run", "", ""),
+            ("rate", "offered (1/s)", ".0f"),
+            ("seconds", "for (s)", "~g"),
+            ("loss", "loss (%)", ".2f"),
+            ("verdict", "", ""),
+        ),
+    }
+    asked = [] if goal is None else [{"goal": 100 * goal}]
+    layers = [
+        layer(asked, dashed(RED), {"y": {**loss, "field": "goal"}}),
+        layer(values, dots(42, opacity=0.75), encoding, params=[ZOOM]),
     ]
     name = "Loss by offered load, every trial"
     if goal is not None:
@@ -202,45 +168,32 @@ def latency_chart(record: Record) -> Spec | None:
     stages = dict.fromkeys(stage for trial in record.trials for stage in trial.latency_s)
     found = {stage: list(_latencies(record, stage)) for stage in stages}
     seen = {label: values for label, values in found.items() if values}
-    panels = []
-    for label, values in seen.items():
-        # side by side, each after the first with an axis of its own
-        width = (WIDTH - _AXIS * (len(seen) - 1)) // len(seen)
-        scale = {"type": "log", "nice": False}
-        y = number("ms", "latency (ms)", scale=scale, axis={"format": ".3~g", "tickCount": 6})
-        load = f"offered load ({rate_unit(record)})"
-        panels.append(
-            {
-                "title": {
-                    "text": label,
-                    "fontSize": 12,
-                    "fontWeight": "normal",
-                    "limit": width,
-                },
-                "width": width,
-                "height": 220,
-                "data": rows(values),
-                "mark": {"type": "point", "filled": True, "size": 26, "opacity": 0.7},
-                "encoding": {
-                    "x": number("rate", load, axis={"tickCount": 6}),
-                    "y": y,
-                    "color": {
-                        "field": "percentile",
-                        "type": "nominal",
-                        "scale": {
-                            "domain": list(_PERCENTILES),
-                            "range": list(_PERCENTILES.values()),
-                        },
-                    },
-                    "tooltip": told(
-                        ("run", "", ""),
-                        ("percentile", "", ""),
-                        ("rate", "offered (1/s)", ".0f"),
-                        ("ms", "latency (ms)", ".2f"),
-                    ),
-                },
-            }
+    # side by side, each after the first with an axis of its own
+    width = (WIDTH - _AXIS * (len(seen) - 1)) // (len(seen) or 1)
+    log = {"type": "log", "nice": False}
+    encoding = {
+        "x": number("rate", f"offered load ({rate_unit(record)})", axis={"tickCount": 6}),
+        "y": number("ms", "latency (ms)", scale=log, axis={"format": ".3~g", "tickCount": 6}),
+        "color": looks("percentile", _PERCENTILES),
+        "tooltip": told(
+            ("run", "", ""),
+            ("percentile", "", ""),
+            ("rate", "offered (1/s)", ".0f"),
+            ("ms", "latency (ms)", ".2f"),
+        ),
+    }
+    heading = {"fontSize": 12, "fontWeight": "normal", "limit": width}
+    panels = [
+        layer(
+            values,
+            dots(26, opacity=0.7),
+            encoding,
+            title={"text": label, **heading},
+            width=width,
+            height=220,
         )
+        for label, values in seen.items()
+    ]
     return whole({"hconcat": panels}, "Latency percentiles by offered load") if panels else None
 
 
@@ -275,8 +228,3 @@ def _loss(trial: Trial, name: str, verdict: str) -> dict[str, Any]:
         "seconds": trial.duration_s,
         "verdict": verdict,
     }
-
-
-def _by_verdict(verdicts: Sequence[str], looks: Sequence[str]) -> Spec:
-    scale = {"domain": list(verdicts), "range": list(looks)}
-    return {"field": "verdict", "type": "nominal", "scale": scale}

@@ -1,4 +1,4 @@
-"""The page that says which results may be believed, and why."""
+"""The page that says which results may be believed, and why; what words of reasons mean."""
 
 from __future__ import annotations
 
@@ -7,15 +7,52 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.credibility import Flag, flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.report.matrix import shown
-from leaselab.report.words import meanings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from leaselab.model.record import Record
 
 NOT_OK = 100
 """Newest results without a figure that the page lists."""
+MEANINGS = {
+    # Why a trial does not count.
+    "generator-limited": "the traffic generator offered less than it was asked for",
+    "generator-stalled": "the generator or its host stood still for a moment, which explains "
+    "the loss",
+    "foreign-reply": "a server that is not the bench's answered on the test network",
+    "foreign-request": "a client or relay that is not the bench's asked on the test network",
+    "malformed-replies": "replies came that are no messages of the protocol",
+    "duplicate-address": "the server gave one address to two clients",
+    "rejected": "the server refused requests, so it did less work than it was asked for",
+    "pool-too-full": "more than half of the addresses were taken, where allocation slows down",
+    "pair-state": "the servers were not in the state asked for at the end of the trial",
+    "lost-updates": "a server held less than clients were answered",
+    "no-figure": "the load was not served before the event, or not again after it",
+    # Why there is no figure.
+    "noisy": "trials contradict each other, so that no bracket was found",
+    "below-min-rate": "the server loses too much at the lowest load that can be tried",
+    "above-max-rate": "the server passes at the highest load that may be tried",
+    "loses-at-any-load": "the server loses transactions far below what it can complete",
+    "not-sustained": "the server passed single trials, and not 30 s of them below its max rate",
+    "invalid-trial": "the same trial was made several times and never counted",
+    "invalid": "the figures cannot be believed",
+    "build-failed": "the server does not build, or does not start",
+    # What is to be doubted, or known.
+    "unsteady": "the machine's own speed changed while it was measured",
+    "no interval": "too few runs to say how well the figure is known",
+    "wide spread": "the runs differ by more than 5 % (standard deviation over mean)",
+    "wide bracket": "passing and failing trial of a run are further apart than asked for",
+    "trials not counted": "they say nothing about the server and are in no figure",
+    "changed leaselab": "nobody can get exactly this program again",
+    "changed server": "nobody can build exactly this server again",
+    "receive buffer full": "the server was too slow to take packets from its socket",
+    "shared processor": "what one of them takes, the other lacks",
+    "clock": "the processor's clock may follow the load, and the figure with it",
+    "not confirmed": "no traffic of 30 s below the max rate, after the runs",
+    "traffic": "the rest is waiting for late replies, reading output, starting servers",
+}
+"""What the words of reasons and flags mean, for those who meet them on a page."""
 
 
 def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -45,6 +82,11 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
             for word in (flag.word, *_trial_words(record, flag))
         ),
     }
+
+
+def meanings(words: Iterable[str]) -> dict[str, str]:
+    """The words that have a meaning here, each once, in their order, with it."""
+    return {word: MEANINGS[word] for word in dict.fromkeys(words) if word in MEANINGS}
 
 
 def _trial_words(record: Record, flag: Flag) -> list[str]:

@@ -72,6 +72,31 @@ def rows(values: Sequence[Mapping[str, Any]]) -> Spec:
     return {"values": list(values)}
 
 
+def layer(
+    values: Sequence[Mapping[str, Any]],
+    mark: Spec,
+    encoding: Spec,
+    **more: Any,  # noqa: ANN401  # Vega-Lite's
+) -> Spec:
+    """Marks of one kind, one for each of the values."""
+    return {"data": rows(values), "mark": mark, "encoding": encoding, **more}
+
+
+def dots(size: int, **more: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
+    """The mark of values that a reader points at."""
+    return {"type": "point", "filled": True, "size": size, "opacity": 1, **more}
+
+
+def lines(width: float, **more: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
+    """The mark of intervals, of which the points tell what is to be told."""
+    return {"type": "rule", "strokeWidth": width, "aria": False, **more}
+
+
+def dashed(colour: str) -> Spec:
+    """The mark of a value that others are seen against."""
+    return {"type": "rule", "strokeDash": [5, 3], "color": colour, "aria": False}
+
+
 def number(field: str, title: str | None, **options: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
     """A position by a number.
 
@@ -106,6 +131,18 @@ def colours(field: str, names: Sequence[str], **options: Any) -> Spec:  # noqa: 
     told_apart = {"range": list(PALETTE[: len(names)])} if few else _MANY
     scale = {"domain": list(names), **told_apart}
     return {"field": field, "type": "nominal", "scale": scale, **options}
+
+
+def looks(field: str, known: Mapping[str, str]) -> Spec:
+    """A colour or a shape by name, in the order of the names."""
+    scale = {"domain": list(known), "range": list(known.values())}
+    return {"field": field, "type": "nominal", "scale": scale}
+
+
+def names(field: str, limit: int) -> Spec:
+    """A place for each name, one below the other; a longer one than `limit` (px) is cut."""
+    place = {"field": field, "type": "nominal", "title": None, "sort": None}
+    return {**place, "axis": {"labelLimit": limit}}
 
 
 def told(*fields: tuple[str, str, str]) -> list[Spec]:
