@@ -1,9 +1,12 @@
 """The sentence that a comparison ends with."""
 
+import pytest
+from msgspec.structs import replace
 from tests.examples import MAX_RATES, example_result
 
 from leaselab.analysis.verdict import compare
-from leaselab.report.verdict import closing
+from leaselab.model.record import Experiment
+from leaselab.report.verdict import closing, conditions, figures
 
 BASE = example_result()
 
@@ -26,3 +29,21 @@ def test_an_unsteady_machine_is_told_before_the_verdict():
     other = example_result(slower, token="0002", reasons=reasons)
     told = closing(compare(BASE, other))
     assert told.startswith("On a machine that was unsteady while B was measured: Regression: ")
+
+
+@pytest.mark.parametrize(
+    ("interleaved", "test"),
+    [(True, "t test of the rounds' ratios: p"), (False, "Yuen's test: p")],
+)
+def test_the_test_that_is_named_is_the_one_that_was_used(interleaved, test):
+    base, other = (
+        example_result([factor * rate for rate in MAX_RATES], token=token)
+        for factor, token in ((1.0, "000a"), (0.97, "000b"))
+    )
+    # A says that both alternated; whether they did, both have to say
+    base = replace(base, experiment=Experiment(id="e", points=(), interleaved=True))
+    other = replace(other, experiment=Experiment(id="e", points=(), interleaved=interleaved))
+    comparison = compare(base, other)
+    assert any(line.startswith(test) for line in figures(comparison))
+    told = "\n".join(conditions(comparison))
+    assert ("their runs alternated" in told) is interleaved

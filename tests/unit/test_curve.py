@@ -46,7 +46,7 @@ def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_told(
     ]
     assert curve.best.at == 8
     assert curve.best.value == 6006.0
-    assert curve.best.interval == records[0].figure.ci95
+    assert curve.best.half_width == records[0].figure.half_width
     assert curve.best.id == records[0].id
 
 
@@ -76,7 +76,7 @@ def test_rounds_that_alternate_show_what_drift_hides(interleaved, as_good):
 def test_a_point_without_a_figure_has_its_place_and_is_not_the_best():
     curve = curve_of([point(2), point(4, record=invalid_result(token="0004"))])
     last = curve.points[-1]
-    assert (last.at, last.value, last.interval, last.may_be_best) == (4, None, None, False)
+    assert (last.at, last.value, last.half_width, last.may_be_best) == (4, None, None, False)
     assert curve.best.at == 2
 
 

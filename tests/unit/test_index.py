@@ -330,3 +330,16 @@ def test_several_writers_lose_no_row(root, index):
     assert len(index.rows()) == 20
     with sqlite3.connect(root / INDEX) as database:
         assert database.execute("SELECT count(*) FROM result").fetchone() == (20,)
+
+
+def test_an_index_of_some_results_answers_of_no_other(root, index):
+    kept = archive_result(root)
+    other = archive_result(root, invalid_result(scenario="v6-memfile"))
+    some = Index(root, [kept.id])
+    assert ids(some.rows()) == ids(some.every()) == [kept.id]
+    assert some.scenarios() == [kept.scenario.name]
+    assert some.outcomes() == {"ok": 1}
+    assert some.without_figure(5) == []
+    assert ids(some.newest_places("*")) == [kept.id]
+    assert ids(Index(root, [other.id]).without_figure(5)) == [other.id]
+    assert len(index.rows()) == 2

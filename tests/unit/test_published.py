@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
 from tests.examples import edited, example_result
 
-from leaselab.archive.access import access_path
 from leaselab.archive.published import by_role, inventory_name, published
+from leaselab.archive.running import access_path
 from leaselab.archive.schema import document_of, encode
 from leaselab.archive.store import Store
 from leaselab.lab.inventory import parse_inventory

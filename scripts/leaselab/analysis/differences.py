@@ -60,8 +60,7 @@ def field_differences(values: Sequence[Any]) -> list[Difference]:
 def config_differences(configs: Sequence[str | None]) -> list[Difference]:
     """Return the settings that differ between configuration files.
 
-    JSON is compared field by field, other text line by line: a line that not
-    all of them have.
+    JSON is compared field by field, other text line by line: a line that not all of them have.
     """
     parsed = [_json(text) for text in configs]
     if all(isinstance(one, dict) for one in parsed):

@@ -116,11 +116,10 @@ def _blocks(base: Record, other: Record) -> list[tuple[float, float]]:
 def common_share(base: Runs, other: Runs) -> float | None:
     """The share of the runs (0..0.5) that drops from each what its result dropped.
 
-    Both means are trimmed by one share, and of n runs the whole part of share
-    times n is dropped at each end.  1 of 9 is any share from 1/9 to below 2/9,
-    so this is the middle of what fits both: a share such as 1/49 would drop
-    none of 49, by rounding.  None where nothing fits both: 1 of 9 and 1 of 20
-    are means of different parts of their runs.
+    Both means are trimmed by one share, and of n runs the whole part of share times n is
+    dropped at each end.  1 of 9 is any share from 1/9 to below 2/9, so this is the middle of
+    what fits both: a share such as 1/49 would drop none of 49, by rounding.  None where nothing
+    fits both: 1 of 9 and 1 of 20 are means of different parts of their runs.
     """
     low = max(runs.trim / len(runs.values) for runs in (base, other))
     high = min((runs.trim + 1) / len(runs.values) for runs in (base, other))
@@ -130,11 +129,10 @@ def common_share(base: Runs, other: Runs) -> float | None:
 def ratio(base: Runs, other: Runs) -> Ratio:
     """How much of `base` `other` is.
 
-    p is Yuen's (1974): Welch's test with trimmed means and winsorized
-    variances.  The interval holds every ratio that the same test does not
-    refuse, of the runs of `other` against those of `base` times the ratio
-    (Fieller 1954).  So 1 is outside of it where p is below 5 %, the interval
-    of the inverse is the inverse, and units do not matter.
+    p is Yuen's (1974): Welch's test with trimmed means and winsorized variances.  The interval
+    holds every ratio that the same test does not refuse, of the runs of `other` against those
+    of `base` times the ratio (Fieller 1954).  So 1 is outside of it where p is below 5 %, the
+    interval of the inverse is the inverse, and units do not matter.
     """
     value = other.mean / base.mean
     share = common_share(base, other)

@@ -21,10 +21,9 @@ Point = dict[str, Any]
 def traffic_points(one: Round) -> Iterator[Point]:
     """Per second of each trial: what was attempted and completed, lost, and the latencies.
 
-    Keys: ``s`` (s), ``trial`` (from 1), ``attempted`` and ``completed`` (1/s),
-    ``loss`` (ratio; None where nothing was attempted), ``p50_ms``, ``p99_ms``.
-    A reply may come in the second after its request, so the loss of one second can be below 0
-    in truth; it is shown as 0 then.
+    Keys: ``s`` (s), ``trial`` (from 1), ``attempted`` and ``completed`` (1/s), ``loss`` (ratio;
+    None where nothing was attempted), ``p50_ms``, ``p99_ms``. A reply may come in the second
+    after its request, so the loss of one second can be below 0 in truth; it is shown as 0 then.
     """
     for number, trial, begin in _trials(one):
         for second in trial.per_second:
@@ -45,10 +44,9 @@ def server_points(one: Round, role: str = SERVER) -> Iterator[Point]:
 
     Keys: ``s`` (s), ``trial``, ``cpu`` (CPUs busy), ``beside`` (the same of what serves beside
     it, by name), ``rss_mb`` (1e6 bytes), ``held``, ``gained`` (what came to be held, 1/s),
-    ``drops`` (packets lost for want of receive buffer, 1/s).
-    The time is that of the servers' clock from the first sample of the server under test in
-    the trial on, as its clock may not agree with ours; what another told before that is left
-    out.
+    ``drops`` (packets lost for want of receive buffer, 1/s). The time is that of the servers'
+    clock from the first sample of the server under test in the trial on, as its clock may not
+    agree with ours; what another told before that is left out.
     """
     for number, trial, begin in _trials(one):
         taken = trial.samples.get(role, ())

@@ -33,8 +33,7 @@ def check_trim(n: int, trim: int) -> None:
 def trimmed_indices(values: Sequence[float], trim: int) -> tuple[int, ...]:
     """Positions of the `trim` lowest and `trim` highest values, ascending.
 
-    Of equal values the earlier counts as the lower.  Raises usage_error as
-    `check_trim` does.
+    Of equal values the earlier counts as the lower.  Raises usage_error as `check_trim` does.
     """
     check_trim(len(values), trim)
     order = sorted(range(len(values)), key=lambda index: (values[index], index))

@@ -23,8 +23,7 @@ def write_sums(directory: Path) -> None:
 def check_file(directory: Path, name: str) -> bytes:
     """The content of one file of a result, once it matches its checksum.
 
-    Raises invalid_measurement when the file or its checksum is missing or the
-    two disagree.
+    Raises invalid_measurement when the file or its checksum is missing or the two disagree.
     """
     wanted = _read_sums(directory).get(name)
     if wanted is None:

@@ -1,16 +1,15 @@
 """The index of results: SQLite, derived from the result.json files, never the truth.
 
-How staleness is seen without walking the tree: a result appears in or leaves
-``<yyyy>/<mm>/`` only by a rename or a removal, and both change that folder's
-modification time.  So the index keeps the time of every month folder it has
-read, and a look costs one ``stat`` a month; only a month whose time differs is
-read again.  Two changes within one tick of the file system's clock share a
-time, so a month that changed within the last two seconds is not noted as read
-(git treats its index the same way).
+How staleness is seen without walking the tree: a result appears in or leaves ``<yyyy>/<mm>/``
+only by a rename or a removal, and both change that folder's modification time.  So the index
+keeps the time of every month folder it has read, and a look costs one ``stat`` a month; only a
+month whose time differs is read again.  Two changes within one tick of the file system's clock
+share a time, so a month that changed within the last two seconds is not noted as read (git
+treats its index the same way).
 
-The rollback journal, not WAL: writers are rare and their transactions short;
-WAL needs shared memory, which network file systems lack, and cannot be opened
-from a read-only one.  Where the index cannot be written, it is made in memory.
+The rollback journal, not WAL: writers are rare and their transactions short; WAL needs shared
+memory, which network file systems lack, and cannot be opened from a read-only one.  Where the
+index cannot be written, it is made in memory.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from leaselab.archive.row import COLUMNS, LISTED, Row, read_row
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 INDEX = "index.sqlite"
@@ -53,7 +52,7 @@ def _names(columns: Iterable[str]) -> str:
 
 _SELECT = f"SELECT {_names(LISTED)} FROM result"  # noqa: S608  # constants, as all SQL text here
 _SELECT_ALL = f"SELECT {_names(COLUMNS)} FROM result"  # noqa: S608
-_NEWEST = " ORDER BY started_at DESC, id DESC LIMIT ?"
+_NEWEST = " ORDER BY started_at DESC, id DESC LIMIT ifnull(?, -1)"
 _MARKS = ", ".join(f":{column}" for column in COLUMNS)
 _INSERT = f"INSERT OR REPLACE INTO result ({_names(COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608
 _CHOSEN = (
@@ -99,9 +98,8 @@ class Index:
         `scenario` is a shell pattern, `outcome` an outcome's label, `commit` a
         full hash, `bench` a bench's name, `limit` the highest number of rows.
         """
-        asked = {"outcome = ?": outcome, '"commit" = ?': commit, "bench = ?": bench}
-        where, values = _conditions({_named(scenario): scenario, **asked})
-        return self._query(f"{_SELECT}{where}{_NEWEST}", [*values, _most(limit)])
+        where, values = _conditions(scenario, outcome=outcome, commit=commit, bench=bench)
+        return self._query(f"{_SELECT}{where}{_NEWEST}", [*values, limit])
 
     def every(self, scenario: str | None = None, newest: int | None = None) -> list[Row]:
         """Results with all that the index has of them, oldest first.
@@ -109,8 +107,8 @@ class Index:
         `scenario` is a shell pattern; None for all.  `newest` is the highest
         number of rows, of which the oldest are left out.
         """
-        where, values = _conditions({_named(scenario): scenario})
-        return self._query(f"{_SELECT_ALL}{where}{_NEWEST}", [*values, _most(newest)])[::-1]
+        where, values = _conditions(scenario)
+        return self._query(f"{_SELECT_ALL}{where}{_NEWEST}", [*values, newest])[::-1]
 
     def scenarios(self) -> list[str]:
         """The scenarios that have results, by name; an unreadable result has none."""
@@ -284,18 +282,14 @@ class Index:
                 database.execute("INSERT OR REPLACE INTO month VALUES (?, ?)", (month, note))
 
 
-def _named(scenario: str | None) -> str:
-    """The condition: SQLite finds a name by its index, a pattern by looking at each row."""
+def _conditions(scenario: str | None, **others: str | None) -> tuple[str, list[object]]:
+    """The conditions that columns have to meet, and their values.
+
+    SQLite finds a scenario's name by its index, a pattern by looking at each row.
+    """
     pattern = scenario is not None and not _PATTERN.isdisjoint(scenario)
-    return "scenario GLOB ?" if pattern else "scenario = ?"
-
-
-def _most(rows: int | None) -> int:
-    """The highest number of rows, as SQLite wants it."""
-    return -1 if rows is None else rows
-
-
-def _conditions(wanted: Mapping[str, str | None]) -> tuple[str, list[object]]:
+    wanted = {f'"{column}" = ?': value for column, value in others.items()}
+    wanted = {"scenario GLOB ?" if pattern else "scenario = ?": scenario, **wanted}
     used = {text: value for text, value in wanted.items() if value is not None}
     return (f" WHERE {' AND '.join(used)}" if used else ""), list(used.values())
 

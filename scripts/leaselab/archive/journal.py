@@ -50,17 +50,15 @@ def event_of(line: bytes) -> Event | None:
 class Journal:
     """An append-only file of JSON lines with one writer.
 
-    An event that `append` returned is on the disk.  The last line may be torn
-    by a crash: nobody was told of it, so it is cut when the journal is opened
-    again.  Damage before the last line is an error, because an event that
-    somebody relied on would be gone.
+    An event that `append` returned is on the disk.  The last line may be torn by a crash:
+    nobody was told of it, so it is cut when the journal is opened again.  Damage before the
+    last line is an error, because an event that somebody relied on would be gone.
     """
 
     def __init__(self, path: Path) -> None:
         """Open the journal for writing, and create it where there is none.
 
-        Raises usage_error when another process writes it, lab_broken when it
-        is damaged.
+        Raises usage_error when another process writes it, lab_broken when it is damaged.
         """
         self.path = path
         self._stream = path.open("a+b", buffering=0)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from leaselab.archive.running import RESULT
 from leaselab.archive.schema import decode
 from leaselab.model.errors import LeaselabError
-from leaselab.model.record import SERVER, Host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +38,7 @@ _LISTED: Mapping[str, Callable[[Record], object]] = {
 }
 _MORE: Mapping[str, Callable[[Record], object]] = {
     "environment": lambda one: one.bench.environment,
-    "release": lambda one: one.bench.hosts.get(SERVER, Host()).os,  # of the server's host
+    "release": lambda one: one.release,
     "author_date": lambda one: one.source and one.source.author_date,
     "subject": lambda one: one.source and one.source.subject,
     # 1: a checkout with changes that no commit has

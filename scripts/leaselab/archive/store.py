@@ -9,13 +9,19 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaselab.archive.access import forget_access
 from leaselab.archive.checksums import check_all, check_file
 from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
 from leaselab.archive.journal import is_being_written, read_journal
 from leaselab.archive.published import published
-from leaselab.archive.running import JOURNAL, RESULT, RunningSweep, Unfinished, seal_into
+from leaselab.archive.running import (
+    JOURNAL,
+    RESULT,
+    RunningSweep,
+    Unfinished,
+    forget_access,
+    seal_into,
+)
 from leaselab.archive.schema import decode, encode
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -113,10 +119,9 @@ class Store:
     def find(self, ref: str) -> Path:
         """The directory of one result.
 
-        `ref` is a full id, the unique start of one, the path of a result's
-        directory or its result.json, ``last`` for the result that finished
-        last, or ``last~N`` for the Nth before it.  Raises usage_error when
-        that is no result, or more than one.
+        `ref` is a full id, the unique start of one, the path of a result's directory or its
+        result.json, ``last`` for the result that finished last, or ``last~N`` for the Nth
+        before it.  Raises usage_error when that is no result, or more than one.
         """
         if is_id(ref) and (self.place(ref) / RESULT).exists():
             return self.place(ref)
@@ -186,10 +191,9 @@ def newest_of(
 ) -> list[str]:
     """The newest result of each scenario that a pattern names, on one bench or on all; ids.
 
-    One for each durability: a scenario that was measured with other settings
-    does not replace what it usually is.  A commit whose server never ran has
-    no place, nor has a result that cannot be read.  Raises a usage error for a
-    pattern without a result.
+    One for each durability: a scenario that was measured with other settings does not replace
+    what it usually is.  A commit whose server never ran has no place, nor has a result that
+    cannot be read.  Raises a usage error for a pattern without a result.
     """
     found: dict[tuple[str, str], str] = {}
     for pattern in patterns:

@@ -488,6 +488,12 @@ class Record(Description, frozen=True, kw_only=True):
         return self.server.build.source if self.server.build else None
 
     @property
+    def release(self) -> str | None:
+        """Distribution and version of the server's host; None where that is not known."""
+        host = self.bench.hosts.get(SERVER)
+        return host.os if host else None
+
+    @property
     def traffic_share(self) -> float | None:
         """Traffic seconds over wall seconds (0..1); None where nothing was done."""
         return min(1.0, self.traffic_s / self.wall_s) if self.wall_s else None

@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.model.record import SERVER
 from leaselab.model.source import SHORT
 from leaselab.report.listing import aligned, printable
 from leaselab.report.matrix import cell_document, conditions, shown
@@ -63,12 +62,10 @@ def by_server_document(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 def _name(row: Mapping[str, Any]) -> dict[str, str]:
     return {
-        "commit": (row["commit"] or "")[:SHORT] + ("*" if row["dirty"] else ""),
+        **row,
+        "commit": (row["commit"] or "")[:SHORT] + "*" * row["dirty"],
         "date": row["author_date"][:10],
         "subject": printable(row["subject"])[:_SUBJECT],
-        "release": row["release"],
-        "server": row["server"],
-        "package": row["package"],
     }
 
 
@@ -76,13 +73,12 @@ def _rows(records: Sequence[Record]) -> list[dict[str, Any]]:
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for record in records:
         source, cell = record.source, cell_of(record)
-        host = record.bench.hosts.get(SERVER)
         row = {
             "commit": source.hash if source else None,
             "dirty": bool(source and source.dirty),
             "author_date": source.author_date if source else "",
             "subject": source.subject if source else "",
-            "release": (host.os if host else None) or "",
+            "release": record.release or "",
             "server": cell.server,
             # its version: servers of several protocols may be packages of one and the same
             "package": (record.server.package or "").partition(" ")[2],

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from leaselab.archive.access import keep_access, with_access
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published, published_bench
+from leaselab.archive.running import keep_access, with_access
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.deployment import distrust_deployment
 from leaselab.lab.foreign import watching

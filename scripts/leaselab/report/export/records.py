@@ -17,27 +17,13 @@ _TEXT: pa.DataType = pa.string()
 _NUMBER: pa.DataType = pa.float64()
 _WHOLE: pa.DataType = pa.int64()
 _FLAG: pa.DataType = pa.bool_()
-_RESULT = (
-    ("id", _TEXT),
-    ("started_at", _TEXT),
-    ("finished_at", _TEXT),
-    ("scenario", _TEXT),
-    ("outcome", _TEXT),
-    ("reasons", _TEXT),
-    ("server", _TEXT),
-    ("version", _TEXT),
-    ("commit", _TEXT),
-    ("author_date", _TEXT),
-    ("subject", _TEXT),
-    ("dirty", _WHOLE),
-    ("release", _TEXT),
-    ("durability", _TEXT),
-    ("bench", _TEXT),
-    ("environment", _TEXT),
-    ("procedure", _TEXT),
-    ("experiment", _TEXT),
-    ("metric", _TEXT),
-    ("unit", _TEXT),
+_RESULT = tuple(
+    (name, _WHOLE if name == "dirty" else _TEXT)
+    for name in (
+        *("id", "started_at", "finished_at", "scenario", "outcome", "reasons", "server"),
+        *("version", "commit", "author_date", "subject", "dirty", "release", "durability"),
+        *("bench", "environment", "procedure", "experiment", "metric", "unit"),
+    )
 )
 """Columns of every table: what a row is of, and the metric that its procedure is about."""
 _ENDS = ("", "_low", "_high")

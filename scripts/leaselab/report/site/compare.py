@@ -126,9 +126,7 @@ def group(name: str, results: Sequence[tuple[Record, Path]]) -> Group:
 def _column(base: Record, record: Record, *, several: bool) -> Column:
     cell = cell_of(record)
     same = (record.figure.name, record.figure.unit) == (base.figure.name, base.figure.unit)
-    hosts = record.bench.hosts
-    release = hosts[SERVER].os if SERVER in hosts else None
-    label = ", ".join(filter(None, (cell.server, release)))
+    label = ", ".join(filter(None, (cell.server, record.release)))
     return Column(
         id=record.id,
         label=f"{cell.scenario}, {label}" if several else label,

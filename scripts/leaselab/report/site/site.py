@@ -50,10 +50,9 @@ def write_site(
 ) -> Path:
     """Write the report of an archive, or of the results that `refs` name.
 
-    `sweeps` is how many of the newest results of each scenario have a page of
-    their own; pages of older ones that were written before stay.  Returns the
-    first page.  Raises usage_error for a reference that names no result, and
-    where there is none.
+    `sweeps` is how many of the newest results of each scenario have a page of their own; pages
+    of older ones that were written before stay.  Returns the first page.  Raises usage_error
+    for a reference that names no result, and where there is none.
     """
     named = list(dict.fromkeys(store.find(ref).name for ref in refs))
     if named and len(Index(store.root, named).every()) < len(named):

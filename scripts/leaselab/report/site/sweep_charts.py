@@ -89,11 +89,11 @@ def runs_chart(record: Record) -> Spec | None:
         ("dropped", "", ""),
     )
     proof = {"y": number("lower", figure.unit), "y2": {"field": "upper"}}
-    value = {"y": number("value", figure.unit), "tooltip": tooltip}
+    own = {"y": number("value", figure.unit), "tooltip": tooltip}
     layers = [
         *_mean(figure),
         layer(bracketed, lines(6, opacity=0.35), {**place, **proof}),
-        layer(values, dots(60), {**place, **value}),
+        layer(values, dots(60), {**place, **own}),
     ]
     name = f"{sentence(figure.title)} of each run" + (" with its bracket" if bracketed else "")
     return chart(layers, height=220, name=name)
