@@ -14,7 +14,7 @@ from leaselab.analysis.matrix import Cell
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.ident import new_id
 from leaselab.archive.store import Store
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedure import FixedLoad, MaxRate
 from leaselab.model.record import Bracket, Build, Confirmation, Record, Round
 from leaselab.model.source import Commit
 from leaselab.model.trial import WHOLE, Percentiles, Sample, Second, Trial
@@ -305,6 +305,26 @@ def invalid_result(**fields: Any) -> Record:
     }
     last = replace(last, metrics=nothing, bracket=None, shown_trial=None, trials=trials)
     return replace(record, rounds=(*record.rounds[:-1], last))
+
+
+def fixed_load_result(p99_s: Sequence[float], **fields: Any) -> Record:
+    """The record of a fixed load with these percentiles (s); the median is half of each."""
+    procedure = FixedLoad(rate=4800, rounds=len(p99_s), trim=0)
+    record = example_result([6000.0] * len(p99_s), **fields)
+    rounds = tuple(
+        replace(
+            one,
+            bracket=None,
+            shown_trial=None,
+            metrics={"p99_s": p99, "p50_s": p99 / 2, "loss_ratio": 0.001, "cpu_us": 88.0},
+        )
+        for one, p99 in zip(record.rounds, p99_s, strict=True)
+    )
+    kinds = procedure.metrics("exchanges")
+    metrics = metrics_of(
+        [kind for kind in kinds if kind.name in rounds[0].metrics], rounds, procedure
+    )
+    return replace(record, procedure=procedure, rounds=rounds, metrics=metrics, at_least=None)
 
 
 def example_cell(value: float | None = 1000.0, **fields: Any) -> Cell:

@@ -1,5 +1,6 @@
 """``leaselab run`` of scenarios, with the hosts left out."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -217,6 +218,17 @@ class TestExperiment:
         assert (shared.interleaved, shared.why) == (True, "")
         assert sorted(shared.points) == sorted(one.id for one in found)
         assert shared.id in shared.points
+
+    def test_points_along_a_factor_end_in_their_curve(self, lab, capsys):
+        """As `table` shows them; a document for programs is one alone."""
+        lab.rates = {"v4-threads-2": 1.5 * RATE}
+        scenarios = ["v4-threads-1", "v4-threads-2"]
+        assert main(["run", *scenarios, "--runs", "3"]) == 0
+        curve = [line.split() for line in capsys.readouterr().out.splitlines() if "█" in line]
+        assert [(at, rate) for at, rate, *_ in curve] == [("1", "6000"), ("2", "9000")]
+        assert curve[1][-1] == "best"
+        assert main(["run", *scenarios, "--runs", "3", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)
 
     def test_one_point_alone_is_none(self, lab):
         assert main(["run", "v4-memfile", "--runs", "1"]) == 0

@@ -335,19 +335,6 @@ def test_units_are_those_of_the_transactions():
     assert set(better.values()) == {"lower"}
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [(12684.6, "12685/s"), (99.44, "99.4/s"), (None, "-")],
-)
-def test_a_value_in_words(value, words):
-    assert MaxRate().metrics("exchanges")[0].words(value) == words
-
-
-def test_seconds_in_words_have_their_unit():
-    assert Event().metrics("exchanges")[0].words(12.5) == "12.5 s"
-    assert FixedLoad().metrics("exchanges")[0].words(0.01412) == "0.0141 s"
-
-
 def test_a_trial_passes_that_is_valid_and_loses_what_it_may():
     procedure = MaxRate(loss_ratio=0.025)
     assert procedure.passes(made(2))

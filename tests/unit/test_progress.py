@@ -171,7 +171,7 @@ def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
 @pytest.mark.parametrize(
     ("procedure", "metrics", "told", "estimate"),
     [
-        (FixedLoad(rate=9), {"p99_s": 0.01412}, "p99 latency 0.0141 s", "0.0141 s"),
+        (FixedLoad(rate=9), {"p99_s": 0.01412}, "p99 latency 14.1 ms", "14.1 ms"),
         (Event(rate=9), {"outage_s": 12.5}, "outage 12.5 s", "12.5 s"),
         (Event(rate=9), {"outage_s": None}, "outage -", "none yet"),
     ],

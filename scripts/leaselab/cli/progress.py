@@ -78,7 +78,8 @@ class PlainProgress:
         self._run = found.index
         bracket = found.bracket
         proof = f", bracket {bracket.lower:.0f} to {bracket.upper:.0f}/s" if bracket else ""
-        figure = self._kind.words(found.metrics.get(self._kind.name))
+        value = found.metrics.get(self._kind.name)
+        figure = "-" if value is None else estimate_words([value], self._kind)
         trials = f"{len(found.trials)} trial{'s' * (len(found.trials) > 1)}"
         self._line(f"{self._kind.title} {figure}{proof}, {trials}")
         self._run = 0  # what follows the last run is none
@@ -160,7 +161,7 @@ class LiveProgress:
 
     def estimate(self) -> str:
         """Mean and range of what the finished runs came to."""
-        return estimate_words(self._found, self._kind) if self._found else "none yet"
+        return estimate_words(self._found, self._kind)
 
     def time_left(self) -> str:
         """Expected time to the end, from the runs after the first, which is the longest."""

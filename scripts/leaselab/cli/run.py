@@ -31,7 +31,7 @@ from leaselab.cli.task import Session, Task, separate
 from leaselab.lab.catalog import match_scenarios
 from leaselab.model.errors import LeaselabError, Outcome, server_broken, usage_error
 from leaselab.report.by_server import by_server_document, print_by_server
-from leaselab.report.matrix import document, print_matrix
+from leaselab.report.matrix import document, print_table
 from leaselab.run.experiment import command
 
 if TYPE_CHECKING:
@@ -276,10 +276,9 @@ class _Series:
 
     def _show(self, *, as_json: bool) -> None:
         servers = any(task.commit or task.distribution for task in self._tasks)
-        cells = [cell_of(found) for found in self._records]
+        records = self._records
         if as_json:
-            print_json(by_server_document(self._records) if servers else document(cells))
-        elif servers and cells:
-            print_by_server(self._records)
-        elif cells:
-            print_matrix(cells)
+            cells = [cell_of(found) for found in records]
+            print_json(by_server_document(records) if servers else document(cells))
+        elif records:
+            (print_by_server if servers else print_table)(records)

@@ -8,7 +8,7 @@ from leaselab.analysis.matrix import cell_of
 from leaselab.archive.store import newest_of
 from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.model.errors import Outcome, usage_error
-from leaselab.report.matrix import document, print_curves, print_matrix
+from leaselab.report.matrix import document, print_table
 
 if TYPE_CHECKING:
     import argparse
@@ -39,11 +39,8 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args, existing=True)
     newest = newest_of(store.index, args.pattern, args.bench)
     records = [store.load(ref) for ref in newest]
-    cells = [cell_of(record) for record in records]
     if args.json:
-        print_json(document(cells))
+        print_json(document([cell_of(record) for record in records]))
     else:
-        print_matrix(cells, markdown=args.markdown)
-        if not args.markdown:
-            print_curves(records)
+        print_table(records, markdown=args.markdown)
     return Outcome.OK

@@ -49,13 +49,6 @@ class MetricKind(msgspec.Struct, frozen=True, kw_only=True):
     better: Literal["higher", "lower", "neither"]
     how: str = TRIMMED_MEAN
 
-    def words(self, value: float | None) -> str:
-        """A value with its unit: ``12685/s``, ``0.0141 s``, ``-`` for None."""
-        if value is None:
-            return "-"
-        shown = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
-        return f"{shown}/s" if self.unit.endswith("s/s") else f"{shown} {self.unit}"
-
 
 class Procedure(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="name"

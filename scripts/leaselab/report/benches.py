@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from leaselab.report.listing import aligned, number, short
+from leaselab.report.units import rows_in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ def result_words(result: Mapping[str, Any] | None, now: str) -> str:
     """A result in a few words: ``v4-memfile 7301/s, 2 h ago``."""
     if result is None:
         return _NONE
+    (result,) = rows_in_shown_units([result])
     value, unit = result["value"], result["unit"]
     figure = result["outcome"] if value is None else f"{number(value, unit)}{short(unit)}"
     name = result["scenario"] or result["id"]

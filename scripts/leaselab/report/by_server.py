@@ -9,6 +9,7 @@ from leaselab.analysis.matrix import cell_of
 from leaselab.model.source import SHORT
 from leaselab.report.listing import aligned, printable
 from leaselab.report.matrix import cell_document, conditions, shown
+from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ _OF_RELEASES = ["release", "server", "package"]
 def print_by_server(records: Sequence[Record], stream: TextIO | None = None) -> None:
     """Print the results of several servers, in their order; stdout unless given."""
     stream = stream or sys.stdout
+    records = in_shown_units(records)
     rows = _rows(records)
     scenarios = list(dict.fromkeys(name for row in rows for name in row["results"]))
     releases = {row["release"] for row in rows if row["release"]}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
+from leaselab.report.units import rows_in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not rows:
         yield "no results"
         return
+    rows = rows_in_shown_units(rows)
     kind = common_kind(rows)
     title = heading(*kind) if kind else "figure"
     figures = [number(row["value"], row["unit"]) for row in rows]

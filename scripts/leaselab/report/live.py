@@ -13,7 +13,8 @@ from leaselab.analysis.seconds import server_points, traffic_points
 from leaselab.model.procedure import MaxRate, procedure_of
 from leaselab.model.record import Round
 from leaselab.model.trial import Sample, Trial
-from leaselab.report.listing import span
+from leaselab.report.listing import short, span
+from leaselab.report.units import scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -169,9 +170,7 @@ class LiveView:
                 f"since {span(max(0.0, spent))}"
             )
         told["last trial"] = self.last
-        told["estimate so far"] = (
-            estimate_words(self.values, self._kind) if self.values else "none yet"
-        )
+        told["estimate so far"] = estimate_words(self.values, self._kind)
         return told
 
     def state(self, now: datetime) -> dict[str, Any]:
@@ -188,11 +187,15 @@ class LiveView:
 
 
 def estimate_words(values: Sequence[float], kind: MetricKind) -> str:
-    """Mean of what the runs came to of a metric, of several with their range."""
-    mean = kind.words(statistics.fmean(values))
-    if len(values) == 1:
-        return mean
-    return f"{mean} ({figure_words(min(values))} to {figure_words(max(values))})"
+    """Mean of what runs came to of a metric, of several with their range: ``14.1 ms``."""
+    if not values:
+        return "none yet"
+    unit, factor = scale_of(kind.unit, values)
+    mean, low, high = (
+        figure_words(factor * value)
+        for value in (statistics.fmean(values), min(values), max(values))
+    )
+    return f"{mean}{short(unit)}" + f" ({low} to {high})" * (len(values) > 1)
 
 
 def figure_words(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.console import Console
 
 from leaselab.analysis.curve import curve_of
-from leaselab.analysis.matrix import columns_of, rows_of
+from leaselab.analysis.matrix import cell_of, columns_of, rows_of
 from leaselab.report.listing import (
     aligned,
     escaped,
@@ -19,6 +19,7 @@ from leaselab.report.listing import (
     number,
     printable,
 )
+from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +35,13 @@ _AS_GOOD = "may be best"
 _BAR = 40
 """Letters of the longest bar of a curve."""
 _GAIN, _OVERLAP = "gain", "none seen"
+
+
+def print_table(records: Sequence[Record], *, markdown: bool = False) -> None:
+    """Print the table of records to stdout, and on text the curves that are among them."""
+    print_matrix([cell_of(one) for one in in_shown_units(records)], markdown=markdown)
+    if not markdown:
+        print_curves(records)
 
 
 def print_matrix(
@@ -71,7 +79,7 @@ def print_curves(records: Sequence[Record], stream: TextIO | None = None) -> Non
         if record.experiment:
             experiments.setdefault(record.experiment.id, []).append(record)
     for members in experiments.values():
-        curve = curve_of(members)
+        curve = curve_of(in_shown_units(members))
         if curve is not None:
             stream.writelines(["\n", *aligned(*_curve_texts(curve), 0), "\n"])
             stream.writelines(f"{line}\n" for line in _curve_legend(curve, members[0]))

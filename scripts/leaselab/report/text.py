@@ -16,6 +16,7 @@ from leaselab.analysis.summary import other_cpu_us
 from leaselab.model.server import server_name
 from leaselab.report.facts import facts, shown_where
 from leaselab.report.listing import measured, number, span
+from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,7 @@ def print_result(
     A terminal gets rules and colours; a pipe gets plain lines.
     """
     stream = stream or sys.stdout
+    (record,) = in_shown_units([record])
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if console.is_terminal:
         console.print(_result(record, path, ruled=True, why=why))

@@ -17,6 +17,7 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.listing import aligned, heading, moment_words, printable
 from leaselab.report.matrix import shown
+from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,13 +66,14 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
 
 def headings(comparison: Comparison) -> list[str]:
     """Headings of `rows`."""
-    figure = comparison.other.figure
+    figure = in_shown_units([record for _, record in _results(comparison)])[-1].figure
     return ["", "server", "commit", "subject", "result", heading(figure.title, figure.unit)]
 
 
 def rows(comparison: Comparison) -> Iterator[list[str]]:
     """What stands under `headings`: A, where there is one, and B."""
-    for letter, record in _results(comparison):
+    letters, records = zip(*_results(comparison), strict=True)
+    for letter, record in zip(letters, in_shown_units(records), strict=True):
         server, source = record.server, record.source
         yield [
             letter,

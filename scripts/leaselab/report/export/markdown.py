@@ -10,6 +10,7 @@ from leaselab.analysis.matrix import cell_of
 from leaselab.model.server import server_name
 from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.matrix import print_matrix, shown
+from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import (
     NAMES,
     closing,
@@ -34,6 +35,7 @@ def markdown(records: Sequence[Record]) -> str:
     the end has them all.
     """
     stream = io.StringIO()
+    records = in_shown_units(records)
     stream.write("## Leaselab\n\n")
     for server in sorted({record.server.name for record in records}):
         cells = [cell_of(record) for record in records if record.server.name == server]

@@ -31,6 +31,7 @@ from leaselab.report.site.vega import (
     number,
     told,
 )
+from leaselab.report.units import in_shown_units
 
 MOST = 4
 """Results side by side: more columns are not read."""
@@ -90,7 +91,7 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def group(name: str, results: Sequence[tuple[Record, Path]]) -> Group:
     """Compare results (records and their directories) with the first of them."""
-    records = [record for record, _ in results]
+    records = in_shown_units([record for record, _ in results])
     base = records[0]
     several = len({record.scenario.name for record in records}) > 1
     titles = {(record.figure.title, record.figure.unit) for record in records}

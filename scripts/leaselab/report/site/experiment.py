@@ -27,6 +27,7 @@ from leaselab.report.site.vega import (
     number,
     told,
 )
+from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +63,7 @@ def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure |
 
     `records` are the points that have a result, in the experiment's order, at least one.
     """
+    records = in_shown_units(records)
     first = records[0]
     if first.experiment is None:
         raise ValueError(f"{first.id} is no point of an experiment")

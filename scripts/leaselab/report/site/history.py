@@ -13,6 +13,7 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import Mark, history_chart
+from leaselab.report.units import rows_in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +60,7 @@ def lines_of(scenario: str, rows: Sequence[Row]) -> list[Line]:
         found.setdefault(row["metric"], []).append(row)
     lines = []
     for place, (metric, members) in enumerate(found.items()):
-        line = Line(scenario, metric, scenario, scenario, members)
+        line = Line(scenario, metric, scenario, scenario, rows_in_shown_units(members))
         if place:
             line = replace(line, name=f"{scenario}, {line.title}", page=f"{scenario}.{metric}")
         lines.append(line)

@@ -10,6 +10,7 @@ from leaselab.analysis.matrix import Cell, Column, Row, cell_of, columns_of, row
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
 from leaselab.report.listing import common_kind
 from leaselab.report.matrix import column_words, conditions, shown
+from leaselab.report.units import in_shown_units, rows_in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,8 +91,10 @@ def overview(
     `records` are the newest of their scenarios, `rows` rows of the index, newest first,
     `outcomes` how many of all results ended how.
     """
+    rows = rows_in_shown_units(rows)
+    cells = [cell_of(record) for record in in_shown_units(records)]
     return {
-        "matrices": list(_matrices([cell_of(record) for record in records])),
+        "matrices": list(_matrices(cells)),
         "newest": rows,
         "shown": shown,
         "kind": common_kind(rows),
@@ -136,7 +139,7 @@ def bench_rows(store: Store) -> list[dict[str, Any]]:
         seen = read_note(store.root, name, STATUS)
         if seen is None:
             continue
-        results = store.index.rows(bench=name, limit=1)
+        results = rows_in_shown_units(store.index.rows(bench=name, limit=1))
         rows.append(
             {
                 "bench": name,

@@ -21,6 +21,7 @@ from leaselab.report.site.sweep_charts import (
     verdict_of,
 )
 from leaselab.report.site.validity import MEANINGS
+from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +42,7 @@ def sweep(
     `directory` is the result's, `raw` the way there from the page; None where
     the site does not lie beside its results.
     """
+    (record,) = in_shown_units([record])
     charts = {
         "runs": figure("runs", "Runs", runs_chart(record), note=_runs_note(record)),
         "loss": figure(

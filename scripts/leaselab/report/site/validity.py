@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.credibility import Flag, flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.report.matrix import shown
+from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +62,7 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
     `records` are the newest of their scenarios, `failed` the newest rows of the index
     that came to no figure.
     """
-    judged = sorted(records, key=lambda record: record.scenario.name)
+    judged = sorted(in_shown_units(records), key=lambda record: record.scenario.name)
     titles = {record.figure.title for record in judged}
     return {
         "results": [_judged(record) for record in judged],

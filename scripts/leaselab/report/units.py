@@ -1,0 +1,130 @@
+"""The units that figures are shown in: times below a second in milliseconds.
+
+Records, the index and exports have seconds; what is changed here is only shown.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from leaselab.model.record import Metric, Record, Round
+
+    Kind = tuple[str, str]
+    Scales = Mapping[Kind, tuple[str, float]]
+
+_OF_ROWS = ("value", "ci_low", "ci_high", "standard_error")
+"""Columns of the index that are in the unit of the row's metric."""
+
+
+def scale_of(unit: str, values: Iterable[float | None]) -> tuple[str, float]:
+    """The unit in which figures that stand together are shown, and the factor to it.
+
+    Seconds become milliseconds where all of the values, as far as there are any, are below 1.
+    """
+    sizes = [abs(value) for value in values if value is not None]
+    return ("ms", 1000.0) if unit == "s" and sizes and max(sizes) < 1 else (unit, 1.0)
+
+
+def in_shown_units(records: Sequence[Record]) -> list[Record]:
+    """The same records with figures in the units to show; one unit for each metric of all.
+
+    Not to be archived or exported.
+    """
+    found: dict[Kind, list[float | None]] = {}
+    for record in records:
+        for one in record.metrics:
+            known = record.values(one.name) if one.value is None else (one.value,)
+            found.setdefault((one.name, one.unit), []).extend(known)
+    scales = _scales(found)
+    return [_shown(record, scales) for record in records]
+
+
+def rows_in_shown_units(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same for rows of the index, whichever of its columns they have."""
+    found: dict[Kind, list[float | None]] = {}
+    for row in rows:
+        found.setdefault((row["metric"], row["unit"]), []).append(row["value"])
+        for name, (value, _, _, unit) in _metrics(row).items():
+            found.setdefault((name, unit), []).append(value)
+    scales = _scales(found)
+    return [_shown_row(row, scales) for row in rows]
+
+
+def _scales(found: Mapping[Kind, Sequence[float | None]]) -> Scales:
+    """The unit and the factor of each kind that is shown in another one."""
+    scales = {kind: scale_of(kind[1], values) for kind, values in found.items()}
+    return {kind: scale for kind, scale in scales.items() if scale[0] != kind[1]}
+
+
+def _shown(record: Record, scales: Scales) -> Record:
+    scaled = {one.name: scales.get((one.name, one.unit)) for one in record.metrics}
+    factors = {name: scale[1] for name, scale in scaled.items() if scale}
+    if not factors:
+        return record
+    return replace(
+        record,
+        metrics=tuple(_shown_metric(one, scaled[one.name]) for one in record.metrics),
+        rounds=tuple(_shown_round(one, factors) for one in record.rounds),
+    )
+
+
+def _shown_metric(metric: Metric, scale: tuple[str, float] | None) -> Metric:
+    if scale is None:
+        return metric
+    unit, factor = scale
+    low, high = metric.ci95 or (None, None)
+    return replace(
+        metric,
+        unit=unit,
+        value=_times(metric.value, factor),
+        ci95=None if low is None or high is None else (low * factor, high * factor),
+        standard_error=_times(metric.standard_error, factor),
+        lowest=_times(metric.lowest, factor),
+        highest=_times(metric.highest, factor),
+    )
+
+
+def _shown_round(one: Round, factors: Mapping[str, float]) -> Round:
+    metrics = {
+        name: _times(value, factors.get(name, 1.0)) for name, value in one.metrics.items()
+    }
+    return replace(one, metrics=metrics)
+
+
+def _shown_row(row: Mapping[str, Any], scales: Scales) -> dict[str, Any]:
+    shown = dict(row)
+    unit, factor = scales.get((row["metric"], row["unit"]), (row["unit"], 1.0))
+    if factor != 1.0:
+        shown["unit"] = unit
+        shown |= {name: _times(row[name], factor) for name in _OF_ROWS if name in row}
+        if row.get("rounds"):
+            shown["rounds"] = json.dumps(
+                [
+                    [_times(value, factor), dropped]
+                    for value, dropped in json.loads(row["rounds"])
+                ]
+            )
+    metrics = {
+        name: [*(_times(one, scales[name, unit][1]) for one in figures), scales[name, unit][0]]
+        for name, (*figures, unit) in _metrics(row).items()
+        if (name, unit) in scales
+    }
+    if metrics:
+        shown["metrics"] = json.dumps({**_metrics(row), **metrics})
+    return shown
+
+
+def _metrics(row: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """By name: value, the ends of its interval, unit."""
+    found: dict[str, list[Any]] = json.loads(row.get("metrics") or "{}")
+    return found
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor

@@ -1,0 +1,145 @@
+"""The units that figures are shown in: milliseconds below a second, seconds in the archive."""
+
+import io
+import json
+from datetime import timedelta
+
+import pytest
+from tests.examples import START, archive_result, example_result, fixed_load_result
+
+from leaselab.archive.row import row_of
+from leaselab.archive.store import Store
+from leaselab.cli.main import main
+from leaselab.model.procedure import Event, FixedLoad, MaxRate
+from leaselab.report.listing import listing
+from leaselab.report.live import estimate_words
+from leaselab.report.site.site import write_site
+from leaselab.report.text import print_result
+from leaselab.report.units import in_shown_units, rows_in_shown_units, scale_of
+
+FAST = (0.0113, 0.01412, 0.0125)
+LATER = {"started": START + timedelta(hours=1), "token": "0002"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "values", "scale"),
+    [
+        ("s", [0.0141], ("ms", 1000.0)),
+        ("s", [0.0141, None, 0.9], ("ms", 1000.0)),
+        ("s", [0.0141, 1.0], ("s", 1.0)),
+        ("s", [None], ("s", 1.0)),
+        ("ratio", [0.0141], ("ratio", 1.0)),
+        ("exchanges/s", [0.5], ("exchanges/s", 1.0)),
+    ],
+)
+def test_seconds_are_milliseconds_where_all_are_below_one(unit, values, scale):
+    assert scale_of(unit, values) == scale
+
+
+def test_a_result_on_a_terminal_has_milliseconds(tmp_path):
+    stream = io.StringIO()
+    print_result(fixed_load_result(FAST), tmp_path, stream)
+    told = stream.getvalue()
+    assert "kea 2.6.3 · durability written: 12.6 ± 3.5 ms" in told
+    assert "95 % interval 9.1 to 16.2" in told
+    assert "median latency 6.32 ± 1.76 ms" in told
+    runs = told[told.index("Runs") : told.index("Provenance")].splitlines()
+    assert [line.split()[1] for line in runs[2:5]] == ["11.3", "14.1", "12.5"]
+
+
+def test_a_latency_of_seconds_stays_in_seconds(tmp_path):
+    stream = io.StringIO()
+    print_result(fixed_load_result((1.5, 1.7, 1.6)), tmp_path, stream)
+    assert "1.60 ± 0.25 s\n" in stream.getvalue()
+
+
+def test_results_side_by_side_have_one_unit():
+    """Else a figure would stand below the heading of another unit."""
+    fast, slow = in_shown_units([fixed_load_result(FAST), fixed_load_result((2.0,) * 3)])
+    assert (fast.figure.unit, fast.figure.value) == ("s", pytest.approx(0.01264))
+    assert (slow.figure.unit, slow.figure.value) == ("s", 2.0)
+    assert fast.metric("p50_s").unit == "s" == slow.metric("p50_s").unit
+
+
+def test_all_that_is_known_of_a_figure_is_in_its_unit():
+    record = fixed_load_result(FAST)
+    (shown,) = in_shown_units([record])
+    was, found = record.figure, shown.figure
+    for name in ("value", "standard_error", "lowest", "highest"):
+        assert getattr(found, name) == pytest.approx(1000 * getattr(was, name))
+    assert found.ci95 == pytest.approx([1000 * end for end in was.ci95])
+    assert shown.values("p99_s") == pytest.approx([11.3, 14.12, 12.5])
+    assert found.spread == was.spread
+    assert shown.metrics[2:] == record.metrics[2:]
+
+
+def test_a_list_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, capsys):
+    archive_result(tmp_path, fixed_load_result(FAST))
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
+    assert main(["list"]) == 0
+    headings, line = capsys.readouterr().out.splitlines()
+    assert "p99 s (ms)" in headings
+    assert " 12.6 " in line
+    assert main(["list", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["value"], row["unit"]) == (pytest.approx(0.01264), "s")
+
+
+def test_a_list_of_several_kinds_tells_each_in_its_unit():
+    rows = [row_of(fixed_load_result(FAST), "a"), row_of(example_result(**LATER), "b")]
+    _, fast, rate = listing(rows)
+    assert "12.6 ms" in fast
+    assert " 6006 exchanges/s " in rate
+
+
+def test_the_other_metrics_of_a_row_are_scaled_too():
+    (row,) = rows_in_shown_units([row_of(fixed_load_result(FAST), "a")])
+    metrics = json.loads(row["metrics"])
+    assert metrics["p50_s"][0] == pytest.approx(6.32, abs=0.01)
+    assert metrics["p50_s"][3] == "ms"
+    assert metrics["loss_ratio"][3] == "ratio"
+    assert json.loads(row["rounds"])[0] == [pytest.approx(11.3), False]
+
+
+def test_a_table_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, capsys):
+    archive_result(tmp_path, fixed_load_result(FAST))
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
+    assert main(["table"]) == 0
+    told = capsys.readouterr().out
+    assert "12.6 ± 3.5" in told
+    assert "\nms: " in told
+    assert main(["table", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["results"]["v4-memfile"]["unit"] == "s"
+
+
+def test_pages_have_milliseconds(tmp_path):
+    archive_result(tmp_path, fixed_load_result(FAST))
+    archive_result(tmp_path, fixed_load_result((0.015, 0.016, 0.014), **LATER))
+    report = write_site(Store(tmp_path), tmp_path / "report").parent
+    (page,) = (report / "sweep").glob("*3f9a.html")
+    for one in (page, *map(report.joinpath, ("index.html", "compare.html", "validity.html"))):
+        text = one.read_text()
+        assert "ms" in text.split("<main")[-1], one.name
+        assert "0.0126" not in text, one.name
+    assert "<strong>12.6</strong> ms, 95 % interval 9.1 to 16.2" in page.read_text()
+    history = (report / "history" / "v4-memfile.html").read_text()
+    assert '15.0</td><td class="figure">2.5</td>' in history
+    assert "p99 latency (ms)" in history
+
+
+@pytest.mark.parametrize(
+    ("procedure", "values", "words"),
+    [
+        (MaxRate(), [12684.6], "12685/s"),
+        (MaxRate(), [99.44], "99.4/s"),
+        (MaxRate(), [6000.0, 6100.0], "6050/s (6000 to 6100)"),
+        (Event(), [12.5], "12.5 s"),
+        (FixedLoad(), [0.01412], "14.1 ms"),
+        (FixedLoad(), [0.01, 0.02], "15 ms (10 to 20)"),
+        (FixedLoad(), [0.5, 1.5], "1 s (0.5 to 1.5)"),
+        (FixedLoad(), [], "none yet"),
+    ],
+)
+def test_an_estimate_in_words(procedure, values, words):
+    assert estimate_words(values, procedure.metrics("exchanges")[0]) == words
