@@ -19,7 +19,7 @@ from msgspec.structs import replace as change
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators import perfdhcp, perfdhcp_output
+from leaselab.measure.generators import perfdhcp, perfdhcp_output, perfdhcp_reading
 from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.generators.perfdhcp import Perfdhcp
 from leaselab.measure.generators.perfdhcp_output import Output, Stage
@@ -101,7 +101,8 @@ def adapter(procedure=PROCEDURE, *, load=None, address="198.18.0.11", host=None,
 
 
 def command(*, may_abort=False, offered=LOAD, **fields):
-    return adapter(**fields).command(offered, may_abort=may_abort)
+    limit = perfdhcp.abort_after(offered, PROCEDURE) if may_abort else None
+    return adapter(**fields).command(offered, limit)
 
 
 def option(argv, flag):
@@ -242,7 +243,7 @@ def test_a_clean_trial(name, family):
     output = perfdhcp_output.parse(recorded(name), family)
     assert (output.first.sent, output.first.received) == (599, 599)
     assert (output.second.sent, output.second.received) == (599, 599)
-    counts = perfdhcp.judge(output, LATE_S, RATE)
+    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
     assert (counts.attempted, counts.completed, counts.late, counts.lost) == (599, 599, 0, 0)
 
 
@@ -260,14 +261,14 @@ def test_the_printed_rate_is_not_the_offered_one():
     rate = float(re.search(rb"^Rate: ([\d.]+)", recorded("v4_clean"), re.M)[1])
     assert rate == pytest.approx(149.7, abs=0.1)
     output = perfdhcp_output.parse(recorded("v4_clean"), 4)
-    assert perfdhcp.judge(output, LATE_S, RATE).completed / LOAD.duration_s == 299.5
+    assert perfdhcp_reading.judge(output, LATE_S, RATE).completed / LOAD.duration_s == 299.5
 
 
 def test_a_trial_with_losses_in_both_stages():
     """599 started, 486 offers, 443 ACKs: the second stage's `sent` hides the first's loss."""
     output = perfdhcp_output.parse(recorded("v4_late"), 4)
     assert (output.first.sent, output.second.sent) == (599, 486)
-    counts = perfdhcp.judge(output, LATE_S, RATE)
+    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
     assert (counts.attempted, counts.completed, counts.late, counts.lost) == (599, 443, 0, 156)
 
 
@@ -276,7 +277,7 @@ def test_in_order_late_replies_count_as_late_although_perfdhcp_received_them():
     output = perfdhcp_output.parse(recorded("v4_late"), 4)
     slow = int((perfdhcp_output.join(output).slowest_s > 0.5).sum())
     assert 0 < slow < int((output.first.latency_s > 0.5).sum())  # some lost their ACK, too
-    counts = perfdhcp.judge(output, 0.5, RATE)
+    counts = perfdhcp_reading.judge(output, 0.5, RATE)
     assert (counts.completed, counts.late, counts.lost) == (443 - slow, slow, 156)
 
 
@@ -285,7 +286,7 @@ def test_a_silent_server_completes_nothing(name):
     output = perfdhcp_output.parse(recorded(name), 4)
     assert output.first.sent > 0
     assert output.first.latency_s.shape == (0,)
-    counts = perfdhcp.judge(output, LATE_S, RATE)
+    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
     assert (counts.completed, counts.late, counts.lost) == (0, 0, output.first.sent)
     assert perfdhcp_output.percentiles(output.first.latency_s) is None
 
@@ -327,10 +328,12 @@ def test_a_line_lost_in_the_middle_raises_or_changes_nothing(at):
     at %= len(lines)
     rest = b"".join(lines[:at] + lines[at + 1 :])
     try:
-        counts = perfdhcp.judge(perfdhcp_output.parse(rest, 4), LATE_S, RATE)
+        counts = perfdhcp_reading.judge(perfdhcp_output.parse(rest, 4), LATE_S, RATE)
     except LeaselabError:
         return
-    assert counts == perfdhcp.judge(perfdhcp_output.parse(recorded("v4_late"), 4), LATE_S, RATE)
+    assert counts == perfdhcp_reading.judge(
+        perfdhcp_output.parse(recorded("v4_late"), 4), LATE_S, RATE
+    )
 
 
 @pytest.mark.parametrize("rubbish", ["x", "1.2.3", "0.1 0.2", "--", "", "nan", "inf"])
@@ -386,7 +389,7 @@ latencies = st.lists(st.floats(0, 5, allow_nan=False), max_size=30)
 def test_counts_add_up_and_are_never_negative(first, second, unanswered):
     second = second[: len(first)]
     output = Output(stage(len(first) + unanswered, first), stage(len(first), second), ())
-    counts = perfdhcp.judge(output, LATE_S, RATE)
+    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
     assert counts.completed + counts.late + counts.lost == counts.attempted == output.first.sent
     assert min(counts.completed, counts.late, counts.lost) >= 0
 
@@ -409,7 +412,7 @@ def exchanges(offer_s, ack_s, *, rate=RATE, requests_follow_s=1e-5):
 
 
 def test_a_reply_exactly_at_the_limit_is_in_time():
-    counts = perfdhcp.judge(exchanges([0.1] * 4, [1.9, 2.0, 2.5, 0.1]), LATE_S, 1)
+    counts = perfdhcp_reading.judge(exchanges([0.1] * 4, [1.9, 2.0, 2.5, 0.1]), LATE_S, 1)
     assert (counts.late, counts.lost) == (1, 0)
 
 
@@ -417,7 +420,7 @@ def test_an_exchange_that_is_late_and_then_lost_is_counted_once():
     """The stages are joined: the one whose offer is late is the one that lost its ACK."""
     offers = [0.1, 2.5, 0.1, 0.1] * 5
     acks = [0.1, np.inf, 0.1, 0.1] * 5
-    counts = perfdhcp.judge(exchanges(offers, acks), LATE_S, 1)
+    counts = perfdhcp_reading.judge(exchanges(offers, acks), LATE_S, 1)
     assert (counts.completed, counts.late, counts.lost) == (15, 0, 5)
 
 
@@ -472,7 +475,7 @@ def buffered(rate, capacity, seconds, buffer):
 def test_what_lay_in_a_buffer_as_the_traffic_ended_was_not_served_in_its_time(rate):
     """At 4 % too much nothing needs to be lost in 5 s, as a buffer takes it all."""
     output = buffered(rate, rate / 1.04, 5, buffer=138)
-    counts = perfdhcp.judge(output, LATE_S, rate)
+    counts = perfdhcp_reading.judge(output, LATE_S, rate)
     assert (counts.late + counts.lost) / counts.attempted == pytest.approx(0.0385, abs=0.004)
 
 
@@ -480,7 +483,7 @@ def test_what_lay_in_a_buffer_as_the_traffic_ended_was_not_served_in_its_time(ra
 def test_what_is_under_way_in_a_server_that_keeps_up_is_no_loss(latency_s):
     count = 5 * RATE
     output = exchanges([latency_s / 2] * count, [latency_s / 2] * count)
-    counts = perfdhcp.judge(output, LATE_S, RATE)
+    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
     assert counts.completed >= 0.995 * count
 
 
@@ -523,12 +526,13 @@ def test_what_may_be_in_flight_comes_on_top_of_what_may_be_lost(rate, seconds, l
     assert perfdhcp.abort_after(load, procedure) > loss * rate * seconds
 
 
-def test_hopeless_is_what_the_whole_trial_may_not_lose():
-    def counts(late, lost):
-        return perfdhcp.Counts(100, 100 - late - lost, late, lost)
-
-    assert not adapter().hopeless(counts(5, 10), LOAD)  # 15 of 600 are 2.5 %
-    assert adapter().hopeless(counts(5, 11), LOAD)
+@pytest.mark.parametrize(("lost", "conclusive"), [(10, False), (11, True)])
+def test_an_early_end_proves_what_the_whole_trial_may_not_lose(lost, conclusive):
+    """15 of the 600 that were asked for are 2.5 %."""
+    reading = adapter(host=Host(left(b"", 3))).offer(LOAD, may_abort=True)
+    counts = perfdhcp_reading.Counts(100, 95 - lost, 5, lost)
+    reading.__dict__.update(aborted=True, counts=counts)
+    assert reading.conclusive is conclusive
 
 
 def test_percentiles_of_a_stage():

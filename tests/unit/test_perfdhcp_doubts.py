@@ -8,10 +8,10 @@ import pytest
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators import perfdhcp
+from leaselab.measure.generators import perfdhcp_reading
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
-from leaselab.measure.generators.perfdhcp import Perfdhcp, PerfdhcpReading
-from leaselab.measure.generators.perfdhcp_output import Output, Stage, stalls_s
+from leaselab.measure.generators.perfdhcp_output import Output, Stage
+from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, stalls_s
 from leaselab.model.load import Load
 from leaselab.model.observation import Generated
 from leaselab.model.procedure import MaxRate
@@ -50,14 +50,15 @@ def stalled(stall_s, *, burst=True, lost=0, rate=1000, seconds=5):
 
 
 def judged(found, *, may_abort=False, pool_size=16_777_214, **seen):
-    """The trial that the adapter makes of an output."""
+    """The trial that is made of an output."""
     last = ipaddress.ip_address("10.0.0.0") + pool_size
     load = {**DOCUMENT["scenario"]["load"], "pool": f"10.0.0.1 - {last}"}
     scenario = {**DOCUMENT["scenario"], "load": load}
     bench = parse_bench({**DOCUMENT, "scenario": scenario}, "tests")
-    adapter = Perfdhcp(bench, MaxRate(), None)
-    adapter.parsed = lambda _: found
-    reading = PerfdhcpReading(adapter, ("perfdhcp",), Generated(0, b"", ""), LOAD, may_abort)
+    left = Generated(0, b"", "")
+    limit = ABORT_AFTER if may_abort else None
+    reading = PerfdhcpReading(bench, MaxRate(), LOAD, ("perfdhcp",), left, limit)
+    reading.__dict__["output"] = found  # parsed already
     return reading.trial(Seen(**seen))
 
 
@@ -99,22 +100,22 @@ def test_an_aborted_trial_started_fewer_on_purpose():
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ({"duplicates": 1}, perfdhcp.DUPLICATE_ADDRESS),
-        ({"rejected": 1}, perfdhcp.REJECTED),
+        ({"duplicates": 1}, perfdhcp_reading.DUPLICATE_ADDRESS),
+        ({"rejected": 1}, perfdhcp_reading.REJECTED),
     ],
 )
 def test_one_refused_or_doubled_lease_spoils_the_trial(fields, word):
     assert doubt(output(5000, **fields)) == word
 
 
-@pytest.mark.parametrize(("received", "word"), [(5000, perfdhcp.REJECTED), (4000, "")])
+@pytest.mark.parametrize(("received", "word"), [(5000, perfdhcp_reading.REJECTED), (4000, "")])
 def test_a_refusal_spoils_a_pass_and_a_failure_stays_one(received, word):
     assert doubt(output(5000, received=received, rejected=1)) == word
     assert doubt(output(5000, received=received), refused=1) == word
 
 
 def test_replies_that_are_no_dhcp_messages_spoil_the_trial():
-    assert doubt(dataclasses.replace(output(5000), malformed=1)) == perfdhcp.MALFORMED
+    assert doubt(dataclasses.replace(output(5000), malformed=1)) == perfdhcp_reading.MALFORMED
 
 
 def test_an_address_that_was_only_offered_twice_is_no_fault():
@@ -169,44 +170,48 @@ def test_what_was_taken_from_the_generators_host_explains_losses(use, word):
 
 @pytest.mark.parametrize(
     ("size", "word"),
-    [(10_000, ""), (9_999, perfdhcp.POOL_TOO_FULL), (1, perfdhcp.POOL_TOO_FULL)],
+    [
+        (10_000, ""),
+        (9_999, perfdhcp_reading.POOL_TOO_FULL),
+        (1, perfdhcp_reading.POOL_TOO_FULL),
+    ],
 )
 def test_a_pool_may_be_filled_to_half(size, word):
     assert doubt(output(5000), pool_size=size) == word
 
 
 def test_a_trial_that_ran_to_its_end_lasts_as_long_as_its_exchanges_take():
-    assert perfdhcp.traffic_s(output(5000), LOAD) == 5.0
-    assert perfdhcp.traffic_s(output(4990), LOAD) == 4.99
+    assert perfdhcp_reading.traffic_s(output(5000), LOAD) == 5.0
+    assert perfdhcp_reading.traffic_s(output(4990), LOAD) == 4.99
 
 
 def test_a_trial_cut_short_lasts_as_long_as_its_answered_requests_span():
-    assert perfdhcp.traffic_s(output(2000, span=2.0), LOAD) == 2.0
+    assert perfdhcp_reading.traffic_s(output(2000, span=2.0), LOAD) == 2.0
 
 
 def test_a_silent_trial_cut_short_lasts_as_long_as_its_reports_show_it_sending():
     reports = ((1000, 0, 0, 0), (1700, 0, 0, 0), (1700, 0, 0, 0))
     found = output(1700, received=0, reports=reports)
-    assert perfdhcp.traffic_s(found, LOAD) == 2.0
+    assert perfdhcp_reading.traffic_s(found, LOAD) == 2.0
 
 
 def test_giving_up_at_full_rate_is_an_abort():
-    assert perfdhcp.was_aborted(output(2000, span=2.0), LOAD, ABORT_AFTER)
+    assert perfdhcp_reading.was_aborted(output(2000, span=2.0), LOAD, ABORT_AFTER)
 
 
 def test_falling_behind_for_the_whole_period_is_no_abort():
     """2000 instead of 5000 over 5 s: the generator was short of processor time."""
     found = output(2000, span=5.0)
-    assert not perfdhcp.was_aborted(found, LOAD, ABORT_AFTER)
+    assert not perfdhcp_reading.was_aborted(found, LOAD, ABORT_AFTER)
     assert doubt(found, may_abort=True) == GENERATOR_LIMITED
 
 
 def test_a_trial_that_may_not_abort_has_not():
-    assert not perfdhcp.was_aborted(output(2000, span=2.0), LOAD, None)
+    assert not perfdhcp_reading.was_aborted(output(2000, span=2.0), LOAD, None)
 
 
 def test_a_whole_trial_was_not_aborted():
-    assert not perfdhcp.was_aborted(output(5000), LOAD, ABORT_AFTER)
+    assert not perfdhcp_reading.was_aborted(output(5000), LOAD, ABORT_AFTER)
 
 
 @pytest.mark.parametrize(
@@ -215,8 +220,8 @@ def test_a_whole_trial_was_not_aborted():
         (0, "", (5000,), ""),
         (0, "", (5000, 5000), ""),
         (100, "", (5000, 4900), ""),
-        (0, "", (5000, 4999), perfdhcp.LOST_UPDATES),
-        (100, "", (4899, 4900), perfdhcp.LOST_UPDATES),
+        (0, "", (5000, 4999), perfdhcp_reading.LOST_UPDATES),
+        (100, "", (4899, 4900), perfdhcp_reading.LOST_UPDATES),
         (126, "", (5000, 0), ""),
         (0, "waiting", (5000, 0), ""),
     ],

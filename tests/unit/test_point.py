@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
-from leaselab.measure.generators.perfdhcp import LOST_UPDATES
+from leaselab.measure.generators.perfdhcp_reading import LOST_UPDATES
 from leaselab.measure.point import CONFIRMATION, PAUSE, ROUND_DONE, TRIAL, read_journal
 from leaselab.measure.search_error import SearchReason
 from leaselab.measure.trials import FOREIGN_REPLY, FOREIGN_REQUEST, NOT_IN_STATE

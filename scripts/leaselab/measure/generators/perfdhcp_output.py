@@ -19,9 +19,9 @@ Facts this reading rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,18 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.observation import Generated
 from leaselab.model.trial import Percentiles, Second
 
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 
-STALL_S = 0.02
-"""Time without any request sent that may be a stall (s)."""
-STALL_INTERVALS = 20.0
-"""The same, in intervals between two requests: at low rates 20 ms are usual."""
-CAUGHT_UP = 1.3
-"""A stall is followed by requests faster than asked for, by this factor at least; what
-follows a server that stood still is not, as its clients never stopped."""
-
+DATA_STATUSES = frozenset({0, 3})
+"""Exit statuses whose output is a measurement (3: some exchanges failed)."""
 _COUNTERS = {
     "sent": "sent packets",
     "received": "received packets",
@@ -109,6 +104,35 @@ class Exchanges:
     def latency_s(self) -> Times:
         """From the first packet to the last reply (s), shape (answered,)."""
         return self.answered_at - self.started_at
+
+
+def printed(generated: Generated, tool: str, where: str) -> bytes:
+    """What perfdhcp printed, decompressed; `tool` is its path, `where` its host's name.
+
+    Raises a broken-lab error where its exit status, or its own complaint, says that this is
+    no measurement.
+    """
+
+    def broken(what: str) -> LeaselabError:
+        return lab_broken(
+            f"{tool}: {what}",
+            where=where,
+            todo="the trial was not counted; the sweep can be resumed when the host is well",
+        )
+
+    try:
+        text = zlib.decompress(generated.output_gz, wbits=31)
+    except zlib.error as error:
+        if generated.status in DATA_STATUSES:
+            raise broken(f"its output is cut short: {error}") from error
+        text = b""
+    if generated.status not in DATA_STATUSES:
+        reason = _reason(generated.status)
+        lines = (generated.error or text.decode("ascii", "replace")).strip().splitlines()
+        raise broken(f"{reason}: {lines[-1]}" if lines else reason)
+    if told := complaint(generated.error):
+        raise broken(f"its receiver has ended: {told}")
+    return text
 
 
 def parse(text: bytes, family: int) -> Output:
@@ -187,27 +211,6 @@ def join(output: Output) -> Exchanges:
     )
 
 
-def unserved(joined: Exchanges, traffic_s: float) -> int:
-    """Exchanges that lay in buffers as the traffic of `traffic_s` seconds ended.
-
-    A server that is too slow by some per cent fills its socket's buffer, some 277
-    packets, and serves them after the traffic: of short trials at low rates that is
-    several per cent of all that was offered, and none of its throughput.  What is under
-    way in a server that keeps up is not counted: at the rate served, what takes as long
-    as nine of ten exchanges took before a queue could grow, in the first tenth of the
-    traffic.
-    """
-    if not joined.started_at.size:
-        return 0
-    origin = float(joined.started_at.min())
-    end = origin + traffic_s
-    pending = int(np.count_nonzero(joined.answered_at > end))
-    early = joined.latency_s[joined.started_at < origin + traffic_s / 10]
-    usual_s = float(np.percentile(early, 90)) if early.size else 0.0
-    served = (joined.started_at.size - pending) / max(traffic_s - usual_s, traffic_s / 2)
-    return max(0, pending - math.ceil(served * usual_s))
-
-
 def percentiles(delays_s: Times) -> Percentiles | None:
     """Percentiles of delays (s, shape (n,)), None without any."""
     if delays_s.size == 0:
@@ -245,26 +248,6 @@ def per_second(output: Output, duration_s: int) -> tuple[Second, ...]:
             )
         )
     return tuple(series)
-
-
-def stalls_s(output: Output, rate: int) -> list[float]:
-    """Each time for which the generator stood still, by the times of its requests (s).
-
-    Only answered requests have a time.  A gap in them is a stall where requests
-    follow faster than they were asked for: perfdhcp sends what it has missed at once,
-    three packets a turn.
-    """
-    sent_at = np.sort(output.first.sent_at)
-    gaps = np.diff(sent_at)
-    found = []
-    for place in np.flatnonzero(gaps > max(STALL_S, STALL_INTERVALS / rate)):
-        gap = float(gaps[place])
-        for share in (0.125, 0.25, 0.5):
-            until = np.searchsorted(sent_at, sent_at[place + 1] + share * gap, side="right")
-            if until - place - 1 > CAUGHT_UP * rate * share * gap + 3:
-                found.append(gap)
-                break
-    return found
 
 
 def _stage(text: bytes, name: str) -> Stage:
@@ -334,3 +317,14 @@ def _malformed(what: str, text: bytes) -> LeaselabError:
         found=f"{len(text)} bytes ending in {tail!r}" if text else "nothing",
         todo="see the raw output kept with the sweep; the trial was not counted",
     )
+
+
+def _reason(status: int) -> str:
+    """Say what an exit status of the generator's shell means."""
+    if status == 127:
+        return "not found on the host"
+    if status in (124, 137):
+        return "was killed, or did not end in time"
+    if status < 0 or status > 128:
+        return f"was ended by signal {abs(status) % 128}"
+    return f"failed with exit status {status}"

@@ -1,0 +1,280 @@
+"""What one trial with perfdhcp comes to: its counts, and whether it can be believed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.perfdhcp_output import (
+    STAGES,
+    Exchanges,
+    Output,
+    Times,
+    parse,
+    per_second,
+    percentiles,
+    printed,
+)
+from leaselab.model.bench import Bench
+from leaselab.model.load import Load
+from leaselab.model.observation import Generated
+from leaselab.model.pool import pool_size
+from leaselab.model.procedure import Procedure
+from leaselab.model.record import GENERATOR
+from leaselab.model.trial import WHOLE, HostUse, Trial
+
+POOL_TOO_FULL = "pool-too-full"
+"""More than half of the pool was leased: allocation slows down there."""
+DUPLICATE_ADDRESS = "duplicate-address"
+"""The server gave one address to two clients."""
+REJECTED = "rejected"
+"""The server refused leases, so it did less work than it was asked for."""
+MALFORMED = "malformed-replies"
+"""Replies came that were no DHCP messages, and of which nobody knows what they answered."""
+LOST_UPDATES = "lost-updates"
+"""A server of a pair held fewer leases than clients were answered."""
+
+POOL_USE_LIMIT = 0.5
+"""Highest share of the pool that may be leased at the end of a trial."""
+OFFERED_SHARE = 0.99
+"""Share of the exchanges asked for that the generator must start."""
+BUFFERED = 100
+"""Exchanges of a burst that a server's socket takes at least: its buffer holds some 277
+packets."""
+STEAL_SHARE = 0.05
+"""Share of the traffic's time that a hypervisor may take before it counts as a stall."""
+START_SLACK = 2
+"""Exchanges that may be missing whatever the rate: the last one is due as traffic ends."""
+STALL_S = 0.02
+"""Time without any request sent that may be a stall (s)."""
+STALL_INTERVALS = 20.0
+"""The same, in intervals between two requests: at low rates 20 ms are usual."""
+CAUGHT_UP = 1.3
+"""A stall is followed by requests faster than asked for, by this factor at least; what
+follows a server that stood still is not, as its clients never stopped."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """An output judged; sums to `attempted`."""
+
+    attempted: int
+    completed: int
+    late: int
+    """Both replies came, one of them late, or after the end of what was served in the
+    traffic's time: see `_unserved`."""
+    lost: int
+
+
+@dataclass(frozen=True)
+class PerfdhcpReading:
+    """What perfdhcp printed of one load; it is parsed when it is first asked for."""
+
+    bench: Bench
+    procedure: Procedure
+    load: Load
+    argv: tuple[str, ...]
+    generated: Generated
+    limit: int | None
+    """Unanswered exchanges after which it was to give up; None where it had to go on."""
+
+    @property
+    def output_gz(self) -> bytes:
+        """What perfdhcp printed, to be kept."""
+        return self.generated.output_gz
+
+    @cached_property
+    def output(self) -> Output:
+        """The same, parsed; raises a broken-lab error for what is no measurement."""
+        where = self.bench.hosts[GENERATOR].access.name
+        text = printed(self.generated, self.bench.generator.path, where)
+        return parse(text, self._family)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The same, counted."""
+        return judge(self.output, self.procedure.late_s, self.load.rate)
+
+    @cached_property
+    def aborted(self) -> bool:
+        """Whether perfdhcp gave up early, rather than offering too little."""
+        return was_aborted(self.output, self.load, self.limit)
+
+    @property
+    def conclusive(self) -> bool:
+        """False where it gave up, and might still have passed, had it gone on."""
+        may_lose = self.procedure.loss_ratio * self.load.rate * self.load.duration_s
+        return not self.aborted or self.counts.late + self.counts.lost > may_lose
+
+    @property
+    def answered_at(self) -> Times:
+        """When each exchange's last reply came (s since the start, shape (answered,))."""
+        return self.output.second.received_at
+
+    @property
+    def _family(self) -> int:
+        return int(self.bench.scenario.load["family"])
+
+    def trial(self, seen: Seen) -> Trial:
+        """Return what came of the load."""
+        output, load, counts = self.output, self.load, self.counts
+        first, second = STAGES[self._family]
+        reason = self._doubt(seen)
+        return Trial(
+            rate=load.rate,
+            duration_s=load.duration_s,
+            attempted=counts.attempted,
+            completed=counts.completed,
+            late=counts.late,
+            lost=counts.lost,
+            traffic_s=traffic_s(output, load),
+            valid=not reason,
+            reason=reason,
+            aborted=self.aborted,
+            latency_s={
+                first: percentiles(output.first.latency_s),
+                second: percentiles(output.second.latency_s),
+                WHOLE: percentiles(output.exchanges.latency_s),
+            },
+            per_second=per_second(output, load.duration_s),
+            argv=self.argv,
+        )
+
+    def _doubt(self, seen: Seen) -> str:
+        """Return the word for why a trial does not count, empty when it does.
+
+        A server that refuses what is too much for it has failed like any other: so has a
+        pair that a load breaks.  Only a pass is doubted for it: one server alone, or one
+        whose partner was not told, does less work than was asked for.  Servers of a pair may
+        differ by the exchanges that stayed without an answer, but no answered client may be
+        unknown to either; one that was not in its state is doubted for that instead.
+        """
+        output, load, counts = self.output, self.load, self.counts
+        failed = counts.late + counts.lost
+        may_fail = self.procedure.loss_ratio * counts.attempted
+        passes = failed <= may_fail
+        refusals = output.first.rejected + output.second.rejected + seen.refused
+        wanted = load.rate * load.duration_s
+        size = pool_size(self.bench.scenario.load["pool"])
+        untold = (
+            not seen.trouble
+            and len(seen.held) > 1
+            and min(seen.held.values()) < output.second.received
+        )
+        found = (
+            (GENERATOR_LIMITED, not self.aborted and not _enough(counts.attempted, wanted)),
+            (MALFORMED, output.malformed > 0),
+            (DUPLICATE_ADDRESS, output.second.duplicates > 0),
+            (REJECTED, passes and refusals > 0),
+            (POOL_TOO_FULL, counts.attempted > POOL_USE_LIMIT * size),
+            (
+                GENERATOR_STALLED,
+                not passes and failed - _stalls_cost(output, load, seen.generator) <= may_fail,
+            ),
+            (LOST_UPDATES, passes and untold),
+        )
+        return next((word for word, is_so in found if is_so), "")
+
+
+def judge(output: Output, late_s: float, rate: int) -> Counts:
+    """Count completed, late and lost exchanges of a trial at an offered rate (1/s)."""
+    joined = output.exchanges
+    answered = joined.started_at.size
+    completed = int((joined.slowest_s <= late_s).sum())
+    completed -= min(completed, _unserved(joined, output.first.sent / rate))
+    return Counts(
+        output.first.sent, completed, answered - completed, output.first.sent - answered
+    )
+
+
+def traffic_s(output: Output, load: Load) -> float:
+    """How long exchanges were really started (s).
+
+    As long as the exchanges started take at the rate asked for, unless the
+    generator aborted or fell behind: then as long as the answered requests
+    span, or as many seconds as its reports show it sending.
+    """
+    if _enough(output.first.sent, load.rate * load.duration_s):
+        return output.first.sent / load.rate
+    if output.first.received:
+        return min(float(load.duration_s), float(output.first.sent_at.max()))
+    sending = [report for report in output.reports if report[0] < output.first.sent]
+    return float(min(load.duration_s, len(sending) + 1))
+
+
+def was_aborted(output: Output, load: Load, limit: int | None) -> bool:
+    """Whether perfdhcp gave up early, rather than offering too little.
+
+    Both leave fewer exchanges started than asked.  A generator that gave up
+    had kept the rate for as long as it sent, and had left at least
+    `limit` exchanges unanswered when it stopped, some of which may have
+    come back since.
+    """
+    if limit is None or _enough(output.first.sent, load.rate * load.duration_s):
+        return False
+    return _enough(output.first.sent, load.rate * traffic_s(output, load))
+
+
+def _enough(started: int, wanted: float) -> bool:
+    """Whether the generator offered what was asked."""
+    return started >= OFFERED_SHARE * wanted - START_SLACK
+
+
+def _stalls_cost(output: Output, load: Load, generator: HostUse | None) -> float:
+    """Exchanges that the generator's own stalls may have cost, at most.
+
+    What it has missed comes in a burst, and of that a server loses what its socket's
+    buffer does not take.
+    """
+    stopped = stalls_s(output, load.rate)
+    if generator is not None:
+        taken = generator.steal_s if generator.steal_s > STEAL_SHARE * load.duration_s else 0
+        hidden_s = max(generator.throttled_s, taken) - sum(stopped)
+        stopped = [*stopped, max(0.0, hidden_s)]
+    cost = sum(max(0.0, load.rate * stall_s - BUFFERED) for stall_s in stopped)
+    return cost + (generator.receive_errors if generator is not None else 0)
+
+
+def _unserved(joined: Exchanges, traffic_s: float) -> int:
+    """Exchanges that lay in buffers as the traffic of `traffic_s` seconds ended.
+
+    A server that is too slow by some per cent fills its socket's buffer, some 277
+    packets, and serves them after the traffic: of short trials at low rates that is
+    several per cent of all that was offered, and none of its throughput.  What is under
+    way in a server that keeps up is not counted: at the rate served, what takes as long
+    as nine of ten exchanges took before a queue could grow, in the first tenth of the
+    traffic.
+    """
+    if not joined.started_at.size:
+        return 0
+    origin = float(joined.started_at.min())
+    end = origin + traffic_s
+    pending = int(np.count_nonzero(joined.answered_at > end))
+    early = joined.latency_s[joined.started_at < origin + traffic_s / 10]
+    usual_s = float(np.percentile(early, 90)) if early.size else 0.0
+    served = (joined.started_at.size - pending) / max(traffic_s - usual_s, traffic_s / 2)
+    return max(0, pending - math.ceil(served * usual_s))
+
+
+def stalls_s(output: Output, rate: int) -> list[float]:
+    """Each time for which the generator stood still, by the times of its requests (s).
+
+    Only answered requests have a time.  A gap in them is a stall where requests
+    follow faster than they were asked for: perfdhcp sends what it has missed at once,
+    three packets a turn.
+    """
+    sent_at = np.sort(output.first.sent_at)
+    gaps = np.diff(sent_at)
+    found = []
+    for place in np.flatnonzero(gaps > max(STALL_S, STALL_INTERVALS / rate)):
+        gap = float(gaps[place])
+        for share in (0.125, 0.25, 0.5):
+            until = np.searchsorted(sent_at, sent_at[place + 1] + share * gap, side="right")
+            if until - place - 1 > CAUGHT_UP * rate * share * gap + 3:
+                found.append(gap)
+                break
+    return found
