@@ -10,6 +10,8 @@ from tests.formula import SCENARIO, STAGE, Flood, Zones, formula_bench, formula_
 from leaselab.analysis.verdict import compare
 from leaselab.archive.store import Store
 from leaselab.measure.generators import ADAPTERS, adapter_of
+from leaselab.measure.trials import Trials
+from leaselab.model.errors import LeaselabError
 from leaselab.model.record import Provenance
 from leaselab.report.site import pages as pages_module
 from leaselab.report.site.site import write_site
@@ -57,6 +59,14 @@ def results(tmp_path_factory):
 def test_its_adapter_is_found_by_its_name(monkeypatch):
     monkeypatch.setitem(ADAPTERS, "flood", "tests.formula:Flood")
     assert adapter_of(formula_bench(**MAX_RATE).scenario) is Flood
+
+
+def test_a_stranger_on_its_network_is_told_in_its_words():
+    bench, zones = formula_bench(), Zones()
+    trials = Trials(bench, bench.procedure, zones, Flood(bench, None, zones), zones)
+    with pytest.raises(LeaselabError, match="no DNS query of the bench's") as caught:
+        trials.refuse_foreign("an answer from 192.0.2.1")
+    assert "DHCP" not in str(caught.value)
 
 
 def test_its_figures_are_in_queries_and_its_rcodes_are_kept(results):

@@ -67,8 +67,9 @@ class Trials:
     def refuse_foreign(self, found: str) -> None:
         """Raise a broken-lab error for traffic that is not the bench's, where any was found."""
         if found:
+            own = self.bench.scenario.transaction.name
             raise lab_broken(
-                "there is DHCP on the test network that is not the bench's",
+                f"there is traffic on the test network that is no {own} of the bench's",
                 where=self.bench.hosts[GENERATOR].access.name,
                 found=found,
                 wanted="nobody but the bench: its server would answer strangers, and strangers "

@@ -38,7 +38,7 @@ class HostReading:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """DHCP messages of one kind and sender on the test network that are not the bench's."""
+    """Messages of one kind and sender on the test network that are not the bench's."""
 
     kind: str
     """``reply`` of a server, or ``request`` of a client or relay."""
