@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
-from tests.examples import example_result
+from tests.examples import built, example_result
 
 from leaselab.archive.published import published_bench
 from leaselab.archive.store import Store
@@ -18,6 +18,7 @@ from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
+FAILED = {"word": "build-failed", "text": "error: expected ';'"}
 TUNED = {"name": "mysql", "version": "11.8.6", "variables": {"flush": "2"}}
 
 
@@ -107,3 +108,20 @@ def test_it_is_measured_on_its_own_bench_and_not_on_the_first_that_is_free(
     with pytest.raises(pytest.fail.Exception, match="it was measured"):
         main(["rerun", ident])
     assert asked == [name]
+
+
+def test_a_commit_that_did_not_build_is_refused_with_the_way_to_build_it(
+    tmp_path, monkeypatch, capsys
+):
+    record = built(example_result((), outcome="build-failed", reasons=[FAILED]), "4f2a" * 10)
+    with Store(tmp_path).create(record.id) as running:
+        Store(tmp_path).seal(running, record)
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
+    monkeypatch.setattr(rerun, "prepare", lambda *_, **__: pytest.fail("a host was touched"))
+    assert main(["rerun", record.id]) == 2
+    told = capsys.readouterr().err
+    assert f"result {record.id}: nothing was measured" in told
+    assert "found build-failed, no bench.json" in told
+    source = record.source
+    again = f"leaselab run v4-memfile --repo {source.repository} --commit {source.hash}"
+    assert again in told

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from leaselab.lab.bench_file import Measured
     from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
-    from leaselab.model.errors import Outcome
-    from leaselab.model.record import Scenario
+    from leaselab.model.errors import LeaselabError, Outcome
+    from leaselab.model.record import Record, Scenario
 
 NAME = "rerun"
 HELP = "Measure again what a result measured: its scenario and parameters, on its bench."
@@ -58,12 +58,15 @@ def run(args: argparse.Namespace) -> Outcome:
     """
     store = open_store(args, existing=True)
     store.verify(args.ref)
+    record = store.load(args.ref)
     path = store.find(args.ref) / BENCH_FILE
+    if not path.exists():
+        raise _not_deployed(record)
     before = parse_measured(json.loads(path.read_text(encoding="utf-8")), str(path))
     _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
     if args.inventory is None:
         # Its inventory may have several benches, of which another one may be free.
-        args.bench = args.bench or store.load(args.ref).bench.name
+        args.bench = args.bench or record.bench.name
         args.inventory = _inventory(before.inventory, args.ref)
     inventory = inventory_of(args)
     prepare(inventory, before.distribution, full=False)
@@ -80,6 +83,20 @@ def run(args: argparse.Namespace) -> Outcome:
     ended = measure_alone(store, document, BENCH_FILE, checkout_root(), progress)
     report_after(store)
     return tell(store, ended.error, ended.place, as_json=args.json)
+
+
+def _not_deployed(record: Record) -> LeaselabError:
+    """The refusal of a result that has no bench document, as nothing was deployed for it."""
+    again = f"leaselab run {record.scenario.name}"
+    if record.source:
+        again += f" --repo {record.source.repository} --commit {record.source.hash}"
+    return usage_error(
+        "nothing was measured that could be measured again: its server was never deployed",
+        where=f"result {record.id}",
+        found=f"{record.outcome}, no {BENCH_FILE}",
+        wanted="a result of a server that was deployed",
+        todo=f"build and measure it with: {again}",
+    )
 
 
 def _inventory(name: str, ref: str) -> Path:
