@@ -59,7 +59,7 @@ class Lab:
         """Keep a checkout and its results below `folder`; leave hosts out of every command."""
         self.checkout, self.results = folder / "checkout", folder / "results"
         self.environment = ENVIRONMENT
-        self.made_by = ""
+        self.made_by, self.bench = "", "docker"
         self.broken: set[str] = set()
         """Commits that do not build."""
         self.faults: dict[tuple[str, int], BaseException] = {}
@@ -129,6 +129,7 @@ class Lab:
 
     def _inventory(self, path: Path) -> Any:
         listing: Any = copy.deepcopy(LISTING)
+        listing["_meta"]["hostvars"]["sut"]["leaselab_bench"] = self.bench
         if self.made_by:
             listing["_meta"]["hostvars"]["sut"]["leaselab_lab"] = self.made_by
         return parse_inventory(path, listing)

@@ -157,6 +157,34 @@ class TestShares:
         assert main(["run", "v4-memfile", *arguments]) == 0
         assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 500)]
 
+    def test_of_several_known_ones_that_of_the_same_release_is_taken(self, lab, capsys):
+        """Though a newer one is there: releases differ by more than a share."""
+        lab.made_by = "docker"
+        for release, rate in (("bookworm", 1000.0), ("trixie", 3000.0)):
+            lab.rates["v4-memfile"] = rate
+            arguments = ["--distribution", release, "--runs", "1"]
+            assert main(["run", "v4-memfile", *arguments]) == 0
+        lab.forget()
+        capsys.readouterr()
+        fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
+        assert main(["run", "v4-memfile", *fixed, "--distribution", "bookworm"]) == 0
+        assert [one.rate for one in lab.procedures] == [500]
+        assert "0.5 of 1000/s, the max rate of " in capsys.readouterr().err
+
+    def test_without_one_of_the_same_release_the_newest_is_taken_and_named(self, lab, capsys):
+        lab.made_by = "docker"
+        for rate in (1000.0, 3000.0):
+            lab.rates["v4-memfile"] = rate
+            main(["run", "v4-memfile", "--distribution", "trixie", "--runs", "1"])
+        newest = lab.store.index.rows()[0]["id"]
+        lab.forget()
+        capsys.readouterr()
+        fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
+        assert main(["run", "v4-memfile", *fixed, "--distribution", "bookworm"]) == 0
+        assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 1500)]
+        told = f"0.5 of 3000/s, the max rate of {newest}: of another build or release"
+        assert told in capsys.readouterr().err
+
     def test_a_rate_needs_none(self, lab):
         assert main(["run", "v4-memfile", "--procedure", "fixed-load", "--rate", "700"]) == 0
         assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 700)]

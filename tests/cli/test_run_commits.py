@@ -157,6 +157,20 @@ def test_an_unfinished_one_is_finished_before_new_ones_begin(lab, place, hashes)
     assert lab.store.load(alone["id"]).experiment is None
 
 
+def test_what_is_unfinished_on_another_bench_is_not_gone_on_with(lab, place, hashes):
+    """Racks of one kind may have the same environment; what is held is this bench."""
+    lab.faults[hashes[3], 2] = KeyboardInterrupt()
+    assert measure(place, "--commits", f"{hashes[2]}..main") == 130
+    (left,) = lab.store.running()
+    lab.faults.clear()
+    lab.forget()
+    lab.bench = "rack2"
+    assert measure(place, "--commits", f"{hashes[2]}..main") == 0
+    assert lab.rounds == [(hashes[3], index) for index in (1, 2, 3)]
+    assert [sweep.id for sweep in lab.store.running()] == [left.id]
+    assert {row["bench"] for row in lab.store.index.rows()} == {"rack2"}
+
+
 @pytest.mark.usefixtures("lab")
 def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
     (place / "n").write_text("changed")

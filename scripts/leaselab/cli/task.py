@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,14 @@ from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedure import MaxRate, procedure_of
 from leaselab.model.record import Experiment
 from leaselab.model.source import SHORT
-from leaselab.run.experiment import Ended, archive_failure, begin, finish, open_experiment
+from leaselab.run.experiment import (
+    BENCH_FILE,
+    Ended,
+    archive_failure,
+    begin,
+    finish,
+    open_experiment,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,6 +63,18 @@ class Task:
         return (
             f"{self.scenario.name}{commit}{' on ' * bool(self.distribution)}{self.distribution}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _MaxRateFound:
+    """A max rate of the archive."""
+
+    rate: float
+    """Transactions/s."""
+    id: str
+    """Of its result."""
+    of_task: bool
+    """Whether it is of the same commit or release, and not of another one."""
 
 
 @dataclass(slots=True)
@@ -190,11 +210,12 @@ class Session:
         for row in self.store.index.rows(scenario=task.scenario.name, commit=commit):
             if row["outcome"] in _SETTLED:
                 found = self.store.load(row["id"])
-                source = (found.source.hash, found.source.tree) if found.source else None
                 # A commit that does not build has no figure that a procedure could move.
                 built = found.outcome != Outcome.BUILD.label
                 procedure = found.procedure if built else self.procedure(task)
-                if self._same(task, source, found.bench.environment, procedure):
+                if _files(found.source) == _files(task.commit) and self._same(
+                    task, found.bench.environment, procedure
+                ):
                     return str(row["id"])
         return ""
 
@@ -204,27 +225,19 @@ class Session:
         return find_procedure(folder, task.scenario.name, self.overrides)
 
     def _same_bench(self, task: Task, bench: Mapping[str, Any]) -> bool:
-        """Whether an unfinished measurement with this bench document is of a task."""
-        build = bench["servers"]["server"].get("build") or {}
-        source = build.get("source")
-        made_of = (source["hash"], source["tree"]) if source else None
-        return bench["scenario"]["name"] == task.scenario.name and self._same(
-            task, made_of, bench["environment"], procedure_of(bench["procedure"])
+        """Whether an unfinished measurement with this bench document is of a task, here."""
+        return (
+            bench["name"] == self.inventory.bench
+            and bench["scenario"]["name"] == task.scenario.name
+            and _same_server(task, bench)
+            and self._same(task, bench["environment"], procedure_of(bench["procedure"]))
         )
 
-    def _same(
-        self,
-        task: Task,
-        source: tuple[str, str] | None,
-        environment: str | None,
-        procedure: AnyProcedure,
-    ) -> bool:
-        commit = task.commit
+    def _same(self, task: Task, environment: str | None, procedure: AnyProcedure) -> bool:
         wanted = self.procedure(task)
-        return (
-            source == ((commit.hash, commit.tree) if commit else None)
-            and environment == self.environment
-            and (procedure.rounds, procedure.ruler()) == (wanted.rounds, wanted.ruler())
+        return environment == self.environment and (procedure.rounds, procedure.ruler()) == (
+            wanted.rounds,
+            wanted.ruler(),
         )
 
     def _with_known_rates(
@@ -263,23 +276,34 @@ class Session:
             and self._last_max_rate(task) is None
         )
 
-    def _last_max_rate(self, task: Task, *, of_any: bool = False) -> float | None:
-        """The newest max rate of a task on its bench (transactions/s); None without one.
+    def _last_max_rate(self, task: Task) -> _MaxRateFound | None:
+        """The newest max rate of a task's scenario on its bench; None without one.
 
-        `of_any`: of its scenario, whatever commit it is of.
+        One of the same commit or release comes before newer ones of others.
         """
         rows = self.store.index.rows(
             scenario=task.scenario.name, outcome=Outcome.OK.label, bench=self.inventory.bench
         )
-        commit = task.commit.hash if task.commit else None
-        for row in rows[:_RECENT]:
-            if (
-                row["metric"] == "max_rate"
-                and row["value"]
-                and (of_any or row["commit"] == commit)
-            ):
-                return float(row["value"])
-        return None
+        found = None
+        for row in [one for one in rows if one["metric"] == "max_rate" and one["value"]][
+            :_RECENT
+        ]:
+            of_task = self._is_of(task, row)
+            if of_task or found is None:
+                found = _MaxRateFound(row["value"], row["id"], of_task)
+            if of_task:
+                break
+        return found
+
+    def _is_of(self, task: Task, row: Mapping[str, Any]) -> bool:
+        """Whether a row of the index is of a task's commit or release."""
+        if row["commit"] != (task.commit.hash if task.commit else None):
+            return False
+        path = self.store.root / row["path"] / BENCH_FILE
+        try:
+            return _same_server(task, json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError):
+            return False  # of an older release, or imported without it
 
     def ready(self, task: Task, procedure: AnyProcedure) -> AnyProcedure:
         """Return a procedure with the load that it stands for, or where its search begins.
@@ -288,11 +312,11 @@ class Session:
         scouts; what the round finds, it still proves itself.  Raises a usage error where a
         load is a share of a max rate that nobody has measured.
         """
-        known = self._last_max_rate(task, of_any=isinstance(procedure, MaxRate))
+        known = self._last_max_rate(task)
         if isinstance(procedure, MaxRate):
             if known is None or "start_rate" in self.overrides:
                 return procedure
-            return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * known))
+            return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * known.rate))
         if procedure.rate is not None:
             return procedure
         if known is None:
@@ -302,7 +326,14 @@ class Session:
                 todo="give the load with --rate, or measure first: leaselab run "
                 f"{task.scenario.name}",
             )
-        rate = max(1, round((procedure.share or 0.0) * known))
+        of = "" if known.of_task else ": of another build or release, as this one has none"
+        print(
+            f"{task}: the load is {procedure.share:g} of {known.rate:.0f}/s, the max rate of "
+            f"{known.id}{of}",
+            file=sys.stderr,
+            flush=True,
+        )
+        rate = max(1, round((procedure.share or 0.0) * known.rate))
         return msgspec.structs.replace(procedure, rate=rate)
 
     def _deployed(self, task: Task, keep: Sequence[str] = ()) -> dict[str, Any]:
@@ -371,6 +402,19 @@ class Session:
         if isinstance(key, LeaselabError):
             raise key
         return key
+
+
+def _same_server(task: Task, bench: Mapping[str, Any]) -> bool:
+    """Whether a bench document is of a task's commit, or of the packages of its release."""
+    source = (bench["servers"]["server"].get("build") or {}).get("source")
+    of_commit = (source["hash"], source["tree"]) if source else None
+    return (
+        of_commit == _files(task.commit) and bench.get("distribution", "") == task.distribution
+    )
+
+
+def _files(commit: Commit | None) -> tuple[str, str] | None:
+    return (commit.hash, commit.tree) if commit else None
 
 
 def separate(tasks: Sequence[Task]) -> str:
