@@ -382,3 +382,60 @@ def test_invalid_results_of_the_generator_are_told_in_their_own_words(root, comp
     code, _, err, *_ = compared("previous", "last")
     assert code == 3
     assert "perfdhcp started 5702 of 6000 exchanges/s asked for" in err
+
+
+class TestPointsOfAFamily:
+    """Two scenarios that declare by their factors what they differ in."""
+
+    @pytest.fixture
+    def point(self, root):
+        def archive(threads, factor, *, load=None):
+            record = example_result(
+                [factor * rate for rate in MAX_RATES],
+                scenario=f"v4-threads-{threads}",
+                token=f"{threads:04}",
+                started=START + timedelta(minutes=threads),
+            )
+            scenario = replace(
+                record.scenario,
+                server=replace(
+                    record.scenario.server, options={"threads": threads, "queue": 64}
+                ),
+                factors={"clients": "DHCPv4", "threads": threads},
+                load=load or record.scenario.load,
+            )
+            tuned = replace(record.server, tuning={"queue_size": 64 * threads})
+            return archive_result(
+                root, replace(record, scenario=scenario, servers={"server": tuned})
+            )
+
+        return archive
+
+    def test_they_are_compared_and_what_differs_is_printed(self, point, capsys):
+        one, two = point(1, 1.0), point(2, 1.5)
+        assert main(["compare", one.id, two.id]) == 0
+        out = capsys.readouterr().out
+        assert "A is v4-threads-1, B is v4-threads-2, on bench docker" in out
+        assert "which differ in threads (1, 2), tuning.queue_size (64, 128)\n" in out
+        assert "in v4-threads-2 is 50.0 % faster than kea 2.6.3 as packaged" in out
+        assert "(kea 2.6.3-1+deb13u1) in v4-threads-1 (p < 0.0001)" in out
+        assert main(["compare", one.id, two.id, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["differs"] == {
+            "threads": ["1", "2"],
+            "tuning.queue_size": ["64", "128"],
+        }
+        assert [document[one]["scenario"] for one in "ab"] == ["v4-threads-1", "v4-threads-2"]
+
+    def test_a_slower_one_is_a_regression(self, point):
+        assert main(["compare", point(1, 1.0).id, point(2, 0.5).id]) == 1
+
+    def test_another_load_is_refused(self, point, capsys):
+        load = {"family": 4, "pool": {"subnet": "10.0.0.0/9"}}
+        assert main(["compare", point(1, 1.0).id, point(2, 1.5, load=load).id]) == 2
+        assert "not like with like: another scenario" in capsys.readouterr().err
+
+    def test_factors_of_other_names_are_no_family(self, point, root, capsys):
+        other = archive_result(root, example_result(token="0009"))
+        assert main(["compare", point(1, 1.0).id, other.id]) == 2
+        assert "another scenario" in capsys.readouterr().err

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from leaselab.analysis.differences import field_differences
+from leaselab.analysis.differences import Difference, field_differences
 from leaselab.analysis.ratio import common_share, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leaselab.model.record import Record
+    from leaselab.model.record import Record, Scenario
 
 _SAID_OTHERWISE = frozenset({"name", "description", "factors", "across"})
 """Parts of a scenario that are no settings, or say again what these are."""
@@ -49,6 +49,42 @@ def hindrances(base: Record, other: Record) -> list[Hindrance]:
     ]
 
 
+def family_differences(base: Record, other: Record) -> list[Difference]:
+    """In which factors, and in which settings by these, two points of one family differ.
+
+    Empty for the same scenario, and for two whose server, load or factors are others: their
+    figures are of different things.
+    """
+    was, now = base.scenario, other.scenario
+    if was.name == now.name or was.factors.keys() != now.factors.keys():
+        return []
+    factors = field_differences([was.factors, now.factors])
+    if not factors or any(
+        _measures(was)[name] != part for name, part in _measures(now).items()
+    ):
+        return []
+    settings = [{**_scenario(one), "tuning": _tuning(one)} for one in (base, other)]
+    told = {one.field for one in factors}
+    return [
+        *factors,
+        *(
+            one
+            for one in field_differences(settings)
+            if one.field.removeprefix("server.options.") not in told
+        ),
+    ]
+
+
+def _measures(scenario: Scenario) -> dict[str, Any]:
+    """The parts of a scenario that say what its figures are of."""
+    return {
+        "server": scenario.server.kind,
+        "generator": scenario.generator,
+        "transaction": scenario.transaction,
+        "load": scenario.load,
+    }
+
+
 def _places(base: Record, other: Record) -> Iterator[Hindrance]:
     yield from _one("bench", base.bench.name, other.bench.name)
     yield from _one("environment of the lab", base.bench.environment, other.bench.environment)
@@ -56,8 +92,9 @@ def _places(base: Record, other: Record) -> Iterator[Hindrance]:
 
 def _settings(base: Record, other: Record) -> Iterator[Hindrance]:
     if other.scenario.name != base.scenario.name:
-        # its settings follow from it
-        yield Hindrance("scenario", other.scenario.name, base.scenario.name)
+        # its settings follow from it; those of points of a family from their factors
+        if not family_differences(base, other):
+            yield Hindrance("scenario", other.scenario.name, base.scenario.name)
     else:
         yield from _parts("scenario", *map(_scenario, (base, other)))
         yield from _parts("tuning", *map(_tuning, (base, other)))

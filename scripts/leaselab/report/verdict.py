@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from msgspec.structs import replace
 
 from leaselab.analysis.credibility import flags
+from leaselab.analysis.hindrances import family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import alternated
 from leaselab.analysis.steadiness import UNSTEADY
@@ -42,7 +43,7 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """The comparison for ``--json``; what there is none of is None."""
-    other, verdict = comparison.other, comparison.verdict
+    base, other, verdict = comparison.base, comparison.other, comparison.verdict
     return {
         "outcome": comparison.word,
         "text": closing(comparison),
@@ -53,7 +54,11 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "procedure": other.procedure.ruler(),
         "metric": other.figure.name,
         "unit": other.figure.unit,
-        "a": _result(comparison.base) if comparison.base is not None else None,
+        "differs": {
+            one.field: list(one.values)
+            for one in (family_differences(base, other) if base is not None else ())
+        },
+        "a": _result(base) if base is not None else None,
         "b": _result(other),
         "ratio": verdict.ratio if verdict else None,
         "ratio_is": verdict.limit.value if verdict else None,
@@ -118,7 +123,14 @@ def conditions(comparison: Comparison) -> Iterator[str]:
     """Under which conditions the two were measured, a line each."""
     base, other = comparison.base, comparison.other
     bench = other.bench
-    yield f"{other.scenario.name} on bench {bench.name}, environment {bench.environment or '-'}"
+    name = other.scenario.name
+    if base is not None and base.scenario.name != name:
+        name = f"A is {base.scenario.name}, B is {name},"
+    yield f"{name} on bench {bench.name}, environment {bench.environment or '-'}"
+    differing = family_differences(base, other) if base is not None else []
+    if differing:
+        told = (f"{one.field} ({', '.join(one.values)})" for one in differing)
+        yield f"points of one family, which differ in {', '.join(told)}"
     yield other.procedure.words
     told = _runs(other)
     if base is not None and _runs(base) != told:
@@ -181,9 +193,10 @@ def _closing(comparison: Comparison) -> str:
             f"Regression: {name} keeps the goal at no load, unlike {_server_words(base)}: "
             f"{found}."
         )
-    return _judged(
-        verdict, f"{name} is {_measured(verdict, other.figure)} than {_server_words(base)}"
-    )
+    before = _server_words(base)
+    if base.scenario.name != other.scenario.name:
+        name, before = f"{name} in {other.scenario.name}", f"{before} in {base.scenario.name}"
+    return _judged(verdict, f"{name} is {_measured(verdict, other.figure)} than {before}")
 
 
 def _judged(verdict: Verdict, told: str) -> str:
@@ -259,6 +272,7 @@ def _result(record: Record) -> dict[str, Any]:
     value = cell_of(record).value
     return {
         "id": record.id,
+        "scenario": record.scenario.name,
         "started_at": record.started_at,
         "outcome": record.outcome,
         "server": server.name,
