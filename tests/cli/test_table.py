@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import START, archive_result, example_result
+from tests.examples import START, archive_result, example_result, fixed_load_result
 
 from leaselab.cli.main import main
 from leaselab.model.record import Experiment
@@ -35,6 +35,15 @@ def test_the_newest_result_of_each_scenario_is_shown(results, capsys):
 def test_a_pattern_chooses(capsys):
     assert main(["table", "v6-*", "--markdown"]) == 0
     assert "DHCPv4" not in capsys.readouterr().out
+
+
+def test_a_newer_fixed_load_does_not_hide_the_max_rate(results, tmp_path, capsys):
+    later = {"started": START + timedelta(hours=2), "token": "0004"}
+    archive_result(tmp_path / "results", fixed_load_result((0.0113, 0.0141), **later))
+    assert main(["table", results.scenario.name]) == 0
+    told = capsys.readouterr().out
+    assert "\nmax rate in exchanges/s: " in told
+    assert "\np99 latency in ms: " in told
 
 
 def test_an_experiment_is_a_curve_below_the_table(results, tmp_path, capsys):

@@ -7,7 +7,15 @@ from functools import partial
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import MAX_RATES, PROCEDURE, START, archive_result, edited, example_result
+from tests.examples import (
+    MAX_RATES,
+    PROCEDURE,
+    START,
+    archive_result,
+    edited,
+    example_result,
+    fixed_load_result,
+)
 from tests.unit.test_site import Page
 
 from leaselab.archive.row import row_of
@@ -16,7 +24,9 @@ from leaselab.model.procedure import Procedure
 from leaselab.model.record import Experiment, Metric
 from leaselab.report.site.experiment import experiment
 from leaselab.report.site.history import history, lines_of
+from leaselab.report.site.overview import overview
 from leaselab.report.site.pages import Pages
+from leaselab.report.site.selection import Archive, Named
 from leaselab.report.site.site import write_site
 from leaselab.report.site.sweep import sweep
 from leaselab.report.site.vega import BLUE, RED
@@ -154,6 +164,23 @@ def test_nothing_is_red_that_has_no_direction_or_was_measured_otherwise(fields):
     _, (chart, _) = history(line, lambda row: row["id"])
     drawn = chart.drawing.split("means_marks")[1].split("</g>")[0]
     assert (drawn.count(RED), drawn.count(BLUE)) == (0, 2)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_overview_has_the_newest_of_each_procedure(tmp_path, named):
+    """A newer fixed load does not hide the max rate of its scenario."""
+    rate = archive_result(tmp_path, example_result(MAX_RATES[:3], procedure=FEW))
+    later = {"started": START + timedelta(hours=1), "token": "0002"}
+    load = archive_result(tmp_path, fixed_load_result((0.0113, 0.0141), **later))
+    store = Store(tmp_path)
+    chosen = Named(store, [rate.id, load.id]) if named else Archive(store)
+    newest = chosen.newest()
+    assert sorted(newest) == sorted([rate.id, load.id])
+    shown = overview([store.load(ref) for ref in newest], chosen.latest(9), chosen.outcomes())
+    assert {(one.title, one.unit) for one in shown["matrices"]} == {
+        ("max rate", "exchanges/s"),
+        ("p99 latency", "ms"),
+    }
 
 
 def test_each_figure_of_a_scenario_has_a_history_of_its_own(tmp_path):

@@ -29,8 +29,8 @@ ALL = [
     cell(None, factors={"clients": "DHCPv6"}, outcome="invalid", scenario="v6-memfile"),
 ]
 CONDITIONS = [
-    "exchanges/s: trimmed mean of 9 runs, ± half of its 95 % interval, in brackets the "
-    "lowest and the highest of runs too few for an interval",
+    "max rate in exchanges/s: trimmed mean of 9 runs, ± half of its 95 % interval, in brackets "
+    "the lowest and the highest of runs too few for an interval",
     "loss at most 2.5 %",
     "kea 2.6.3; bench docker, environment 1-aa",
     "from 2026-11-21 11:30 to 2026-11-21 11:33 UTC",
@@ -106,18 +106,33 @@ def test_results_with_other_factors_have_a_table_of_their_own():
     )
     more = cell_with(queries, value=0.2, factors={"zones": 100, "threads": 8}, scenario="dns-8")
     lines = printed([cell(), *(cell_with(one, across=("threads",)) for one in (queries, more))])
-    assert lines[:8] == [
+    assert lines[:4] == [
         "clients  backend  durability     single",
         "DHCPv4   memfile  written     1000 ± 10",
         "",
+        "across: threading, servers; -: not among these results",
+    ]
+    assert lines[4].startswith("max rate in exchanges/s: trimmed mean of 9 runs")
+    other = lines[lines.index("", 4) + 1 :]
+    assert other[:4] == [
         "zones      threads 4      threads 8   gain",
         "100    0.432 ± 0.012  0.200 ± 0.012  -54 %",
         "",
-        "across: threading, servers; -: not among these results",
         "across: threads; -: not among these results",
     ]
-    assert lines[8].startswith("gain: over threads 4; ")
-    assert lines[9].startswith("exchanges/s or ms: trimmed mean of 9 runs")
+    assert other[4].startswith("gain: over threads 4; ")
+    assert other[5].startswith("median latency in ms: trimmed mean of 9 runs")
+
+
+def test_another_figure_of_the_same_scenario_has_a_table_of_its_own():
+    """Neither takes the other's place, and no table mixes two units."""
+    latency = cell(12.6, title="p99 latency", unit="ms", half_width=None, extent=None)
+    lines = printed([cell(), latency])
+    assert [line.split()[-1] for line in lines if line.startswith("DHCPv4")] == ["10", "12.6"]
+    assert [row["results"]["v4-memfile"]["unit"] for row in document([cell(), latency])] == [
+        "exchanges/s",
+        "ms",
+    ]
 
 
 def point(threads, factor, **experiment):

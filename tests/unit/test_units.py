@@ -107,7 +107,7 @@ def test_a_table_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, ca
     assert main(["table"]) == 0
     told = capsys.readouterr().out
     assert "12.6 ± 3.5" in told
-    assert "\nms: " in told
+    assert "\np99 latency in ms: " in told
     assert main(["table", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["results"]["v4-memfile"]["unit"] == "s"

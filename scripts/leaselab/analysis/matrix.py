@@ -145,6 +145,14 @@ def cell_of(record: Record) -> Cell:
     )
 
 
+def by_figure(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Cells by what their figures are, in the order in which these come first."""
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        found.setdefault((cell.title, cell.unit), []).append(cell)
+    return list(found.values())
+
+
 def rows_of(cells: Iterable[Cell]) -> list[Row]:
     """The rows of a table, ordered by their factors' values and durability.
 

@@ -23,7 +23,7 @@ import time
 from typing import TYPE_CHECKING
 
 from leaselab.archive.ident import is_id
-from leaselab.archive.row import COLUMNS, LISTED, Row, read_row
+from leaselab.archive.row import COLUMNS, LISTED, PLACE, Row, read_row
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
@@ -134,14 +134,14 @@ class Index:
         return self._query(query, [limit])
 
     def newest_places(self, pattern: str, bench: str | None = None) -> list[Row]:
-        """The newest result of each scenario that a pattern names and each durability.
+        """The newest result of each scenario that a pattern names, procedure and durability.
 
         On one bench or on all; a result without a durability never ran.
         """
         where = " WHERE durability NOT NULL AND scenario GLOB ? AND (bench = ? OR ? IS NULL)"
         query = (
             f"SELECT {_names(LISTED)}, max(started_at || id) FROM result{where}"  # noqa: S608
-            " GROUP BY scenario, durability ORDER BY started_at DESC, id DESC"
+            f" GROUP BY {_names(PLACE)} ORDER BY started_at DESC, id DESC"
         )
         return self._query(query, [pattern, bench, bench])
 

@@ -72,6 +72,8 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
 }
 LISTED = (*_LISTED, "path")
 """Columns of a list."""
+PLACE = ("scenario", "procedure", "durability")
+"""Columns by which results take each other's place: the newest of each is shown."""
 COLUMNS = (*LISTED, *_MORE)
 """All columns: what a history shows, so that it reads no result.json."""
 

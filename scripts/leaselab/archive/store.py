@@ -14,6 +14,7 @@ from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
 from leaselab.archive.journal import is_being_written, read_journal
 from leaselab.archive.published import published
+from leaselab.archive.row import PLACE
 from leaselab.archive.running import (
     JOURNAL,
     RESULT,
@@ -191,11 +192,12 @@ def newest_of(
 ) -> list[str]:
     """The newest result of each scenario that a pattern names, on one bench or on all; ids.
 
-    One for each durability: a scenario that was measured with other settings does not replace
-    what it usually is.  A commit whose server never ran has no place, nor has a result that
-    cannot be read.  Raises a usage error for a pattern without a result.
+    One for each procedure and durability: a scenario that was measured in another way, or with
+    other settings, does not replace what it usually is.  A commit whose server never ran has
+    no place, nor has a result that cannot be read.  Raises a usage error for a
+    pattern without a result.
     """
-    found: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, ...], str] = {}
     for pattern in patterns:
         rows = index.newest_places(pattern, bench)
         if not rows:
@@ -204,7 +206,7 @@ def newest_of(
                 todo="`leaselab list` shows what there is, `leaselab run` makes more",
             )
         for row in rows:
-            found.setdefault((row["scenario"], row["durability"]), row["id"])
+            found.setdefault(tuple(row[name] for name in PLACE), row["id"])
     return list(found.values())
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.console import Console
 
 from leaselab.analysis.curve import curve_of
-from leaselab.analysis.matrix import cell_of, columns_of, rows_of
+from leaselab.analysis.matrix import by_figure, cell_of, columns_of, rows_of
 from leaselab.report.listing import (
     aligned,
     escaped,
@@ -49,10 +49,17 @@ def print_matrix(
 ) -> None:
     """Print the table of the cells, and under it what its figures are; stdout unless given.
 
-    Results whose factors have other names have a table of their own.  On a terminal that is
-    too narrow for them, a line for each cell.
+    Results whose factors have other names, or whose figures are others, have a table of their
+    own.  On a terminal that is too narrow for them, a line for each cell.
     """
     stream = stream or sys.stdout
+    for place, alike in enumerate(by_figure(cells)):
+        stream.write("\n" * bool(place))
+        _print_alike(alike, stream, markdown=markdown)
+
+
+def _print_alike(cells: Sequence[Cell], stream: TextIO, *, markdown: bool) -> None:
+    """Print the tables of cells with the same figure."""
     kinds = kinds_of(rows_of(cells))
     tables = [_texts(rows) for rows in kinds]
     legend = dict.fromkeys(line for rows in kinds for line in _legend(rows))
@@ -130,7 +137,8 @@ def document(cells: Sequence[Cell]) -> list[dict[str, Any]]:
                 for column, cell in row.cells.items()
             },
         }
-        for row in rows_of(cells)
+        for alike in by_figure(cells)
+        for row in rows_of(alike)
     ]
 
 
@@ -157,13 +165,10 @@ def conditions(cells: Sequence[Cell], *, servers_named: bool = False) -> Iterato
     `servers_named`: the table's rows say already which server each is of.
     """
     counts = sorted({cell.rounds for cell in cells})
-    units, titles = (
-        " or ".join(sorted(words))
-        for words in ({cell.unit for cell in cells}, {cell.title for cell in cells})
-    )
+    figures = " or ".join(sorted({f"{cell.title} in {cell.unit}" for cell in cells}))
     how = " or ".join(sorted({cell.how for cell in cells}))
     runs = f"{how} of {' or '.join(map(str, counts))} runs"
-    told = [f"{units}: " + (f"{titles} of one run" if counts == [1] else runs)]
+    told = [f"{figures}: {'one run' if counts == [1] else runs}"]
     if any(cell.half_width is not None for cell in cells):
         told.append("± half of its 95 % interval")
     if any(cell.half_width is None and cell.extent for cell in cells):
