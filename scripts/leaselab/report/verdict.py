@@ -129,8 +129,8 @@ def conditions(comparison: Comparison) -> Iterator[str]:
     yield f"{name} on bench {bench.name}, environment {bench.environment or '-'}"
     differing = family_differences(base, other) if base is not None else []
     if differing:
-        told = (f"{one.field} ({', '.join(one.values)})" for one in differing)
-        yield f"points of one family, which differ in {', '.join(told)}"
+        fields = [f"{one.field} ({', '.join(one.values)})" for one in differing]
+        yield f"points of one family, which differ in {', '.join(fields)}"
     yield other.procedure.words
     told = _runs(other)
     if base is not None and _runs(base) != told:
