@@ -6,6 +6,7 @@ from tests.examples import archive_result, example_result, invalid_result
 from leaselab.archive.store import Store
 from leaselab.cli.outcome import tell
 from leaselab.model.errors import Outcome, invalid_measurement
+from leaselab.run.experiment import Ended
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def test_what_went_wrong_is_told_once_and_last(archived, capsys):
     record = invalid_result()
     store, place = archived(record)
     error = invalid_measurement(record.reasons[0].text)
-    assert tell(store, error, place, as_json=False) is Outcome.INVALID
+    assert tell(store, Ended(error, place), as_json=False) is Outcome.INVALID
     told = capsys.readouterr()
     assert (told.out + told.err).count(error.what) == 1
     assert told.err == f"leaselab: {error.what}\n"
@@ -35,7 +36,7 @@ def test_a_doubt_of_a_good_result_stands_with_it(archived, capsys):
     """There is no message after it that could say so."""
     doubt = {"word": "unsteady", "text": "the machine moved"}
     store, place = archived(example_result(reasons=[doubt]))
-    assert tell(store, None, place, as_json=False) is Outcome.OK
+    assert tell(store, Ended(None, place), as_json=False) is Outcome.OK
     told = capsys.readouterr()
     assert "unsteady: the machine moved" in told.out
     assert told.err == ""

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.processes import hear_interrupts
 
-from leaselab.cli.playbook import changes, playbook_error, run_playbook
+from leaselab.cli import bench_setup
+from leaselab.cli.playbook import playbook_error, run_playbook
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,8 @@ def failed(host, msg, outcome=4, task="Check", role="kea"):
     return {"event": "failed", **named, "msg": msg, "outcome": outcome}
 
 
-def test_changes_and_statistics_are_told(checkout, capsys):
+def test_changes_and_statistics_are_told(checkout, monkeypatch, capsys):
+    monkeypatch.setitem(bench_setup._TITLES, "book", "trying it")
     name, inventory = playbook(
         checkout,
         """
@@ -50,10 +52,10 @@ def test_changes_and_statistics_are_told(checkout, capsys):
     - ansible.builtin.set_stats: {data: {made: ["{{ word }}"]}}
 """,
     )
-    stats = run_playbook(name, inventory, {"word": "seven words"}, changes(sys.stderr))
+    stats = bench_setup._playbook(name, inventory, {"word": "seven words"})
     assert stats.changed == 1
     assert stats.custom == {"made": ["seven words"]}
-    assert capsys.readouterr().err == "Make a file (a)\nMake a file (b)\n"
+    assert capsys.readouterr().err == "trying it\n  Make a file (a)\n  Make a file (b)\n"
     assert (checkout / "ansible" / "b").read_text(encoding="utf-8") == "seven words"
     assert "PLAY RECAP" in stats.log.read_text(encoding="utf-8")
     assert list(stats.log.parent.glob("*.events")) == []

@@ -146,11 +146,22 @@ def prepare(inventory: Inventory, distribution: str = "", *, full: bool = True) 
     return environment
 
 
-def bring_up(inventory: Inventory, distribution: str = "", *, take_over: bool = False) -> None:
-    """Bring a lab of this machine up; parameters as those of `prepare` and of ``lab up``."""
+def bring_up(
+    inventory: Inventory,
+    distribution: str = "",
+    *,
+    take_over: bool = False,
+    force: bool = False,
+) -> int:
+    """Bring a lab of this machine up; return how many changes that took.
+
+    Parameters as those of `prepare` and of ``lab up``.
+    """
     role = inventory.made_by
-    chosen = {f"{role}_server_distribution": distribution} if distribution else {}
-    _playbook("lab_up", inventory.path, {**chosen, f"{role}_take_over": take_over})
+    chosen: dict[str, Any] = {f"{role}_take_over": take_over, f"{role}_force": force}
+    if distribution:
+        chosen[f"{role}_server_distribution"] = distribution
+    return _playbook("lab_up", inventory.path, chosen).changed
 
 
 def environment_of(inventory: Inventory) -> str:
@@ -335,15 +346,14 @@ def _playbook(
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> PlaybookStats:
     """Run one playbook or several, saying what each is about and what it changes."""
-    stream = sys.stderr
 
     def show(event: Event) -> None:
         on_event(event)
         if event["event"] == "playbook":
-            print(_TITLES[event["name"]], file=stream, flush=True)
+            print(_TITLES[event["name"]], file=sys.stderr, flush=True)
         if event["event"] == "changed":
             item = f" ({event['item']})" if event["item"] else ""
-            print(f"  {event['host']}: {event['task']}{item}", file=stream, flush=True)
+            host = "" if event["host"] == "localhost" else f"{event['host']}: "
+            print(f"  {host}{event['task']}{item}", file=sys.stderr, flush=True)
 
-    several = (names,) if isinstance(names, str) else tuple(names)
-    return run_playbook(several, inventory, variables, show)
+    return run_playbook(names, inventory, variables, show)

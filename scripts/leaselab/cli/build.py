@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import add_inventory, asked, environment_of
-from leaselab.cli.options import (
-    add_id_file,
-    add_json,
-    add_results,
-    open_store,
-    print_json,
-)
+from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
 from leaselab.cli.procedure_options import add_procedure, procedure_overrides
 from leaselab.cli.source import add_commit, one_commit, source_folder, source_of
@@ -55,8 +49,6 @@ def run(args: argparse.Namespace) -> Outcome:
         key = session.artifact(task)
     except LeaselabError as error:
         return tell_failure(session.store, error, session.archive(task, error), args)
-    if args.json:
-        print_json({"key": key, "commit": commit.hash, "described": commit.described})
-    else:
-        print(key)
+    told = {"key": key, "commit": commit.hash, "described": commit.described}
+    print_told(args, told, key)
     return Outcome.OK

@@ -7,12 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.verdict import (
-    THRESHOLD_PERCENT,
-    Comparison,
-    check_threshold,
-    compare,
-)
+from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
 from leaselab.cli.options import add_json, add_results, open_store, print_json, write_output
 from leaselab.cli.pair import (
     PREVIOUS,
@@ -24,11 +19,7 @@ from leaselab.cli.pair import (
 )
 from leaselab.model.errors import LeaselabError, Outcome, regression
 from leaselab.report.listing import printable
-from leaselab.report.verdict import (
-    closing,
-    comparison_document,
-    print_comparison,
-)
+from leaselab.report.verdict import closing, comparison_document, print_comparison
 
 if TYPE_CHECKING:
     import argparse

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import (
-    add_inventory,
-    asked,
-    built_commit,
-    environment_of,
-    install,
-)
-from leaselab.cli.options import (
-    add_id_file,
-    add_json,
-    add_results,
-    open_store,
-    print_json,
-)
+from leaselab.cli.bench_setup import add_inventory, asked, built_commit, environment_of, install
+from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
 from leaselab.cli.procedure_options import add_procedure, procedure_overrides
 from leaselab.cli.task import Session, Task
@@ -60,8 +48,6 @@ def run(args: argparse.Namespace) -> Outcome:
         install(scenario.name, inventory, procedure, args.build)
     except LeaselabError as error:
         return tell_failure(session.store, error, session.archive(task, error), args)
-    if args.json:
-        print_json({"bench": inventory.bench, "scenario": scenario.name, "build": args.build})
-    else:
-        print(f"{task} is deployed on {inventory.bench}")
+    told = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
+    print_told(args, told, f"{task} is deployed on {inventory.bench}")
     return Outcome.OK

@@ -14,7 +14,7 @@ from leaselab.cli.bench_setup import (
     refuse_bench_in_use,
 )
 from leaselab.cli.check import inspect
-from leaselab.cli.options import add_json, checkout_root, print_json
+from leaselab.cli.options import add_json, checkout_root, print_told
 from leaselab.cli.recovery import recover
 from leaselab.lab.hold import Hold, forget_hold, new_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP
@@ -93,10 +93,8 @@ def take(args: argparse.Namespace) -> Outcome:
         )
     install_lock(inventory)
     _lock(inventory, new_hold(args.purpose, 60 * args.minutes))
-    if args.json:
-        print_json({"bench": inventory.bench, "held": True})
-    else:
-        print(f"bench {inventory.bench} is held; `leaselab lab release` gives it back")
+    told = f"bench {inventory.bench} is held; `leaselab lab release` gives it back"
+    print_told(args, {"bench": inventory.bench, "held": True}, told)
     return Outcome.OK
 
 
@@ -119,10 +117,8 @@ def release(args: argparse.Namespace) -> Outcome:
         if hold is not None:
             _give_back(inventory, hold)
             freed.append(inventory.bench)
-    if args.json:
-        print_json({"released": freed})
-    else:
-        print(f"released {', '.join(freed)}" if freed else "no bench was held")
+    told = f"released {', '.join(freed)}" if freed else "no bench was held"
+    print_told(args, {"released": freed}, told)
     return Outcome.OK
 
 

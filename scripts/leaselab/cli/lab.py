@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, inventory_of, refuse_bench_in_use
+from leaselab.cli.bench_setup import add_inventory, bring_up, inventory_of, refuse_bench_in_use
 from leaselab.cli.hold import add_release, add_take, release, take
 from leaselab.cli.maintenance import add_maintenance, maintenance
-from leaselab.cli.options import add_json, print_json
-from leaselab.cli.playbook import changes, run_playbook
+from leaselab.cli.options import add_json, print_told
+from leaselab.cli.playbook import run_playbook
 from leaselab.cli.power import add_power, power
 from leaselab.cli.status import add_status, status
 from leaselab.model.errors import Outcome, usage_error
@@ -35,25 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bring up a lab of this machine: containers, or hosts that boot with "
         "`-i inventory/vm`; changes nothing when it is up",
     )
-    add_inventory(up)
-    up.add_argument(
-        "--take-over",
-        action="store_true",
-        help="remove a lab that another checkout has on this machine",
-    )
-    _add_force(up)
-    add_json(up)
+    _add_made_here(up)
 
     down = verbs.add_parser("down", help="remove the lab's hosts, networks and keys")
-    add_inventory(down)
+    _add_made_here(down)
     down.add_argument("--images", action="store_true", help="remove its images as well")
-    down.add_argument(
-        "--take-over",
-        action="store_true",
-        help="remove a lab that another checkout has on this machine, too",
-    )
-    _add_force(down)
-    add_json(down)
 
     take = verbs.add_parser(
         "take",
@@ -86,7 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_status(asking)
 
 
-def _add_force(parser: argparse.ArgumentParser) -> None:
+def _add_made_here(parser: argparse.ArgumentParser) -> None:
+    add_inventory(parser)
+    parser.add_argument(
+        "--take-over",
+        action="store_true",
+        help="remove a lab that another checkout has on this machine",
+    )
+    add_json(parser)
     parser.add_argument(
         "--force", action="store_true", help="remove a lab although a sweep holds its bench"
     )
@@ -125,20 +117,11 @@ def _made_here(args: argparse.Namespace) -> Inventory:
 
 def _up(args: argparse.Namespace) -> Outcome:
     inventory = _made_here(args)
-    role = inventory.made_by
-    stats = run_playbook(
-        "lab_up",
-        inventory.path,
-        {f"{role}_take_over": args.take_over, f"{role}_force": args.force},
-        changes(sys.stderr),
-    )
-    hosts = [host.access for host in inventory.hosts]
-    if args.json:
-        names = [host.name for host in hosts]
-        print_json({"up": True, "changed": stats.changed, "hosts": names})
-        return Outcome.OK
-    what = f"{stats.changed} changes" if stats.changed else "nothing changed"
-    print(f"the lab is up: {', '.join(host.name for host in hosts)} ({what})")
+    changed = bring_up(inventory, take_over=args.take_over, force=args.force)
+    names = [host.access.name for host in inventory.hosts]
+    what = f"{changed} changes" if changed else "nothing changed"
+    document = {"up": True, "changed": changed, "hosts": names}
+    print_told(args, document, f"the lab is up: {', '.join(names)} ({what})")
     return Outcome.OK
 
 
@@ -157,11 +140,7 @@ def _down(args: argparse.Namespace) -> Outcome:
         },
     )
     removed: Mapping[str, Sequence[str]] = stats.custom.get("removed", {})
-    if args.json:
-        print_json({"up": False, "removed": removed})
-        return Outcome.OK
-    for kind, names in removed.items():
-        if names:
-            print(f"removed {kind}: {', '.join(names)}")
-    print("the lab is down" if any(removed.values()) else "the lab was down: nothing to remove")
+    told = [f"removed {kind}: {', '.join(names)}" for kind, names in removed.items() if names]
+    told.append("the lab is down" if told else "the lab was down: nothing to remove")
+    print_told(args, {"up": False, "removed": removed}, "\n".join(told))
     return Outcome.OK

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import add_place, benches_of, install_lock
-from leaselab.cli.options import add_json, print_json
+from leaselab.cli.options import add_json, print_told
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lock import BenchInUseError, ask, owner_name, status
 from leaselab.lab.transport import connect
@@ -58,11 +58,9 @@ def maintenance(args: argparse.Namespace) -> Outcome:
         request = {"name": args.owner or owner_name(), "reason": reason}
         before = _maintained(generator)
         now = _asked(inventory, generator, VERBS[args.state], request)
-    if args.json:
-        closed = asdict(now.maintenance) if now.maintenance else None
-        print_json({"bench": inventory.bench, "maintenance": closed, "holder": now.holder})
-        return Outcome.OK
-    print(_told(inventory.bench, before, now))
+    closed = asdict(now.maintenance) if now.maintenance else None
+    document = {"bench": inventory.bench, "maintenance": closed, "holder": now.holder}
+    print_told(args, document, _told(inventory.bench, before, now))
     return Outcome.OK
 
 

@@ -57,11 +57,6 @@ def write_ids(args: argparse.Namespace, *ids: str) -> None:
         write_output(args.id_file, "".join(f"{one}\n" for one in ids).encode())
 
 
-def results_dir(args: argparse.Namespace) -> Path:
-    """The results folder that the options and the environment name."""
-    return Path(args.results) if args.results is not None else usual_results()
-
-
 def add_recover(parser: argparse.ArgumentParser) -> None:
     """Add ``--recover``, read as `args.recover`."""
     parser.add_argument(
@@ -84,7 +79,7 @@ def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
     `existing`: for commands that only read; a folder that was named and is not
     there is then a usage error, and not an empty archive.
     """
-    folder = results_dir(args)
+    folder = usual_results() if args.results is None else Path(args.results)
     if existing and args.results is not None and not folder.is_dir():
         raise usage_error("no such folder of results", where=str(folder))
     return Store(folder)
@@ -103,6 +98,14 @@ def print_json(value: object) -> None:
         return
     json.dump(value, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def print_told(args: argparse.Namespace, document: object, text: object) -> None:
+    """Print what came of a command: the document with ``--json``, else the text."""
+    if args.json:
+        print_json(document)
+    else:
+        print(text)
 
 
 def write_output(path: Path, content: bytes) -> None:

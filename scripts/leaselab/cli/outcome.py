@@ -13,18 +13,12 @@ from leaselab.run.experiment import Ended
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
     from pathlib import Path
 
     from leaselab.archive.store import Store
 
 
-def tell(store: Store, error: LeaselabError | None, place: Path, *, as_json: bool) -> Outcome:
-    """Show the sealed result and return the outcome of its measurement."""
-    return tell_all(store, [Ended(error, place)], as_json=as_json)
-
-
-def tell_all(store: Store, ended: Sequence[Ended], *, as_json: bool) -> Outcome:
+def tell(store: Store, *ended: Ended, as_json: bool) -> Outcome:
     """Show sealed results; return the outcome of the first that was not well.
 
     As JSON it is one document: the record, of several a list of them.
@@ -49,4 +43,4 @@ def tell_failure(
 ) -> Outcome:
     """As `tell`, of a commit that came to no sweep; its result's id goes to ``--id-file``."""
     write_ids(args, place.name)
-    return tell(store, error, place, as_json=args.json)
+    return tell(store, Ended(error, place), as_json=args.json)

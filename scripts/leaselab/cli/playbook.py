@@ -156,18 +156,6 @@ def _unreachable_error(event: Event, todo: str) -> LeaselabError:
     return lab_broken(f"cannot be reached: {message}", where=str(event["host"]), todo=todo)
 
 
-def changes(stream: TextIO) -> Callable[[Event], None]:
-    """Return an `on_event` that writes one plain line for each change made."""
-
-    def write(event: Event) -> None:
-        if event["event"] == "changed":
-            item = f" ({event['item']})" if event["item"] else ""
-            host = "" if event["host"] == "localhost" else f"{event['host']}: "
-            print(f"{host}{event['task']}{item}", file=stream, flush=True)
-
-    return write
-
-
 def _environment(root: Path, events_file: Path) -> dict[str, str]:
     return {
         **os.environ,

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import add_place, benches_of
-from leaselab.cli.options import add_json, print_json
+from leaselab.cli.options import add_json, print_told
 from leaselab.cli.recovery import alone, last_maintenance
 from leaselab.cli.switching import switch, wait
 from leaselab.lab.inventory import GENERATOR_GROUP
@@ -52,13 +52,16 @@ def power(args: argparse.Namespace) -> Outcome:
         done = switch(places[0], host, args.action)
         boots = args.action in ("on", "cycle")
         took_s = round(wait(host, done), 1) if boots else None
-    if args.json:
-        told = {"before": done.before, "power": done.now, "answered_after_s": took_s}
-        print_json({"bench": places[0].bench, "host": args.host, **told})
-        return Outcome.OK
+    document = {
+        "bench": places[0].bench,
+        "host": args.host,
+        "before": done.before,
+        "power": done.now,
+        "answered_after_s": took_s,
+    }
     was = f", was {done.before}" if args.action != "status" else ""
     answers = f"; it answers by SSH, {took_s:.0f} s later" if took_s is not None else ""
-    print(f"{args.host}: {done.now}{was}{answers}")
+    print_told(args, document, f"{args.host}: {done.now}{was}{answers}")
     return Outcome.OK
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import add_full, add_inventory, inventory_of, prepare
-from leaselab.cli.options import add_json, print_json
+from leaselab.cli.options import add_json, print_told
 from leaselab.model.errors import Outcome
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ def run(args: argparse.Namespace) -> Outcome:
     """Prepare them; say what their state is called."""
     inventory = inventory_of(args)
     environment = prepare(inventory, full=args.full)
-    if args.json:
-        print_json({"bench": inventory.bench, "environment": environment})
-    else:
-        print(f"bench {inventory.bench} is prepared, environment {environment}")
+    told = f"bench {inventory.bench} is prepared, environment {environment}"
+    print_told(args, {"bench": inventory.bench, "environment": environment}, told)
     return Outcome.OK

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from leaselab.archive.store import Store
-from leaselab.cli.options import add_json, add_results, open_store, print_json, writing
+from leaselab.cli.options import add_json, add_results, open_store, print_told, writing
 from leaselab.cli.pair import PREVIOUS, load_previous
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
@@ -63,10 +63,7 @@ def run(args: argparse.Namespace) -> Outcome:
     refs = [*_baseline(store, args), *args.refs]
     with writing(folder):
         first = write_site(store, folder, refs, sweeps=sweeps).absolute()
-    if args.json:
-        print_json({"path": str(first)})
-    else:
-        print(first)
+    print_told(args, {"path": str(first)}, first)
     return Outcome.OK
 
 

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> Outcome:
     _same_tuning(before, parse_bench(document, "bench.json"))
     ended = measure_alone(store, document, BENCH_FILE, checkout_root(), progress)
     report_after(store)
-    return tell(store, ended.error, ended.place, as_json=args.json)
+    return tell(store, ended, as_json=args.json)
 
 
 def _not_deployed(record: Record) -> LeaselabError:

@@ -5,14 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import (
-    add_json,
-    add_recover,
-    add_results,
-    checkout_root,
-    open_store,
-)
-from leaselab.cli.outcome import tell_all
+from leaselab.cli.options import add_json, add_recover, add_results, checkout_root, open_store
+from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.cli.recovery import recover
 from leaselab.cli.report import report_after
@@ -54,7 +48,7 @@ def run(args: argparse.Namespace) -> Outcome:
             stack.pop_all()
     ended = finish(store, points, root, progress)
     report_after(store)
-    return tell_all(store, ended, as_json=args.json)
+    return tell(store, *ended, as_json=args.json)
 
 
 def _recover(running: RunningSweep) -> None:

@@ -8,12 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.cli.bench_setup import (
-    add_full,
-    add_inventory,
-    check,
-    inventory_of,
-)
+from leaselab.cli.bench_setup import add_full, add_inventory, check, inventory_of
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -130,7 +125,7 @@ def measure_one(
     if args is not None:
         write_ids(args, last.place.name)
     report_after(session.store)
-    return tell(session.store, last.error, last.place, as_json=as_json)
+    return tell(session.store, last, as_json=as_json)
 
 
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:

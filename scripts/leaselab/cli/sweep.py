@@ -43,4 +43,4 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args)
     ended = measure_alone(store, document, str(args.bench), checkout_root(), progress)
     write_ids(args, ended.place.name)
-    return tell(store, ended.error, ended.place, as_json=args.json)
+    return tell(store, ended, as_json=args.json)

@@ -12,7 +12,7 @@ from leaselab.cli.options import (
     add_results,
     checkout_root,
     open_store,
-    print_json,
+    print_told,
     write_output,
     writing,
 )
@@ -60,8 +60,5 @@ def run(args: argparse.Namespace) -> Outcome:
         path.unlink(missing_ok=True)  # of a bench as it was; nothing is to measure by it now
     document = tune(scenario.name, inventory, procedure, args.build)
     write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
-    if args.json:
-        print_json(document)
-    else:
-        print(path)
+    print_told(args, document, path)
     return Outcome.OK
