@@ -11,7 +11,14 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pyarrow import parquet
-from tests.examples import MAX_RATES, START, archive_result, example_result, invalid_result
+from tests.examples import (
+    MAX_RATES,
+    START,
+    archive_result,
+    example_result,
+    fixed_load_result,
+    invalid_result,
+)
 from tests.hostile import ATTACK, hostile_archive
 
 from leaselab.archive.store import Store
@@ -201,6 +208,16 @@ def test_markdown_has_the_table_the_flags_and_the_ids(capfdbinary):
     assert "| clients | backend | durability | single |" in text
     assert "- **v6-memfile**: generator-limited: run 3: perfdhcp started 5702 of 6000" in text
     assert f"`{example_result(started=START + timedelta(days=1)).id}`" in text
+
+
+def test_a_newer_fixed_load_does_not_hide_the_max_rate(tmp_path, capfdbinary):
+    rate = archive_result(tmp_path)
+    later = {"started": START + timedelta(hours=1), "token": "0002"}
+    load = archive_result(tmp_path, fixed_load_result((0.0113, 0.0141), **later))
+    text = export(capfdbinary, "--markdown", "--results", str(tmp_path)).decode()
+    assert f"`{rate.id}`" in text
+    assert f"`{load.id}`" in text
+    assert "p99 latency in ms" in text
 
 
 def test_nothing_that_somebody_wrote_is_markup_in_markdown_or_xml(tmp_path, capfdbinary):

@@ -147,7 +147,8 @@ def _rows(args: argparse.Namespace, store: Store) -> list[Row]:
 
 
 def _newest(args: argparse.Namespace, rows: list[Row]) -> list[Row]:
-    """The newest result of each scenario, however it ended; all of those that were named."""
+    """The newest result of each scenario and procedure, however it ended; or those named."""
     if args.refs:
         return rows
-    return list({row["scenario"] or row["id"]: row for row in rows}.values())
+    newest = {(row["scenario"] or row["id"], row["procedure"]): row for row in rows}
+    return list(newest.values())
