@@ -76,6 +76,7 @@ def handed(tmp_path_factory):
         ]
     place = {
         "lab_host_test_interface": "eth1",
+        "lab_host_test_interface_2": "leaselab2",
         **{
             f"leaselab_{name}{'_2' if number == 2 else ''}": address
             for number, addresses in PLACES.items()
@@ -96,7 +97,7 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
         **scenario.server.options,
         **scenario.load,
         "scenario": name,
-        "test_interface": "eth1",
+        "test_interface": "leaselab2" if name == AT_TWO else "eth1",
         "variant": VARIANTS.get(name, name),
         **PLACES[2 if name == AT_TWO else 1],
         "relay_address": "198.18.0.30",

@@ -37,6 +37,7 @@ ORDER = (
     "test_commits",
     "test_faults_database",
     "test_by_hand",
+    "test_two_places",
     "test_faults_pair",
     "test_pipeline",
 )

@@ -44,9 +44,11 @@ class Host:
         self.files = folder / "files"
         self.files.mkdir()
         shutil.copytree(ROLES / "contract/files", self.root)
-        (self.root / "waiting_contract").mkdir()
-        (self.root / "waiting_contract/__init__.py").touch()
-        (self.root / "waiting_contract/server.py").write_text(KIND, encoding="utf-8")
+        for kind in ("waiting", "sleeping"):
+            folder = self.root / f"{kind}_contract"
+            folder.mkdir()
+            (folder / "__init__.py").touch()
+            (folder / "server.py").write_text(KIND, encoding="utf-8")
 
     def deploy(self, variant, address="198.18.0.10", **changes):
         """Lay a variant there that has a file and a pid file of its own elsewhere."""
@@ -106,7 +108,14 @@ def test_two_variants_run_at_two_addresses(host):
     ("changes", "why"),
     [
         ({}, "at 198.18.0.10"),
-        ({"address": "198.18.0.11", "capabilities": []}, "and they cannot run side by side"),
+        (
+            {"address": "198.18.0.11", "capabilities": []},
+            "and v4-other cannot run beside another (waiting, as it is configured)",
+        ),
+        (
+            {"address": "198.18.0.11", "kind": "sleeping"},
+            "and sleeping cannot run beside waiting",
+        ),
     ],
 )
 def test_a_variant_that_cannot_run_beside_another_is_refused(host, changes, why):

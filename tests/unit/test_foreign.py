@@ -2,12 +2,13 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from leaselab.lab.foreign import RemoteWatch, watching
 from leaselab.lab.transport import Completed
-from leaselab.model.bench import BenchHost, HostAccess
+from leaselab.model.bench import BenchHost, HostAccess, SecondPlace
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Foreign
 
@@ -36,17 +37,23 @@ class Follower:
 
 
 class Host:
-    """A connection to a host whose test interface has an address, or is not there."""
+    """A connection to a host whose test interface has an address, or is not there.
 
-    def __init__(self, mac="", follower=None):
-        self.mac, self.follower, self.argv = mac, follower, None
+    So has the device of its second place.
+    """
+
+    def __init__(self, mac="", follower=None, second=""):
+        self.macs = {"eth1": mac, "leaselab2": second}
+        self.follower, self.argv = follower, None
 
     def run(self, argv, *, timeout_s):
         assert timeout_s
-        assert argv == ["cat", "/sys/class/net/eth1/address"]
-        if not self.mac:
+        program, path = argv
+        mac = self.macs[path.split("/")[4]]
+        assert (program, path.split("/")[:4]) == ("cat", ["", "sys", "class", "net"])
+        if not mac:
             return Completed(1, b"", "cat: no such file\n")
-        return Completed(0, f"{self.mac}\n".encode(), "")
+        return Completed(0, f"{mac}\n".encode(), "")
 
     @contextmanager
     def follow(self, argv):
@@ -69,6 +76,18 @@ def test_the_engine_names_the_servers_of_the_bench():
     assert generator.follower.taken == 1
     own = f"{MAC}/198.18.0.10"
     assert generator.argv[1:] == ["watch", "eth1", "198.18.0.30", own]
+
+
+@pytest.mark.parametrize("made", ["06:00:00:00:00:07", ""])
+def test_a_second_place_is_the_benchs_own_where_it_has_a_device(made):
+    """None was made yet: nothing can come from it, and no other may take its address."""
+    second = replace(HOSTS["server"], second=SecondPlace("leaselab2", "198.18.0.11"))
+    generator = Host(follower=Follower(json.dumps({"foreign": []})))
+    connections = {"generator": generator, "server": Host(MAC, second=made)}
+    with watching({**HOSTS, "server": second}, connections) as watch:
+        assert watch.foreign() == []
+    wanted = [f"{MAC}/198.18.0.10", f"{made}/198.18.0.11"]
+    assert generator.argv[4:] == (wanted if made else wanted[:1])
 
 
 @pytest.mark.parametrize("ended", ["sh: foreign-dhcp: not found", None])

@@ -39,13 +39,11 @@ def vm_lab_machines(
         networks = {"management": [vm_lab_address(management, 10 + number)]}
         if "leaselab_test_address" in host:
             networks["test"] = [
-                _with_length(host[f"leaselab_test_address{family}{place}"], subnet)
-                for place in ("", "_2")
+                _with_length(host[f"leaselab_test_address{family}"], subnet)
                 for family, subnet in (
                     ("", host["leaselab_test_subnet"]),
                     ("6", host["leaselab_test_subnet6"]),
                 )
-                if f"leaselab_test_address{family}{place}" in host
             ]
         machines.append(
             {

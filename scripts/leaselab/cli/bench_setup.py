@@ -232,18 +232,20 @@ def deploy(
     distribution: str = "",
     full: bool = True,
     keep: Sequence[str] = (),
+    at: int = 1,
 ) -> dict[str, Any]:
     """Deploy and tune a scenario on a prepared bench; return its bench document.
 
     `build_key` names what `build_commit` built; the distribution's packages without,
     in the version that the inventory wants or, on a `distribution` that was asked for, in
-    the one that it has.  Of the variants that lie there those to `keep` stay, whatever else
-    has to make room.  Unless `full`, nothing is played where the last deployment was of
-    the same and still stands.
+    the one that it has.  `at` is 2 for the second place on the test network, where it can run
+    beside another variant (`leaselab.lab.servers.both_up`).  Of the variants that lie there
+    those to `keep` stay, whatever else has to make room.  Unless `full`, nothing is played
+    where the last deployment was of the same and still stands.
     """
     root = checkout_root()
     chosen = find_scenario(root / "scenarios", scenario)
-    wanted = digest(msgspec.to_builtins(chosen), build_key, distribution)
+    wanted = digest(msgspec.to_builtins(chosen), build_key, distribution, at)
     record = read_deployment(root, inventory.bench)
     if (
         not full
@@ -257,6 +259,8 @@ def deploy(
     variables = _deploying(scenario, procedure, build_key)
     if distribution:
         variables[f"{chosen.server.kind}_version"] = ""
+    if at != 1:
+        variables["leaselab_at"] = at
     if keep:
         variables["contract_variants"] = list(keep)
     document = _tuned(inventory, variables, distribution, "deploy", "tune")

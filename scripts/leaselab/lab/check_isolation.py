@@ -44,7 +44,8 @@ class TestNetwork:
     subnet: str
     subnet6: str
     others: Sequence[str] = ()
-    """Second addresses, for another variant of a server, where the inventory has them."""
+    """Those of the second place, for another variant of a server, where the inventory has them;
+    it has a device of its own, which is made when something is first deployed there."""
 
     @classmethod
     def of(cls, host: InventoryHost) -> TestNetwork:
@@ -62,8 +63,8 @@ class TestNetwork:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """All of its addresses."""
-        return self.address, self.address6, *self.others
+        """Its first addresses, which one interface has."""
+        return self.address, self.address6
 
     @property
     def subnets(self) -> tuple[Network, ...]:
@@ -92,18 +93,21 @@ def check_isolation(
     if problem is not None:
         yield problem
         return
-    (interface,) = interfaces_of(network, probe)
     carried = [
-        *_management(probe, management, interface),
-        *_strangers(network.subnets, probe, interface),
+        f"{interface} carries {', '.join(what)}"
+        for interface in (*interfaces_of(network, probe), *second_interfaces_of(network, probe))
+        if (
+            what := [
+                *_management(probe, management, interface),
+                *_strangers(network.subnets, probe, interface),
+            ]
+        )
     ]
     yield error_unless(
         not carried,
         name,
         CHECK,
-        f"{interface} carries {', '.join(carried)}"
-        if carried
-        else f"{interface} with {' and '.join(network.addresses)}",
+        ", ".join(carried) or _told(network, probe),
         wanted=f"test traffic alone: addresses and routes of {network.subnet},"
         f" {network.subnet6} and the link",
         todo="give the test network an interface of its own, and remove what else it has: a"
@@ -130,8 +134,17 @@ def judge_networks(hosts: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
 
 
 def interfaces_of(network: TestNetwork, probe: Probe) -> list[str]:
-    """Interfaces that have one of the host's test addresses, without repeats."""
-    wanted = {address_of(address) for address in network.addresses}
+    """Interfaces that have one of the host's first test addresses, without repeats."""
+    return _with(network.addresses, probe)
+
+
+def second_interfaces_of(network: TestNetwork, probe: Probe) -> list[str]:
+    """Interfaces that have an address of the second place, without repeats."""
+    return _with(network.others, probe)
+
+
+def _with(addresses: Collection[str], probe: Probe) -> list[str]:
+    wanted = {address_of(address) for address in addresses}
     return list(
         dict.fromkeys(
             entry["interface"]
@@ -196,8 +209,19 @@ def _misplaced(name: str, network: TestNetwork, probe: Probe) -> Finding | None:
     """Return what is wrong with where the test addresses are, None when nothing is."""
     places = {address_of(entry["address"]) for entry in probe["addresses"]}
     missing = [address for address in network.addresses if address_of(address) not in places]
-    if not missing and len(interfaces_of(network, probe)) == 1:
-        return None
+    interfaces, second = interfaces_of(network, probe), second_interfaces_of(network, probe)
+    if not missing and len(interfaces) == 1:
+        if len(second) <= 1 and not {*interfaces} & {*second}:
+            return None
+        return Finding(
+            name,
+            CHECK,
+            Level.ERROR,
+            f"{' and '.join(network.others)} on {' and '.join(second)}",
+            f"on one device beside {interfaces[0]}, or on none yet",
+            "take them from there, and out of the host's network configuration: a deployment at"
+            " the second place makes its device",
+        )
     have = [
         f"{entry['address']} on {entry['interface']}"
         for entry in probe["addresses"]
@@ -210,9 +234,19 @@ def _misplaced(name: str, network: TestNetwork, probe: Probe) -> Finding | None:
         Level.ERROR,
         ", ".join(have) or "no addresses",
         f"{' and '.join(network.addresses)} on one interface",
-        "give the interface all of these addresses, or correct leaselab_test_address,"
-        " leaselab_test_address6 and the second ones in the inventory",
+        "give the interface both addresses, or correct leaselab_test_address and"
+        " leaselab_test_address6 in the inventory",
     )
+
+
+def _told(network: TestNetwork, probe: Probe) -> str:
+    """Return which interfaces have which addresses, where all is well."""
+    told = [f"{interfaces_of(network, probe)[0]} with {' and '.join(network.addresses)}"]
+    told += [
+        f"{interface} with {' and '.join(network.others)}"
+        for interface in second_interfaces_of(network, probe)
+    ]
+    return ", ".join(told)
 
 
 def _management(probe: Probe, management: Collection[str], interface: str) -> Iterator[str]:

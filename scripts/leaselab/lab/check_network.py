@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from leaselab.lab.check_isolation import (
@@ -12,6 +12,7 @@ from leaselab.lab.check_isolation import (
     address_of,
     check_isolation,
     interfaces_of,
+    second_interfaces_of,
 )
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level, Probe, error_unless, judged
@@ -37,13 +38,18 @@ def check_interface(
     if len(interfaces) != 1:
         return
     (interface,) = interfaces
-    yield from _shadows(name, probe, interface)
+    yield from _shadows(name, probe, interface, second_interfaces_of(network, probe))
     if interface in probe["links"]:
         yield _link(name, interface, probe["links"][interface], link_mbps)
 
 
-def _shadows(name: str, probe: Probe, interface: str) -> Iterator[Finding]:
-    """Judge whether another interface leads to the test network too; yields only faults."""
+def _shadows(
+    name: str, probe: Probe, interface: str, second: Collection[str]
+) -> Iterator[Finding]:
+    """Judge whether another interface leads to the test network too; yields only faults.
+
+    The device of a second place does, and is to.
+    """
     networks = {
         ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network: None
         for entry in probe["addresses"]
@@ -52,7 +58,8 @@ def _shadows(name: str, probe: Probe, interface: str) -> Iterator[Finding]:
     for network in networks:
         if network.is_link_local:
             continue
-        rivals = [use for use, other in _uses(probe, but=interface) if _overlap(network, other)]
+        uses = _uses(probe, but=(interface, *second))
+        rivals = [use for use, other in uses if _overlap(network, other)]
         if rivals:
             yield Finding(
                 name,
@@ -163,11 +170,11 @@ def check_pools(
                 )
 
 
-def _uses(probe: Probe, but: str = "") -> Iterator[tuple[str, Network]]:
-    """Yield each network a machine has a use for, and which; not over interface `but`."""
+def _uses(probe: Probe, but: Collection[str] = ()) -> Iterator[tuple[str, Network]]:
+    """Yield each network a machine has a use for, and which; not over the interfaces `but`."""
     seen: set[Network] = set()
     for route in probe["routes"]:
-        if route["destination"] == "default" or route["interface"] in ("lo", but):
+        if route["destination"] == "default" or route["interface"] in ("lo", *but):
             continue
         network = ipaddress.ip_network(route["destination"], strict=False)
         seen.add(network)
@@ -175,7 +182,7 @@ def _uses(probe: Probe, but: str = "") -> Iterator[tuple[str, Network]]:
             yield f"route {route['destination']} over {route['interface']}", network
     for entry in probe["addresses"]:
         place = ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}")
-        if entry["interface"] in ("lo", but) or place.is_link_local or place.network in seen:
+        if entry["interface"] in ("lo", *but) or place.is_link_local or place.network in seen:
             continue
         yield f"address {place} on {entry['interface']}", place.network
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from leaselab.lab.transport import Connection, Follower
+from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import BenchHost
 from leaselab.model.errors import lab_broken
 from leaselab.model.observation import Foreign
@@ -44,24 +44,31 @@ def watching(
     """Watch the test network from the generator; `hosts` and `connections` are by role.
 
     It asks for other servers first, so it begins before any server of the bench is started.
+    A second place is known as well; one that has no device yet sends nothing.
     """
     generator = hosts["generator"]
     own = [
-        f"{hardware_address}/{address}"
+        one
         for role, connection in connections.items()
         if role != "generator"
-        for hardware_address in (_hardware_address(hosts[role], connection),)
-        for address in (hosts[role].test_address, *hosts[role].other_addresses)
+        for one in _own(hosts[role], connection)
     ]
     argv = [PROGRAM, "watch", generator.test_interface, generator.test_address, *own]
     with connections["generator"].follow(argv) as follower:
         yield RemoteWatch(follower, generator.access.name)
 
 
-def _hardware_address(host: BenchHost, connection: Connection) -> str:
-    """Return that of a host's test interface; raises a broken-lab error where there is none."""
-    path = f"/sys/class/net/{host.test_interface}/address"
-    done = connection.run(["cat", path], timeout_s=_TIMEOUT_S)
+def _own(host: BenchHost, connection: Connection) -> Iterator[str]:
+    """Yield what a host may send DHCP from, as hardware address and IPv4 address.
+
+    Raises a broken-lab error where it has no test interface.
+    """
+
+    def hardware_address(interface: str) -> Completed:
+        path = f"/sys/class/net/{interface}/address"
+        return connection.run(["cat", path], timeout_s=_TIMEOUT_S)
+
+    done = hardware_address(host.test_interface)
     if done.status != 0:
         raise lab_broken(
             "the test interface is not what it was as the server was deployed",
@@ -70,4 +77,8 @@ def _hardware_address(host: BenchHost, connection: Connection) -> str:
             wanted=host.test_interface,
             todo="deploy again",
         )
-    return done.stdout.decode("ascii").strip()
+    yield f"{done.stdout.decode('ascii').strip()}/{host.test_address}"
+    if host.second:
+        done = hardware_address(host.second.interface)
+        if done.status == 0:
+            yield f"{done.stdout.decode('ascii').strip()}/{host.second.address}"

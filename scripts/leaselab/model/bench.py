@@ -57,6 +57,16 @@ def public_names(hosts: Mapping[str, HostAccess]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondPlace:
+    """Where a host has another variant of a server run beside the first."""
+
+    interface: str
+    """A device of its own on the test interface; the first deployment there makes it."""
+    address: str
+    """Its IPv4 address on the test network."""
+
+
+@dataclass(frozen=True, slots=True)
 class BenchHost:
     """One host of the bench and the facts Ansible verified on it."""
 
@@ -64,8 +74,8 @@ class BenchHost:
     test_interface: str
     test_address: str
     """Its first IPv4 address on the test network."""
-    other_addresses: tuple[str, ...] = ()
-    """Other IPv4 addresses there, for other variants of a server."""
+    second: SecondPlace | None = None
+    """Its second place on the test network; None where the inventory has none."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Hardware, kernel, network card, tuning and the like, by the names of the result's schema
     (``$defs.host``), where they are copied to."""
@@ -91,7 +101,10 @@ class ServerUnderTest:
     """What it holds, in one word, such as ``leases``; empty where it holds nothing."""
     capabilities: tuple[str, ...] = ()
     """What it can do beyond starting, being sampled, reset and stopped: ``pair``, ``crash``,
-    ``list``, and ``two-addresses``, to run beside another variant of its host."""
+    ``list``, and ``two-addresses``, to run beside another variant of its kind and host."""
+    load_apart: Mapping[str, Any] = field(default_factory=dict)
+    """What a load has to be, over the scenario's own, so that of two that are up at once only
+    this one hears it."""
     test_address: str = ""
     """Its address on the test network in the scenario's family: one of the host's."""
     commit: str | None = None

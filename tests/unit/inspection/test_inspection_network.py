@@ -13,18 +13,58 @@ from leaselab.lab.inventory import BUILDER_GROUP, parse_inventory
 
 
 class TestInterface:
-    @pytest.mark.parametrize("missing", ["198.18.0.10", "198.18.0.11", "2001:2:0:1::11"])
+    @pytest.mark.parametrize("missing", ["198.18.0.10", "2001:2:0:1::10"])
     def test_a_missing_test_address_is_refused_with_what_is_there(
         self, inspect, server, missing
     ):
-        """A second one, too, where the inventory has it: a variant is to serve there."""
-        wanted = ["198.18.0.10", "2001:2:0:1::10", "198.18.0.11", "2001:2:0:1::11"]
+        wanted = ["198.18.0.10", "2001:2:0:1::10"]
         server["addresses"] = [e for e in server["addresses"] if e["address"] != missing]
         fault = only_fault(inspect())
         assert fault.check == "test interface"
         left = [f"{one} on eth1" for one in wanted if one != missing]
-        assert fault.found == ", ".join(["172.31.87.4 on eth0", *left])
+        second = ["198.18.0.11 on leaselab2", "2001:2:0:1::11 on leaselab2"]
+        assert fault.found == ", ".join(["172.31.87.4 on eth0", *left, *second])
         assert fault.wanted == f"{' and '.join(wanted)} on one interface"
+
+    def test_a_second_place_has_a_device_of_its_own_or_none_yet(self, inspect, server):
+        """The recorded server has one, the recorded partner has none."""
+        told = [one.found for one in inspect() if one.check == "test interface"]
+        assert told[:2] == [
+            "eth1 with 198.18.0.10 and 2001:2:0:1::10,"
+            " leaselab2 with 198.18.0.11 and 2001:2:0:1::11",
+            "eth1 with 198.18.0.20 and 2001:2:0:1::20",
+        ]
+        for what in ("addresses", "routes"):
+            server[what] = [one for one in server[what] if one["interface"] != "leaselab2"]
+        assert faults(inspect()) == []
+
+    @pytest.mark.parametrize(
+        ("devices", "found"),
+        [
+            (["eth1", "eth1"], "198.18.0.11 and 2001:2:0:1::11 on eth1"),
+            (["leaselab2", "eth1"], "198.18.0.11 and 2001:2:0:1::11 on leaselab2 and eth1"),
+            (["eth2", "eth3"], "198.18.0.11 and 2001:2:0:1::11 on eth2 and eth3"),
+        ],
+    )
+    def test_a_second_place_that_is_not_one_device_beside_the_first_is_refused(
+        self, inspect, server, devices, found
+    ):
+        """As where an administrator gave the test interface these addresses."""
+        for entry, device in zip(interface(server, "leaselab2"), devices, strict=True):
+            entry["interface"] = device
+        server["routes"] = [one for one in server["routes"] if one["interface"] != "leaselab2"]
+        fault = only_fault(inspect())
+        assert (fault.check, fault.found) == ("test interface", found)
+        assert fault.wanted == "on one device beside eth1, or on none yet"
+
+    def test_a_second_place_leads_to_nobody_else_either(self, inspect, server):
+        entry = {"interface": "leaselab2", "address": "172.20.1.7", "prefix": 16}
+        server["addresses"].append(entry)
+        server["routes"].append({"destination": "0.0.0.0/1", "interface": "leaselab2"})
+        fault = next(one for one in faults(inspect()) if one.check == "test interface")
+        assert fault.found == (
+            "leaselab2 carries the address 172.20.1.7/16, the route 0.0.0.0/1"
+        )
 
     def test_test_addresses_on_two_interfaces_are_refused(self, inspect, server):
         interface(server, "eth1")[1]["interface"] = "eth2"
@@ -64,7 +104,7 @@ class TestInterface:
         assert fault.found == f"eth1 carries {found}"
 
     @pytest.mark.parametrize(
-        ("address", "prefix"), [("172.20.1.7", 16), ("198.18.0.11", 16), ("2001:db8::7", 64)]
+        ("address", "prefix"), [("172.20.1.7", 16), ("198.18.0.12", 16), ("2001:db8::7", 64)]
     )
     def test_an_address_beyond_the_test_network_is_refused(
         self, inspect, server, address, prefix
@@ -104,7 +144,16 @@ class TestInterface:
     def test_an_inventory_without_a_test_network_is_told(
         self, inventory, reading, contacts, scenarios
     ):
-        hosts = tuple(replace(host, variables={}) for host in inventory.hosts)
+        without = ("leaselab_test_subnet", "leaselab_test_subnet6")
+        hosts = tuple(
+            replace(
+                host,
+                variables={
+                    name: value for name, value in host.variables.items() if name not in without
+                },
+            )
+            for host in inventory.hosts
+        )
         found = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
         (told,) = {one.found for one in faults(found)}
         assert told.startswith("leaselab_test_subnet or leaselab_test_subnet6 not set")
@@ -157,6 +206,8 @@ class TestInterface:
                 **subnets,
                 "leaselab_test_address": "198.18.0.10",
                 "leaselab_test_address6": "2001:2:0:1::10",
+                "leaselab_test_address_2": "198.18.0.11",
+                "leaselab_test_address6_2": "2001:2:0:1::11",
             },
             GENERATOR: {
                 **subnets,

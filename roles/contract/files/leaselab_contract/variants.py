@@ -17,7 +17,7 @@ from leaselab_contract.errors import BeneathError, ContractError
 
 SETTINGS = "server.json"
 TWO_ADDRESSES = "two-addresses"
-"""The capability to run beside another variant of the host, at another test address."""
+"""The capability to run beside another variant of its kind, at another test address."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 
 
@@ -70,10 +70,25 @@ def refuse_others(root, variant, config):
         there = settings(root, other)
         if other == variant or not kind(there).is_running(there):
             continue
-        able = all(TWO_ADDRESSES in one["capabilities"] for one in (config, there))
-        if not able or config["address"] == there["address"]:
-            why = f"at {there['address']}" if able else "and they cannot run side by side"
+        if why := hindrance({variant: config, other: there}):
             raise BeneathError(f"{other} runs already, {why}; stop it: server stop {other}")
+
+
+def hindrance(two):
+    """Say why two variants cannot run side by side; empty where they can.
+
+    `two` has their settings by name, those of the one that runs last.
+    """
+    one, other = two.values()
+    for name, config in two.items():
+        if TWO_ADDRESSES not in config["capabilities"]:
+            return (
+                f"and {name} cannot run beside another ({config['kind']}, as it is configured)"
+            )
+    if one["kind"] != other["kind"]:
+        # A socket shares its port with those alone that were made like it.
+        return f"and {one['kind']} cannot run beside {other['kind']}"
+    return f"at {other['address']}" if one["address"] == other["address"] else ""
 
 
 def stop_all(root):

@@ -1,0 +1,148 @@
+"""Two variants up at once on one host, at its two places on the test network."""
+
+import time
+
+import pytest
+from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
+
+from leaselab.cli import bench_setup
+from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.catalog import find_procedure
+from leaselab.lab.foreign import watching
+from leaselab.lab.generator import RemoteGenerator
+from leaselab.lab.inventory import read_inventory
+from leaselab.lab.servers import both_up
+from leaselab.lab.transport import connect
+from leaselab.measure.generators import adapter_of
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.load import Load
+
+pytestmark = pytest.mark.lab
+
+PAUSE_S = 1.2
+"""Longer than the second between two samples: the next one is of after a load."""
+
+
+@pytest.fixture
+def benches(bench_of, scenario, monkeypatch):
+    """The benches of one scenario at place 1 and at place 2."""
+    first = bench_of(scenario)
+    monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
+    second = bench_setup.deploy(
+        scenario,
+        read_inventory(LOCAL),
+        find_procedure(ROOT / "scenarios", scenario, SMALL),
+        full=False,
+        keep=[first["servers"]["server"]["variant"]],
+        at=2,
+    )
+    return parse_bench(first, "place 1"), parse_bench(second, "place 2")
+
+
+@pytest.fixture
+def hosts(benches):
+    """Connections to the hosts that serve and generate, by role."""
+    with (
+        connect(benches[0].hosts["server"].access) as server,
+        connect(benches[0].hosts["generator"].access) as generator,
+    ):
+        yield {"server": server, "generator": generator}
+
+
+class Asked:
+    """One of the two variants, and the generator that asks it."""
+
+    def __init__(self, target, generator):
+        bench, self.server = target.bench, target.servers
+        self.generator = adapter_of(bench.scenario)(
+            bench, bench.procedure, RemoteGenerator(generator)
+        )
+
+    def offer(self, rate):
+        """Offer a load for a second; return how many leases that may have made.
+
+        A machine that is busy with something else does not complete each exchange in time.
+        """
+        load = Load(rate=rate, duration_s=1)
+        counts = self.generator.offer(load, may_abort=False).counts
+        assert counts.completed > 0
+        return range(counts.completed, counts.attempted + 1)
+
+    def seen(self):
+        """What it holds, and its counters, by a sample of now."""
+        time.sleep(PAUSE_S)
+        sample = self.server.sample_now()
+        return sample.held, dict(sample.counters)
+
+
+@pytest.mark.parametrize("scenario", ["v4-dnsmasq", "v6-dnsmasq", "v4-memfile", "v6-memfile"])
+def test_two_are_up_at_once_and_each_counts_its_own(benches, hosts):
+    assert [bench.server.variant for bench in benches] == [
+        benches[0].scenario.name,
+        f"{benches[0].scenario.name}-at2",
+    ]
+    with (
+        watching(benches[0].hosts, hosts) as watch,
+        both_up(*benches, hosts["server"]) as targets,
+    ):
+        one, two = (Asked(target, hosts["generator"]) for target in targets)
+        assert (one.generator.answers(), two.generator.answers()) == (True, True)
+        # A probe each, and nothing of the other's.
+        assert (one.server.reset(), two.server.reset()) == ({"server": 1}, {"server": 1})
+        idle = two.seen()
+        made = one.offer(60)
+        served = one.seen()
+        assert served[0] in made
+        assert two.seen() == idle
+        made = two.offer(30)
+        held, _ = two.seen()
+        assert held in made
+        assert one.seen() == served
+        # What is done to one leaves the other as it is.
+        assert two.server.reset() == {"server": held}
+        assert two.seen()[0] == 0
+        two.server.stop()
+        assert one.seen() == served
+        assert one.generator.answers()
+        two.server.start()
+        assert two.generator.answers()
+        one.server.stop()
+        assert two.generator.answers()
+        assert two.seen()[0] >= 1
+        assert watch.foreign() == []
+
+
+@pytest.mark.parametrize("scenario", ["v4-dnsmasq"])
+def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
+    benches, hosts, on_host, scenario
+):
+    """As after a boot.  What is checked knows it, there or not."""
+    device = benches[0].hosts["server"].second.interface
+
+    def wrong():
+        return [
+            line
+            for line in leaselab("check").stdout.splitlines()
+            if "test interface: err" in line
+        ]
+
+    assert wrong() == []
+    on_host("server", f"ip link delete {device}")
+    assert wrong() == []
+    with (
+        pytest.raises(LeaselabError, match=f"no such interface .* wanted {device}") as caught,
+        both_up(*benches, hosts["server"]),
+    ):
+        pass
+    assert caught.value.outcome is Outcome.LAB
+    bench_setup.deploy(scenario, read_inventory(LOCAL), benches[1].procedure, full=False, at=2)
+    with both_up(*benches, hosts["server"]) as targets:
+        assert all(Asked(one, hosts["generator"]).generator.answers() for one in targets)
+
+
+def test_two_at_one_place_are_refused(benches, hosts):
+    with (
+        pytest.raises(LeaselabError, match="both variants lie at the same place"),
+        both_up(benches[0], benches[0], hosts["server"]),
+    ):
+        pass
