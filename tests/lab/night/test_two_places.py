@@ -138,11 +138,3 @@ def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
     bench_setup.deploy(scenario, read_inventory(LOCAL), benches[1].procedure, full=False, at=2)
     with both_up(*benches, hosts["server"]) as targets:
         assert all(Asked(one, hosts["generator"]).generator.answers() for one in targets)
-
-
-def test_two_at_one_place_are_refused(benches, hosts):
-    with (
-        pytest.raises(LeaselabError, match="both variants lie at the same place"),
-        both_up(benches[0], benches[0], hosts["server"]),
-    ):
-        pass
