@@ -18,6 +18,7 @@ from tests.examples import (
 )
 from tests.unit.test_site import Page
 
+from leaselab.archive.index import Index
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.procedure import Procedure
@@ -26,7 +27,6 @@ from leaselab.report.site.experiment import experiment
 from leaselab.report.site.history import history, lines_of
 from leaselab.report.site.overview import overview
 from leaselab.report.site.pages import Pages
-from leaselab.report.site.selection import Archive, Named
 from leaselab.report.site.site import write_site
 from leaselab.report.site.sweep import sweep
 from leaselab.report.site.vega import BLUE, RED
@@ -173,10 +173,12 @@ def test_the_overview_has_the_newest_of_each_procedure(tmp_path, named):
     later = {"started": START + timedelta(hours=1), "token": "0002"}
     load = archive_result(tmp_path, fixed_load_result((0.0113, 0.0141), **later))
     store = Store(tmp_path)
-    chosen = Named(store, [rate.id, load.id]) if named else Archive(store)
-    newest = chosen.newest()
+    index = Index(tmp_path, [rate.id, load.id] if named else None)
+    newest = [row["id"] for row in index.newest_places("*")]
     assert sorted(newest) == sorted([rate.id, load.id])
-    shown = overview([store.load(ref) for ref in newest], chosen.latest(9), chosen.outcomes())
+    shown = overview(
+        [store.load(ref) for ref in newest], index.every(newest=9)[::-1], index.outcomes()
+    )
     assert {(one.title, one.unit) for one in shown["matrices"]} == {
         ("max rate", "exchanges/s"),
         ("p99 latency", "ms"),

@@ -86,9 +86,11 @@ def test_results_of_two_environments_are_not_set_side_by_side_in_silence():
 
 def test_the_line_below_a_table_says_how_its_figures_were_got():
     median = cell(3.0, how="median", rounds=3, title="outage", unit="s")
-    assert next(conditions([median])).startswith("s: median of 3 runs")
+    assert next(conditions([median])).startswith("outage in s: median of 3 runs")
     (first, *_) = conditions([median, cell()])
-    assert first.startswith("exchanges/s or s: median or trimmed mean of 3 or 9 runs")
+    assert first.startswith(
+        "max rate in exchanges/s or outage in s: median or trimmed mean of 3 or 9 runs"
+    )
 
 
 def test_json_has_every_result_by_scenario():
