@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, example_result, invalid_result
 
-from leaselab.analysis.curve import curve_of
+from leaselab.analysis.curve import curves_of
 from leaselab.model.record import Experiment
 
 DRIFT = [1.0 - 0.02 * place for place in range(9)]
@@ -28,6 +28,12 @@ def point(threads, factor=1.0, *, interleaved=None, record=None, **factors):
 
 def lower_is_better(record):
     return replace(record, metrics=(replace(record.figure, better="lower"),))
+
+
+def curve_of(records):
+    """The one curve of some records."""
+    (curve,) = curves_of(records)
+    return curve
 
 
 def told(curve):
@@ -111,7 +117,42 @@ def test_a_point_with_too_few_rounds_to_say_may_be_the_best():
     ],
 )
 def test_there_is_no_curve_but_along_one_factor_of_numbers(records):
-    assert curve_of(records) is None
+    assert curves_of(records) == []
+
+
+def test_points_that_differ_in_more_are_on_curves_of_their_own_each_with_its_best():
+    records = [
+        point(at, factor, backend=backend)
+        for backend, share in (("mysql", 1.0), ("postgresql", 0.5))
+        for at, factor in ((8, 0.8 * share), (2, 0.7 * share), (4, share))
+    ]
+    one, other = curves_of(records)
+    assert (one.factor, one.alike) == ("threads", {"backend": "mysql"})
+    assert other.alike == {"backend": "postgresql"}
+    best = [(2, False, False), (4, True, True), (8, False, False)]
+    assert told(one) == told(other) == best
+    assert other.best.value == pytest.approx(0.5 * one.best.value)
+
+
+def test_a_curve_is_along_the_numbers_of_which_there_are_most():
+    """Of those with as many, along the last, which is the innermost axis of a family."""
+    records = [point(at, queue=size) for size in (16, 64) for at in (1, 2, 4)]
+    assert {(one.factor, *one.alike.items()) for one in curves_of(records)} == {
+        ("threads", ("queue", "16")),
+        ("threads", ("queue", "64")),
+    }
+    square = [point(at, queue=size) for size in (16, 64) for at in (1, 2)]
+    assert [one.factor for one in curves_of(square)] == ["queue", "queue"]
+
+
+def test_builds_have_a_curve_each():
+    def built(record, commit):
+        return replace(
+            record, servers={"server": replace(record.server, version="9", commit=commit)}
+        )
+
+    records = [built(point(at), commit) for commit in ("a" * 40, "b" * 40) for at in (2, 4)]
+    assert [list(one.alike) for one in curves_of(records)] == [["server"], ["server"]]
 
 
 def test_the_order_of_the_records_does_not_matter():

@@ -22,7 +22,7 @@ from leaselab.archive.index import Index
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import Experiment, Metric
+from leaselab.model.record import Experiment, Metric, Transaction
 from leaselab.report.site.experiment import experiment
 from leaselab.report.site.history import history, lines_of
 from leaselab.report.site.overview import overview
@@ -299,6 +299,38 @@ def test_an_experiment_along_anything_else_is_a_row_for_each_point(changes, labe
     assert [standing for *_, standing in shown] == ["best", "differs", "differs"]
     assert layer["encoding"]["y"]["field"] == "label"
     assert [one.label for one in context["points"]] == labels
+
+
+def test_points_that_differ_in_more_have_a_chart_for_each_curve():
+    records = [
+        point(place, factor, threads=threads, backend=backend)
+        for place, (backend, threads, factor) in enumerate(
+            [("mysql", 1, 0.2), ("mysql", 2, 0.3), ("memory", 1, 1.0), ("memory", 2, 0.8)]
+        )
+    ]
+    context, (one, other, _) = experiment(records)
+    assert [one.title, other.title] == [
+        "Max rate by threads, backend memory",
+        "Max rate by threads, backend mysql",
+    ]
+    assert one.id != other.id
+    assert [shown.standing for shown in context["points"]] == [
+        "differs",
+        "best",
+        "best",
+        "differs",
+    ]
+
+
+def test_the_best_of_points_on_no_curve_is_one_of_those_that_do_the_same_work():
+    other = Transaction(name="query", plural="queries", stages=("QUERY-ANSWER",))
+    records = [point(place, 1 - 0.1 * place, queue=f"q{place}") for place in range(4)]
+    records[2:] = [
+        replace(one, scenario=replace(one.scenario, transaction=other)) for one in records[2:]
+    ]
+    context, _ = experiment(records)
+    standings = [shown.standing for shown in context["points"]]
+    assert standings == ["best", "differs", "best", "differs"]
 
 
 def test_points_that_nothing_tells_apart_are_numbered():

@@ -1,4 +1,4 @@
-"""The figure of an experiment's points along one factor, and which of them are best."""
+"""The figure of an experiment's points along a factor, and which of them are best."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.ratio import ratio_of, runs_of
+from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from leaselab.model.record import Record
+
+    Factor = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A figure along a factor."""
+    """A figure along a factor, of points that are alike in everything else."""
 
     factor: str
+    alike: Mapping[str, str]
+    """What tells these points from those of the experiment's other curves, by its name."""
     title: str
     """The figure's, such as max rate."""
     unit: str
@@ -49,29 +55,60 @@ class Curve:
         return next((point for point in self.points if point.is_best), None)
 
 
-def curve_of(records: Sequence[Record]) -> Curve | None:
-    """The figure of records of one experiment along the factor in which they differ.
+def curves_of(records: Sequence[Record]) -> list[Curve]:
+    """The figure of records of one experiment along a factor, a curve for each of the others.
 
-    None where they do not differ in exactly one factor, where that is no number, and where
-    their figures are not one and the same.
+    The factor is the one of numbers with the most values; the last of those with as many.
+    Points that differ in anything else are on curves of their own, each with its own best.
+    Empty where no factor of numbers differs, where the figures are not one and the same,
+    where two points would have one place, and where one would be alone on a curve.
     """
-    if not records:
-        return None
-    names = {name for one in records for name in one.scenario.factors}
-    differing = [
-        name for name in names if len({one.scenario.factors.get(name) for one in records}) > 1
+    known = [{**one.scenario.factors, **_told_by(one)} for one in records]
+    differing = {
+        name: values
+        for name in dict.fromkeys(name for values in known for name in values)
+        for values in [{one.get(name) for one in known}]
+        if len(values) > 1
+    }
+    factor = _along(differing)
+    if factor is None or len({one.figure.name for one in records}) > 1:
+        return []
+    groups: dict[tuple[Factor | None, ...], dict[float, Record]] = {}
+    others = [name for name in differing if name != factor]
+    for values, record in zip(known, records, strict=True):
+        group = groups.setdefault(tuple(values.get(name) for name in others), {})
+        at = values[factor]
+        if at in group:
+            return []
+        group[float(at)] = record
+    if min(map(len, groups.values())) < 2:
+        return []
+    return [
+        _curve(factor, {n: str(v) for n, v in zip(others, alike, strict=True)}, members)
+        for alike, members in sorted(groups.items(), key=lambda group: str(group[0]))
     ]
-    if len(differing) != 1 or len({one.figure.name for one in records}) > 1:
-        return None
-    placed = []
-    for one in records:
-        at = one.scenario.factors.get(differing[0])
-        if isinstance(at, bool | str) or at is None:
-            return None
-        placed.append((at, one))
-    best = best_of(records)
-    points = [_point(at, one, best) for at, one in sorted(placed, key=lambda place: place[0])]
-    return Curve(differing[0], records[0].figure.title, records[0].figure.unit, tuple(points))
+
+
+def _told_by(record: Record) -> dict[str, Factor]:
+    """What points may differ in beside their factors."""
+    return {"server": server_name(record.server), "bench": record.bench.name}
+
+
+def _along(differing: Mapping[str, AbstractSet[Factor | None]]) -> str | None:
+    """The factor of numbers with the most values, the last of those with as many."""
+    numbers = {
+        name: len(values)
+        for name, values in differing.items()
+        if all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+    }
+    return max(reversed(numbers), key=numbers.__getitem__, default=None)
+
+
+def _curve(factor: str, alike: Mapping[str, str], members: Mapping[float, Record]) -> Curve:
+    best = best_of(list(members.values()))
+    points = tuple(_point(at, members[at], best) for at in sorted(members))
+    figure = next(iter(members.values())).figure
+    return Curve(factor, alike, figure.title, figure.unit, points)
 
 
 def best_of(records: Sequence[Record]) -> Record | None:

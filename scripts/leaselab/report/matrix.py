@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 
-from leaselab.analysis.curve import curve_of
+from leaselab.analysis.curve import curves_of
 from leaselab.analysis.matrix import by_figure, cell_of, columns_of, rows_of
 from leaselab.report.listing import (
     aligned,
@@ -75,10 +75,11 @@ def _print_alike(cells: Sequence[Cell], stream: TextIO, *, markdown: bool) -> No
 
 
 def print_curves(records: Sequence[Record], stream: TextIO | None = None) -> None:
-    """Print the curve of each experiment of which there are points along one factor.
+    """Print the curves of each experiment of which there are points along a factor.
 
     A line for each point: the factor's value, the figure, a bar, and whether it is the best
-    or nothing tells it from the best.  Nothing without an experiment; stdout unless given.
+    of its curve or nothing tells it from the best.  Nothing without an experiment; stdout
+    unless given.
     """
     stream = stream or sys.stdout
     experiments: dict[str, list[Record]] = {}
@@ -86,10 +87,14 @@ def print_curves(records: Sequence[Record], stream: TextIO | None = None) -> Non
         if record.experiment:
             experiments.setdefault(record.experiment.id, []).append(record)
     for members in experiments.values():
-        curve = curve_of(in_shown_units(members))
-        if curve is not None:
-            stream.writelines(["\n", *aligned(*_curve_texts(curve), 0), "\n"])
-            stream.writelines(f"{line}\n" for line in _curve_legend(curve, members[0]))
+        curves = curves_of(in_shown_units(members))
+        for curve in curves:
+            label = ", ".join(f"{name} {value}" for name, value in curve.alike.items())
+            stream.writelines(["\n", f"{label}\n" if label else ""])
+            stream.writelines(aligned(*_curve_texts(curve), 0))
+        if curves:
+            stream.write("\n")
+            stream.writelines(f"{line}\n" for line in _curve_legend(curves, members[0]))
 
 
 def _curve_texts(curve: Curve) -> tuple[list[str], list[list[str]]]:
@@ -103,8 +108,8 @@ def _curve_texts(curve: Curve) -> tuple[list[str], list[list[str]]]:
     return [curve.factor, heading(curve.title, curve.unit), "", ""], body
 
 
-def _curve_legend(curve: Curve, record: Record) -> Iterator[str]:
-    if curve.best is not None:
+def _curve_legend(curves: Sequence[Curve], record: Record) -> Iterator[str]:
+    if any(curve.best for curve in curves):
         yield (
             f"{_AS_GOOD}: nothing tells it from the best at 5 %, each tested alone: of 20 that "
             "are as good, one is left out by chance"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.curve import best_of, curve_of, may_be_best
+from leaselab.analysis.curve import Curve, best_of, curves_of, may_be_best
 from leaselab.analysis.ratio import runs_of
 from leaselab.model.server import server_name
 from leaselab.report.listing import sentence
@@ -30,7 +30,7 @@ from leaselab.report.site.vega import (
 from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from leaselab.model.record import Record
 
@@ -68,21 +68,19 @@ def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure |
     if first.experiment is None:
         raise ValueError(f"{first.id} is no point of an experiment")
     metric, known = first.figure, varied(records)
-    points = _points(records, known)
-    curve = curve_of(records)
-    along = curve.factor if curve and list(known) == [curve.factor] else None
-    title = sentence(metric.title) + (f" by {along}" if along else " of each point")
+    curves = curves_of(records)
+    points = _points(records, known, _standings(records, curves))
     axis = f"{metric.title} ({metric.unit})"
-    at = {point.id: point.at for point in curve.points} if curve else {}
-    marks = [_mark(point, at.get(point.record.id)) for point in points if point.measured]
+    interleaved = first.experiment.interleaved
     charts = [
-        figure(
-            "points",
-            title,
-            _curve_chart(marks, axis, title, along)
-            if along
-            else _dot_chart(marks, axis, title),
-            note=_note(marks, interleaved=first.experiment.interleaved),
+        *(
+            _curve_figure(place, curve, points, axis, interleaved=interleaved)
+            for place, curve in enumerate(curves)
+        ),
+        *(
+            []
+            if curves
+            else [_dots_figure(points, axis, metric.title, interleaved=interleaved)]
         ),
         figure(
             "rounds",
@@ -137,26 +135,81 @@ def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
     return found
 
 
-def _points(records: Sequence[Record], known: Mapping[str, Sequence[Any]]) -> list[Shown]:
-    alike = len({one.figure.name for one in records}) == 1
-    best = best_of(records) if alike else None
+def _standings(records: Sequence[Record], curves: Sequence[Curve]) -> dict[str, str]:
+    """How each point stands to the best of its curve, by the result's id.
+
+    Without curves the best is one of those with the same kind of transaction, such as the
+    clients of one protocol: others do other work.
+    """
+    if curves:
+        told = [point for curve in curves if curve.best for point in curve.points]
+        return {
+            one.id: _BEST if one.is_best else _ALIKE if one.may_be_best else _OTHER
+            for one in told
+            if one.value is not None
+        }
+    found: dict[str, str] = {}
+    kinds: dict[tuple[str, str], list[Record]] = {}
+    for one in records:
+        kinds.setdefault((one.scenario.transaction.name, one.figure.name), []).append(one)
+    for members in kinds.values():
+        best = best_of(members)
+        for one in members if best else ():
+            if runs_of(one) is not None:
+                found[one.id] = _ALIKE if may_be_best(one, best) else _OTHER
+        if best:
+            found[best.id] = _BEST
+    return found
+
+
+def _points(
+    records: Sequence[Record], known: Mapping[str, Sequence[Any]], standings: Mapping[str, str]
+) -> list[Shown]:
     points: list[Shown] = []
     for place, one in enumerate(records):
         cells = tuple(
             "-" if each[place] is None else str(each[place]) for each in known.values()
         )
-        label = ", ".join(
-            cell if name in ("server", "bench", "scenario") else f"{name} {cell}"
-            for name, cell in zip(known, cells, strict=True)
-        )
+        label = _label(zip(known, cells, strict=True))
         if not label or any(point.label == label for point in points):
             label = f"{label} #{place + 1}".strip()
         measured = runs_of(one) is not None
-        standing = ""
-        if measured and best is not None:
-            standing = _ALIKE if may_be_best(one, best) else _OTHER
-        points.append(Shown(one, label, cells, measured, _BEST if one is best else standing))
+        points.append(Shown(one, label, cells, measured, standings.get(one.id, "")))
     return points
+
+
+def _label(told: Iterable[tuple[str, str]]) -> str:
+    """What tells points apart, in words: names, and values that speak for themselves."""
+    return ", ".join(
+        value if name in ("server", "bench", "scenario") else f"{name} {value}"
+        for name, value in told
+    )
+
+
+def _curve_figure(
+    place: int, curve: Curve, points: Sequence[Shown], axis: str, *, interleaved: bool
+) -> Figure | None:
+    """The chart of one curve."""
+    at = {point.id: point.at for point in curve.points}
+    marks = [
+        _mark(one, at[one.record.id]) for one in points if one.measured and one.record.id in at
+    ]
+    title = f"{sentence(curve.title)} by {curve.factor}"
+    if label := _label(curve.alike.items()):
+        title += f", {label}"
+    drawn = _curve_chart(marks, axis, title, curve.factor)
+    name = f"points-{place + 1}" if place else "points"
+    return figure(name, title, drawn, note=_note(marks, interleaved=interleaved))
+
+
+def _dots_figure(
+    points: Sequence[Shown], axis: str, title: str, *, interleaved: bool
+) -> Figure | None:
+    """The chart of points that are on no curve."""
+    marks = [_mark(point, None) for point in points if point.measured]
+    name = f"{sentence(title)} of each point"
+    drawn = _dot_chart(marks, axis, name)
+    return figure("points", name, drawn, note=_note(marks, interleaved=interleaved))
 
 
 def _mark(point: Shown, at: float | None) -> dict[str, Any]:
@@ -264,7 +317,9 @@ def _rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
     encoding = {
         "x": moments("at", "started (UTC)"),
         "y": number("value", axis),
-        "color": colours("label", [point.label for point in points]),
+        "color": colours(
+            "label", [point.label for point in points], legend={"columns": 4, "labelLimit": 280}
+        ),
         "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
         "tooltip": told(
             ("label", "", ""), ("run", "run", ""), ("at", "at", ""), ("value", axis, ".6~g")
