@@ -81,6 +81,7 @@ def test_the_table_has_a_line_for_each_bench():
         "id": SWEEP,
         "scenario": "v4-memfile",
         "outcome": "ok",
+        "metric": "max_rate",
         "value": 7301.2,
         "unit": "exchanges/s",
         "finished_at": "2026-11-23T10:00:00.000Z",
