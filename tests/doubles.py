@@ -27,6 +27,7 @@ PROCEDURE = {
     "warm_up_s": 0,
     "confirm_s": 0,
 }
+BURST = {"rounds": 2, "wait_s": 1.0, "late_s": 0.5, "warm_up_s": 0}
 STEADY = {"rounds": 2, "wait_s": 1.0, "late_s": 0.5, "warm_up_s": 0, "rate": 200}
 
 
@@ -34,11 +35,14 @@ class Killed(BaseException):
     """The engine's process is gone: nothing of it can react."""
 
 
-def bench(name="max-rate", **parameters):
+def bench(name="max-rate", pool="", **parameters):
     """A bench in memory, of a procedure with these parameters."""
-    usual = PROCEDURE if name == "max-rate" else STEADY
+    usual = {"max-rate": PROCEDURE, "burst": BURST}.get(name, STEADY)
     procedure = {"name": name, **usual, **parameters}
-    return parse_bench({**DOCUMENT, "procedure": procedure}, "tests")
+    scenario = DOCUMENT["scenario"]
+    if pool:
+        scenario = {**scenario, "load": {**scenario["load"], "pool": pool}}
+    return parse_bench({**DOCUMENT, "scenario": scenario, "procedure": procedure}, "tests")
 
 
 def perfdhcp_output(started, completed, *, interval_s=0.001):
@@ -46,6 +50,15 @@ def perfdhcp_output(started, completed, *, interval_s=0.001):
     sent_at = [number * interval_s for number in range(completed)]
     pairs = [(at, at + 0.0004) for at in sent_at]
     return perfdhcp_text(started, pairs, pairs)
+
+
+def avalanche_output(clients, served, resent):
+    """What perfdhcp prints of clients that begin at once, `CAPACITY` of whom are served a s."""
+    pairs = [(0.0001 * number, (number + 1) / CAPACITY) for number in range(served)]
+    text = perfdhcp_text(clients, pairs, pairs)
+    end = f"It took 00:00:01.234567 to provision {clients} clients. \n"
+    end += f"Requests sent + resent: {clients + served + resent}\nRequests resent: {resent}\n"
+    return f"{text}{end}Responses received: {2 * served}\n"
 
 
 def option(argv, name):
@@ -64,6 +77,11 @@ class World:
     unknown_leases: int = 0
     """Leases that a partner was not told of; there is none while this is 0."""
     leases: int = 0
+    """What the last trial left."""
+    held: int = 0
+    """What all trials since the last reset or start have left."""
+    room: int = 10**9
+    """Most that it holds, whatever is asked of it."""
     settled: int = 0
     answering: bool = True
     reach: int = 10**9
@@ -104,7 +122,7 @@ class World:
     # The server.
 
     def start(self):
-        self.running = True
+        self.running, self.held = True, 0
         self.started_at = self.trials
         server = DOCUMENT["servers"]["server"]
         return ServerStarted(7, server["version"], None, server["running_config_sha256"])
@@ -116,7 +134,7 @@ class World:
         self.settled += 1
 
     def reset(self):
-        had, self.leases = self.leases, 0
+        had, self.leases, self.held = self.leases, 0, 0
         if not self.unknown_leases:
             return {"server": had}
         return {"server": had, "partner": had - self.unknown_leases}
@@ -131,7 +149,8 @@ class World:
         if self.trials >= self.die_in:
             raise invalid_measurement("the server died while it was measured: killed")
         spent = float(self.trials)
-        return Sample(t=1.0, cpu_s=spent, rss_bytes=1000, udp_drops=0, held=0, counters={})
+        held = min(self.held, self.room)
+        return Sample(t=1.0, cpu_s=spent, rss_bytes=1000, udp_drops=0, held=held, counters={})
 
     def samples(self):
         return {}
@@ -161,6 +180,8 @@ class World:
         self.trials += 1
         if self.trials == 2 and self.broken_output is not None:
             return self.broken_output
+        if "avalanche" in argv:
+            return self._burst(option(argv, "-R"), int(argv[3]))
         rate, count = option(argv, "-r"), option(argv, "-n")
         # scattered, but always the same at the same rate
         capacity = CAPACITY * (1 + (rate * 7919 % 21 - 10) / 400)
@@ -175,9 +196,17 @@ class World:
             self.dropped += answered
             answered //= 2
         self.leases = answered
+        self.held += answered
         return printed(
             perfdhcp_output(started, answered, interval_s=option(argv, "-p") / started)
         )
+
+    def _burst(self, clients, limit_s):
+        served = min(clients, CAPACITY * limit_s)
+        if self.trials in self.stalls_in:
+            self.dropped += clients
+        self.leases = self.held = served
+        return printed(avalanche_output(clients, served, resent=2 * clients))
 
     # The lock and the disk.
 
@@ -208,11 +237,11 @@ class World:
         assert index
 
     def trial_started(self, load):
-        assert load.rate
+        assert load.rate or load.at_once
 
     def trial_done(self, trial, *, replayed):
         assert replayed in (True, False)
-        assert trial.rate
+        assert trial.rate or trial.at_once
 
     def round_done(self, found):
         assert found.metrics
@@ -234,7 +263,7 @@ class World:
             sleep=lambda _: None,
         )
         return Point(
-            method_of(of.procedure),
+            method_of(of.procedure, adapter.capacity),
             trials,
             self,
             self,

@@ -46,9 +46,13 @@ class FloodReading:
 
     @property
     def _completed(self):
+        if self.load.at_once:
+            return int(min(self.load.at_once, self.capacity * self.load.duration_s))
         return int(min(self.load.rate, self.capacity) * self.load.duration_s)
 
     def trial(self, seen):  # noqa: ARG002  # the port's
+        if self.load.at_once:
+            return self._burst()
         attempted = self.load.rate * self.load.duration_s
         refused = (attempted - self._completed) // 2
         return Trial(
@@ -76,11 +80,27 @@ class FloodReading:
             argv=self.argv,
         )
 
+    def _burst(self):
+        clients, served = self.load.at_once, self._completed
+        return Trial(
+            rate=0,
+            duration_s=self.load.duration_s,
+            at_once=clients,
+            attempted=clients,
+            completed=served,
+            late=0,
+            lost=clients - served,
+            traffic_s=served / self.capacity,
+            argv=self.argv,
+        )
+
 
 class Flood:
     """A generator of queries, and the adapter of it."""
 
-    capacity = 50_000.0
+    per_s = 50_000.0
+    capacity = None
+    """Nothing is given out that could be used up."""
 
     def __init__(self, bench, procedure, host):  # noqa: ARG002
         self.host = host
@@ -93,7 +113,7 @@ class Flood:
         return True
 
     def offer(self, load, *, may_abort):  # noqa: ARG002
-        self.host.queries += load.rate * load.duration_s
+        self.host.queries += load.at_once or load.rate * load.duration_s
         return FloodReading(
             load, self.host.capacity * (1 + (load.rate * 7919 % 21 - 10) / 4000)
         )
@@ -103,7 +123,7 @@ class Flood:
 class Zones:
     """The server, both hosts, the disk and the lock."""
 
-    capacity: float = Flood.capacity
+    capacity: float = Flood.per_s
     queries: int = 0
     events: list = field(default_factory=list)
 
@@ -180,7 +200,14 @@ def formula_point(bench, zones):
         {"server": zones, "generator": zones},
     )
     journal = read_journal(zones.events)
-    point = Point(method_of(bench.procedure), trials, zones, zones, zones, journal)
+    point = Point(
+        method_of(bench.procedure, trials.generator.capacity),
+        trials,
+        zones,
+        zones,
+        zones,
+        journal,
+    )
     while not point.finished:
         point.advance()
     return point

@@ -185,6 +185,17 @@ class TestShares:
         told = f"0.5 of 3000/s, the max rate of {newest}: of another build or release"
         assert told in capsys.readouterr().err
 
+    def test_a_filling_says_what_its_share_is_of(self, lab, capsys):
+        lab.rates["v4-memfile"] = 1000.0
+        main(["run", "v4-memfile", "--runs", "1"])
+        known = lab.store.index.rows()[0]["id"]
+        lab.forget()
+        capsys.readouterr()
+        fill = ["--procedure", "fill", "--share", "0.5", "--fill", "0.01", "--runs", "1"]
+        assert main(["run", "v4-memfile", *fill]) == 0
+        assert f"0.5 of 1000/s, the max rate of {known}" in capsys.readouterr().err
+        assert [(one.name, one.rate) for one in lab.procedures] == [("fill", 500)]
+
     def test_a_rate_needs_none(self, lab):
         assert main(["run", "v4-memfile", "--procedure", "fixed-load", "--rate", "700"]) == 0
         assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 700)]

@@ -24,7 +24,7 @@ MAX_RATE = {"name": "max-rate", "rounds": 2, "start_rate": 20_000, "confirm_s": 
 FIXED = {"name": "fixed-load", "rate": 10_000, "duration_s": 9, "trial_s": 3, "rounds": 2}
 
 
-def archived(root, number, capacity=Flood.capacity, **procedure):
+def archived(root, number, capacity=Flood.per_s, **procedure):
     """The record of the formula, measured and sealed into a folder of results."""
     bench = formula_bench(**procedure)
     point = formula_point(bench, Zones(capacity))
@@ -51,9 +51,37 @@ def results(tmp_path_factory):
     root = tmp_path_factory.mktemp("results")
     return root, [
         archived(root, 1, **MAX_RATE),
-        archived(root, 2, 0.8 * Flood.capacity, **{**MAX_RATE, "confirm_s": 0}),
+        archived(root, 2, 0.8 * Flood.per_s, **{**MAX_RATE, "confirm_s": 0}),
         archived(root, 3, **FIXED),
     ]
+
+
+def test_a_burst_of_it_goes_to_its_page(tmp_path, monkeypatch, capsys):
+    """All are served, and in another result they are not: that one has no time."""
+    monkeypatch.setattr(pages_module, "script", str)
+    burst = {"name": "burst", "clients": 90_000, "rounds": 2, "limit_s": 2}
+    served = archived(tmp_path, 4, **burst)
+    late = archived(tmp_path, 5, 20_000.0, **burst)
+    assert (served.figure.name, served.figure.unit) == ("served_s", "s")
+    assert served.figure.value == pytest.approx(90_000 / Flood.per_s, rel=0.01)
+    assert served.metric("served_rate").unit == "queries/s"
+    assert served.outcome == late.outcome == "ok"
+    assert late.figure.value is None
+    assert late.metric("served_ratio").value == pytest.approx(4 / 9, rel=0.01)
+    for one in (served, late):
+        print_result(one, Store(tmp_path).place(one.id))
+        assert "90000 clients at once" in capsys.readouterr().out
+    write_site(Store(tmp_path), tmp_path / "site")
+    pages = {path.name: path.read_text("utf-8") for path in tmp_path.rglob("*.html")}
+    for one in (served, late):
+        assert "clients served" in pages[f"{one.id}.html"]
+
+
+def test_what_nothing_bounds_has_no_share_to_fill():
+    fill = formula_bench(name="fill", rate=100, rounds=2)
+    error = formula_point(fill, Zones()).error
+    assert error.outcome.label == "usage"
+    assert "nothing bounds what the server holds" in str(error)
 
 
 def test_its_adapter_is_found_by_its_name(monkeypatch):
@@ -72,7 +100,7 @@ def test_a_stranger_on_its_network_is_told_in_its_words():
 def test_its_figures_are_in_queries_and_its_rcodes_are_kept(results):
     fast, _, fixed = results[1]
     assert fast.figure.unit == "queries/s"
-    assert fast.figure.value == pytest.approx(Flood.capacity / 0.975, rel=0.02)
+    assert fast.figure.value == pytest.approx(Flood.per_s / 0.975, rel=0.02)
     assert any(trial.failures.get("REFUSED") for trial in fast.trials)
     assert fast.metric("cpu_us").value == pytest.approx(12, rel=0.1)
     assert fixed.metric("p99_s").value == pytest.approx(0.002)

@@ -20,6 +20,8 @@ LOAD = {
     "pool": "10.0.0.1 - 10.255.255.254",
 }
 
+BURST = {"clients": 10}
+
 
 def family(**fields):
     return {
@@ -102,7 +104,7 @@ def test_an_axis_of_a_factor_sets_the_option_and_the_factor(folder):
 
 def test_a_switch_is_told_in_small_letters(folder):
     found = load_scenarios(folder(family(axes=[{"memfile_persist": [True, False]}])))
-    assert list(found) == ["memfile_persist-false", "memfile_persist-true"]
+    assert list(found) == ["memfile-persist-false", "memfile-persist-true"]
 
 
 def test_a_family_without_axes_is_one_scenario_of_its_name(folder):
@@ -127,7 +129,93 @@ def test_an_entry_may_name_another_load_and_a_partner(folder):
 
 def test_parameters_of_the_procedure_are_kept_as_they_are(folder):
     found = load_families(folder(family(procedure={"trial_s": 2})))
-    assert found["example"].procedure == {"trial_s": 2}
+    assert found["example"].procedures == {"one": {"trial_s": 2}}
+
+
+def test_an_entry_may_say_parameters_of_the_procedure(folder):
+    axes = [
+        [{"name": "a"}, {"name": "b", "procedure": {"trial_s": 3, "rounds": 4}}],
+        [{"name": "", "procedure": {"rounds": 5}}, {"name": "c", "procedure": BURST}],
+    ]
+    found = load_families(folder(family(procedure={"trial_s": 2}, axes=axes)))["example"]
+    assert found.procedures == {
+        "a": {"trial_s": 2, "rounds": 5},
+        "a-c": {"trial_s": 2, **BURST},
+        "b": {"trial_s": 3, "rounds": 5},
+        "b-c": {"trial_s": 3, "rounds": 4, **BURST},
+    }
+
+
+def test_parameters_of_another_procedure_than_the_entrys_are_left_out(folder):
+    axes = [[{"name": "a"}, {"name": "b", "procedure": {"name": "fixed-load", "rate": 5}}]]
+    fields = {"procedure": {**BURST, "name": "burst"}, "axes": axes}
+    found = load_families(folder(family(**fields)))["example"]
+    assert found.procedures["b"] == {"name": "fixed-load", "rate": 5}
+
+
+def test_a_factor_may_be_of_the_procedure_the_load_or_what_serves_beside(folder):
+    server = {"kind": "kea", "options": {"backend": "mysql"}}
+    axes = [
+        [{"name": "v4"}],
+        {"procedure.clients": [10, 20]},
+        {"load.family": [4]},
+        {"beside.mysql.innodb_log_mib": [64]},
+    ]
+    fields = {"server": server, "axes": axes, "beside": {"mysql": {}}}
+    found = load_families(folder(family(**fields, procedure={"name": "burst"})))["example"]
+    names = [f"v4-clients-{number}-family-4-innodb-log-mib-64" for number in (10, 20)]
+    assert list(found.scenarios) == names
+    assert [found.procedures[name]["clients"] for name in names] == [10, 20]
+    assert all(found.varied[name] == {"clients"} for name in names)
+    one = found.scenarios[names[0]]
+    assert one.factors == {"clients": 10, "family": 4, "innodb_log_mib": 64}
+    assert one.beside == {"mysql": {"innodb_log_mib": 64}}
+    assert "clients" not in one.server.options
+
+
+def test_a_share_is_readable_in_a_name(folder):
+    axes = [{"procedure.fill": [0.5, 0.999]}]
+    found = load_scenarios(folder(family(axes=axes, procedure={"name": "fill"})))
+    assert list(found) == ["fill-0.5", "fill-0.999"]
+
+
+@pytest.mark.parametrize("factor", ["options.threads", "beside.mysql", "load.a.b", "x.y"])
+def test_a_factor_of_no_place_is_refused(folder, factor):
+    error = refused(folder(family(axes=[{factor: [1]}])), "not a place for a factor")
+    assert error.found == factor
+
+
+def test_a_factor_that_is_set_twice_is_refused(folder):
+    entry = {"name": "v4", "factors": {"clients": "DHCPv4"}}
+    place = folder(family(axes=[[entry], {"procedure.clients": [1]}]))
+    refused(place, "factor clients is set twice")
+
+
+def test_a_load_may_differ_from_its_file(folder):
+    pool = {"pool": "10.0.0.1 - 10.0.0.9"}
+    axes = [[{"name": "a"}, {"name": "b", "load": {"pool": "10.0.0.1 - 10.0.0.2"}}]]
+    found = load_scenarios(folder(family(load={"name": "four", **pool}, axes=axes)))
+    assert [one.load["pool"] for one in found.values()] == [
+        "10.0.0.1 - 10.0.0.9",
+        "10.0.0.1 - 10.0.0.2",
+    ]
+    assert found["a"].load["subnet"] == LOAD["subnet"]
+    named = family(load=pool, axes=[[{"name": "a", "load": "four"}]])
+    assert load_scenarios(folder(named))["a"].load["pool"] == pool["pool"]
+
+
+@pytest.mark.parametrize(
+    ("load", "match"),
+    [
+        ({"name": "four", "pol": "10.0.0.0/8"}, "setting of load four 'pol'.*did you mean"),
+        ({"name": "four", "generator": "other"}, "setting of load four 'generator'"),
+        ({"name": "four", "pool": "2001:2::/64"}, "pool is not in its subnet"),
+        ({"name": "four", "pool": "10.0.0.1 - 11.0.0.1"}, "pool is not in its subnet"),
+        ({"pool": "10.0.0.0/8"}, "load"),
+    ],
+)
+def test_what_a_load_does_not_have_is_refused(folder, load, match):
+    refused(folder(family(load=load)), match)
 
 
 def test_an_unknown_scenario_names_the_nearest(folder):

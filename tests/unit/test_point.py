@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
-from leaselab.measure.generators.perfdhcp_reading import LOST_UPDATES
-from leaselab.measure.point import CONFIRMATION, PAUSE, ROUND_DONE, TRIAL, read_journal
+from leaselab.measure.generators.perfdhcp_reading import LOST_UPDATES, POOL_TOO_FULL
+from leaselab.measure.point import (
+    CONFIRMATION,
+    PAUSE,
+    ROUND,
+    ROUND_DONE,
+    TRIAL,
+    read_journal,
+)
 from leaselab.measure.search_error import SearchReason
 from leaselab.measure.trials import FOREIGN_REPLY, FOREIGN_REQUEST, NOT_IN_STATE
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
@@ -459,6 +466,19 @@ def test_a_sweep_of_one_run_needs_no_trimming():
 SHORT = {"name": "fixed-load", "duration_s": 3, "trial_s": 1}
 """A fixed load in three trials a round."""
 DEATH = {"name": "event", "before_s": 2, "after_s": 3}
+AT_ONCE = {"name": "burst", "clients": 700, "limit_s": 5}
+POOL = "10.0.0.1 - 10.0.7.208"
+SIZE = 2000
+"""Addresses that it has."""
+FILLING = {
+    "name": "fill",
+    "pool": POOL,
+    "fill": 0.9,
+    "fill_rate": 250,
+    "trial_s": 3,
+    "rate": 50,
+    "duration_s": 2,
+}
 
 
 @settings(max_examples=10, deadline=None)
@@ -483,6 +503,141 @@ def test_any_procedure_killed_anywhere_goes_on_to_the_same_result(procedure, kil
     assert without_times(point.rounds) == without_times(wanted)
     if procedure is DEATH:  # a fixed load that was interrupted is offered anew
         assert [name for name, _ in world.events] == [name for name, _ in whole.events]
+
+
+def killed_once(procedure, at, *, before):
+    """A world whose engine was killed at an event and went on to the end, and its point."""
+    world = World(kill_at=at, kill_before=before)
+    with pytest.raises(Killed):
+        world.measure(bench(**procedure))
+    world.kill_at = 10**9
+    return world, world.measure(bench(**procedure))
+
+
+@pytest.mark.parametrize("procedure", [AT_ONCE, FILLING], ids=lambda one: one["name"])
+@pytest.mark.parametrize("before", [False, True])
+def test_a_burst_and_a_filling_killed_at_every_event_go_on_to_the_same_result(
+    procedure, before
+):
+    whole = World()
+    wanted = without_times(whole.measure(bench(**procedure)).rounds)
+    assert len(whole.events) >= 6
+    for at in range(1, len(whole.events) + 1):
+        world, point = killed_once(procedure, at, before=before)
+        assert without_times(point.rounds) == wanted
+        if procedure is AT_ONCE:  # one that was filling begins its round anew
+            assert [name for name, _ in world.events] == [name for name, _ in whole.events]
+            assert world.trials == whole.trials + (before and whole.events[at - 1][0] == TRIAL)
+
+
+def test_a_filling_that_was_killed_begins_its_round_anew_and_the_journal_tells_it():
+    whole = World()
+    whole.measure(bench(**FILLING))
+    names = [name for name, _ in whole.events]
+    first = names.index(ROUND_DONE)
+    world, _ = killed_once(FILLING, first, before=False)
+    assert [name for name, _ in world.events] == [*names[:first], *names]
+    assert [data["index"] for name, data in world.events if name == ROUND] == [1, 1, 2]
+    assert world.trials == whole.trials + names[:first].count(TRIAL)
+
+
+def test_clients_that_begin_at_once_are_all_served_and_it_is_told_how_long_it_took():
+    point = World().measure(bench(**AT_ONCE))
+    for one in point.rounds:
+        (trial,) = one.trials
+        assert (trial.at_once, trial.rate, trial.duration_s) == (700, 0, 5)
+        assert one.metrics["served_s"] == pytest.approx(700 / CAPACITY, rel=0.01)
+        assert one.metrics["served_rate"] == pytest.approx(CAPACITY, rel=0.01)
+        assert (one.metrics["resent"], one.metrics["resent_ratio"]) == (1400, 2.0)
+        assert one.metrics["served_ratio"] == 1.0
+        assert one.metrics["cpu_us"] > 0
+        assert sum(second.completed for second in trial.per_second) == 700
+    assert point.error is None
+
+
+def test_a_burst_that_is_not_served_in_time_counts_and_has_no_time():
+    point = World().measure(bench(**{**AT_ONCE, "limit_s": 2}))
+    for one in point.rounds:
+        (trial,) = one.trials
+        assert (trial.valid, trial.completed, trial.lost) == (True, 600, 100)
+        assert (one.metrics["served_s"], one.metrics["served_rate"]) == (None, None)
+        assert one.metrics["served_ratio"] == pytest.approx(6 / 7)
+        assert (one.metrics["resent"], trial.traffic_s) == (1400, 2.0)
+    assert point.error is None
+
+
+def test_a_burst_whose_replies_the_generator_dropped_is_made_again():
+    world = World(stalls_in=range(1, 3))
+    first, _ = world.measure(bench(**AT_ONCE)).rounds
+    assert [trial.reason for trial in first.trials] == [GENERATOR_STALLED] * 2 + [""]
+    assert first.shown_trial == 2
+    error, _ = ended(World(stalls_in=range(10**6)), bench(**AT_ONCE))
+    assert (error.outcome, error.found) == (Outcome.INVALID, GENERATOR_STALLED)
+
+
+def test_a_server_is_filled_as_far_as_its_samples_say_and_loaded_by_others():
+    point = World().measure(bench(**FILLING))
+    for one in point.rounds:
+        *filling, load = one.trials
+        assert sum(trial.completed for trial in filling) == 1800
+        assert max(trial.rate for trial in filling) == 250
+        assert max(trial.duration_s for trial in filling) == 3
+        assert (load.rate, load.duration_s) == (50, 2)
+        first = [trial.argv[trial.argv.index("-x") :] for trial in one.trials]
+        assert len(set(first)) == len(first), "each has clients of its own"
+        assert one.metrics["filled"] == 0.9
+        assert one.metrics["filled_after"] == pytest.approx(0.95)
+        assert one.metrics["completed_rate"] == pytest.approx(50, rel=0.01)
+        assert one.metrics["cpu_us"] == load.cpu_us
+        assert one.shown == load
+
+
+def test_the_rule_of_a_half_full_pool_is_lifted_for_a_filling_and_noted():
+    first, _ = World().measure(bench(**FILLING)).rounds
+    noted = [trial.waived for trial in first.trials]
+    assert noted[0] == ()
+    assert noted[-1] == (POOL_TOO_FULL,)
+    assert all(trial.valid for trial in first.trials)
+    full = {**SHORT, "pool": POOL, "duration_s": 6}  # 1200 of 2000 in the end
+    first, _ = World().measure(bench(**full)).rounds
+    assert [trial.reason for trial in first.trials] == ["", "", "", "", "", POOL_TOO_FULL]
+    assert [trial.waived for trial in first.trials] == [()] * 6
+
+
+def test_a_server_that_takes_no_more_ends_the_filling():
+    world = World(room=1500)
+    error, point = ended(world, bench(**FILLING))
+    assert error.outcome is Outcome.INVALID
+    assert "cannot be filled" in error.what
+    assert error.found.startswith("1500 of 2000 held after ")
+    assert len(point.rounds) == 1
+
+
+def test_a_server_that_does_not_tell_what_it_holds_cannot_be_filled():
+    class Silent(World):
+        def sample_now(self):
+            return msgspec.structs.replace(super().sample_now(), held=None)
+
+    error, _ = ended(Silent(), bench(**FILLING))
+    assert error.outcome is Outcome.INVALID
+    assert "does not tell how much it holds" in error.what
+
+
+@pytest.mark.parametrize(("again", "loads"), [(1, 2), (9, 2)])
+def test_a_load_that_a_stall_spoiled_is_offered_again_while_it_fits(again, loads):
+    """Of 200 free addresses a spoiled one takes 60: it fits once more, and then not."""
+    quiet = World()
+    (first, *_) = quiet.measure(bench(**FILLING)).rounds
+    at = len(first.trials)
+    world = World(stalls_in=range(at, at + again))
+    of = bench(**{**FILLING, "rate": 60})
+    error, point = (None, world.measure(of)) if again == 1 else ended(world, of)
+    made = [trial for trial in point.rounds[0].trials if trial.rate == 60]
+    assert len(made) == loads
+    if again == 1:
+        assert point.rounds[0].metrics["filled"] == pytest.approx(0.93)
+    else:
+        assert (error.outcome, error.found) == (Outcome.INVALID, GENERATOR_STALLED)
 
 
 def test_a_fixed_load_is_offered_for_its_time_by_other_clients_in_each_trial():

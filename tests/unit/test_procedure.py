@@ -13,14 +13,16 @@ from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
     PROCEDURES,
     STALLED_LIMIT,
+    Burst,
     Event,
+    Fill,
     FixedLoad,
     MaxRate,
     procedure_of,
 )
 from leaselab.model.trial import Trial
 
-STEADY = ("fixed-load", "event")
+STEADY = ("fixed-load", "event", "fill")
 
 
 def refused(match):
@@ -139,10 +141,13 @@ def test_what_no_procedure_has_is_refused_with_the_nearest(parameters, match):
     assert caught.value.outcome is Outcome.USAGE
 
 
+OTHERS = {"max-rate": {"start_rate": 700}, "burst": {"clients": 7}}
+
+
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_a_procedure_is_written_and_read_back_as_it_is(name):
     """Also once its share has become a rate."""
-    given = {"share": 0.5, "rate": 700} if name in STEADY else {"start_rate": 700}
+    given = {"share": 0.5, "rate": 700} if name in STEADY else OTHERS[name]
     procedure = procedure_of({"name": name, "rounds": 7, **given})
     assert procedure_of(msgspec.to_builtins(procedure)) == procedure
     assert msgspec.to_builtins(procedure)["name"] == name
@@ -181,6 +186,17 @@ def test_loads_that_are_the_same_share_are_compared_and_rates_as_they_are():
     assert FixedLoad(share=0.5, rate=500).ruler() != FixedLoad(rate=500).ruler()
 
 
+def a_family(monkeypatch, varied=(), **procedure):
+    """Have one family of one scenario, ``v4-memfile``, with these parameters."""
+    of = Family(
+        "v4",
+        {"v4-memfile": None},
+        {"v4-memfile": procedure},
+        {"v4-memfile": frozenset(varied)},
+    )
+    monkeypatch.setattr(catalog, "load_families", lambda _: {"v4": of})
+
+
 @pytest.mark.parametrize(
     ("file", "asked", "load"),
     [
@@ -192,18 +208,80 @@ def test_loads_that_are_the_same_share_are_compared_and_rates_as_they_are():
 )
 def test_a_load_that_was_asked_for_comes_instead_of_the_files(monkeypatch, file, asked, load):
     """Else a rate would be taken for the file's share, and compared as such."""
-    family = Family("v4", {"v4-memfile": None}, {"name": "fixed-load", **file})
-    monkeypatch.setattr(catalog, "load_families", lambda _: {"v4": family})
+    a_family(monkeypatch, **{"name": "fixed-load", **file})
     found = find_procedure(None, "v4-memfile", {"name": "fixed-load", **asked})
     assert (found.rate, found.share) == load
 
 
 def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
-    family = Family("v4", {"v4-memfile": None}, {})
-    monkeypatch.setattr(catalog, "load_families", lambda _: {"v4": family})
+    a_family(monkeypatch)
     with refused("two loads .wanted a rate or a share, not both") as caught:
         find_procedure(None, "v4-memfile", {"name": "event", "rate": 5, "share": 0.5})
     assert caught.value.outcome is Outcome.USAGE
+
+
+def test_a_parameter_that_is_a_factor_is_not_overridden(monkeypatch):
+    """The scenario's name and its factors would say another number of clients."""
+    a_family(monkeypatch, ["clients"], name="burst", clients=5000)
+    with refused("clients is a factor of this scenario") as caught:
+        find_procedure(None, "v4-memfile", {"clients": 7})
+    assert "leaselab scenarios v4" in caught.value.todo
+    assert find_procedure(None, "v4-memfile", {"clients": 5000, "limit_s": 9}).limit_s == 9
+    assert find_procedure(None, "v4-memfile", {"name": "max-rate"}) == MaxRate()
+
+
+# --- bursts and fillings ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        ({"name": "burst", "clients": 0}, "out of range .found clients 0, limit_s 60"),
+        ({"name": "burst", "limit_s": 0}, "out of range .found clients 1000, limit_s 0"),
+        ({"name": "fill", "fill": 1.0}, "out of range .found fill 1, wanted above 0, below 1"),
+        ({"name": "fill", "fill": 0.0}, "out of range .found fill 0"),
+        ({"name": "fill", "fill_rate": 0}, "out of range .found fill_rate 0"),
+        ({"name": "fill", "duration_s": 0}, "trial too short"),
+        ({"name": "fill", "fill_limit_s": 0}, "trial too short"),
+    ],
+)
+def test_a_burst_and_a_filling_that_could_not_be_are_refused(fields, match):
+    with refused(match):
+        procedure_of(fields)
+
+
+def test_what_is_left_of_the_pool_has_to_take_the_load():
+    """2000 addresses, 90 % of them filled: 200 are free."""
+    fill = Fill(fill=0.9, rate=100, fill_rate=300, duration_s=2)
+    fill.check_capacity(2000, "here")
+    with refused("does not fit into what is free .found 101/s for 2 s into 200 of 2000"):
+        Fill(fill=0.9, rate=101, fill_rate=300, duration_s=2).check_capacity(2000, "here")
+    with refused("nothing bounds what the server holds"):
+        fill.check_capacity(None, "here")
+
+
+def test_a_filling_that_takes_longer_than_it_may_is_refused():
+    fill = Fill(fill=0.5, rate=10, fill_rate=100, fill_limit_s=60)
+    fill.check_capacity(12_000, "here")
+    with refused("filling takes longer than it may .found 6001 at 100/s: 60 s"):
+        fill.check_capacity(12_002, "here")
+
+
+def test_a_filling_at_a_share_of_the_max_rate_has_a_load_when_that_is_known():
+    fill = Fill(share=0.5)
+    assert (fill.share_of_max_rate, fill.offered, fill.filling_rate) == (0.5, 0, 0)
+    known = fill.at_max_rate(4000.0)
+    assert (known.share_of_max_rate, known.rate, known.offered) == (None, 2000, 10_000)
+    assert known.filling_rate == 2000
+    assert (Burst().share_of_max_rate, Burst().at_max_rate(9.0)) == (None, Burst())
+
+
+def test_the_longest_burst_and_filling_are_bounded():
+    burst = 1 + 9 + 7 * (60 + 9) + 60
+    assert Burst().longest_s == 3 * burst + PAUSE_LIMIT_S
+    fill = 1 + 9 + 1200 + 30 + 9 + 7 * (5 + 9) + 60
+    assert Fill(rate=1).longest_s == 3 * fill + PAUSE_LIMIT_S
+    assert (Burst().longest_trial_s, Fill(rate=1).longest_trial_s) == (60, 30)
 
 
 # --- what is compared ---------------------------------------------------------------

@@ -10,9 +10,14 @@ if TYPE_CHECKING:
     import argparse
 
 _OPTIONS: tuple[tuple[str, type, str, str], ...] = (
-    ("--runs", int, "rounds", "number of runs (9; of a fixed load or an event 3)"),
+    ("--runs", int, "rounds", "number of runs (9; of other procedures than max-rate 3)"),
     ("--trim", int, "trim", "runs dropped at each end (1; of fewer than 5 runs 0)"),
-    ("--trial-s", int, "trial_s", "length of a trial, s (5; of a fixed load 60 at most)"),
+    (
+        "--trial-s",
+        int,
+        "trial_s",
+        "length of a trial, s (5; of a fixed load 60 at most, while filling 30 at most)",
+    ),
     ("--scout-s", int, "scout_s", "length of a scouting trial, s (1)"),
     ("--wait-s", float, "wait_s", "wait for replies after the traffic, s (4)"),
     ("--loss-ratio", float, "loss_ratio", "loss goal, 0 to 1 (0.025)"),
@@ -39,7 +44,7 @@ _OPTIONS: tuple[tuple[str, type, str, str], ...] = (
         "traffic for which the result has to hold in the end, s (30; 0: none)",
     ),
     ("--max-trials", int, "max_trials", "trials of one run at most (40)"),
-    ("--rate", int, "rate", "load of a fixed load or an event, 1/s"),
+    ("--rate", int, "rate", "load of a fixed load, of an event or after filling, 1/s"),
     (
         "--share",
         float,
@@ -47,9 +52,14 @@ _OPTIONS: tuple[tuple[str, type, str, str], ...] = (
         "the same, over the max rate that this bench measured last, or measures first (0.8; "
         "of an event 0.5)",
     ),
-    ("--duration-s", int, "duration_s", "traffic of a run with a fixed load, s (60)"),
+    ("--duration-s", int, "duration_s", "traffic of a fixed load, s (60; after filling 5)"),
     ("--before-s", int, "before_s", "traffic before an event, s (10)"),
     ("--after-s", int, "after_s", "traffic after an event, s (30)"),
+    ("--clients", int, "clients", "clients of a burst, which all begin at once (1000)"),
+    ("--limit-s", int, "limit_s", "longest time for which they go on trying, s (60)"),
+    ("--fill", float, "fill", "share of the pool that is filled before the load, 0 to 1 (0.5)"),
+    ("--fill-rate", int, "fill_rate", "load while it is filled, 1/s (that of the load)"),
+    ("--fill-limit-s", int, "fill_limit_s", "longest time that filling may take, s (1200)"),
 )
 
 
@@ -61,8 +71,8 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--procedure",
         choices=list(PROCEDURES),
-        help="search for the max rate, offer a fixed load, or let something happen under one "
-        "(max-rate)",
+        help="search for the max rate, offer a fixed load, let something happen under one, "
+        "have clients begin all at once, or fill the pool before a load (max-rate)",
     )
     _add(group, {parameter for _, _, parameter, _ in _OPTIONS})
 

@@ -154,7 +154,7 @@ class LiveProgress:
         length = load.duration_s + self._procedure.wait_s
         row = Table.grid(padding=(0, 1))
         row.add_row(
-            f"{load.rate}/s for {load.duration_s} s",
+            load.words,
             ProgressBar(total=length, completed=time.monotonic() - self._since, width=20),
         )
         return row
@@ -198,7 +198,7 @@ def describe(trial: Trial, procedure: Procedure) -> str:
     elif trial.aborted:
         verdict = "fails, ended early"
     return (
-        f"{trial.rate}/s for {trial.duration_s} s: "
+        f"{trial.load.words}: "
         f"{trial.completed} of {trial.attempted} in time, "
         f"loss {100 * trial.loss_ratio:.2f} %, {verdict}"
     )

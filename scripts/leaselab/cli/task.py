@@ -270,11 +270,7 @@ class Session:
 
     def _lacks_rate(self, task: Task) -> bool:
         procedure = self.procedure(task)
-        return (
-            not isinstance(procedure, MaxRate)
-            and procedure.rate is None
-            and self._last_max_rate(task) is None
-        )
+        return procedure.share_of_max_rate is not None and self._last_max_rate(task) is None
 
     def _last_max_rate(self, task: Task) -> _MaxRateFound | None:
         """The newest max rate of a task's scenario on its bench; None without one.
@@ -317,7 +313,8 @@ class Session:
             if known is None or "start_rate" in self.overrides:
                 return procedure
             return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * known.rate))
-        if procedure.rate is not None:
+        share = procedure.share_of_max_rate
+        if share is None:
             return procedure
         if known is None:
             raise usage_error(
@@ -328,13 +325,12 @@ class Session:
             )
         of = "" if known.of_task else ": of another build or release, as this one has none"
         print(
-            f"{task}: the load is {procedure.share:g} of {known.rate:.0f}/s, the max rate of "
+            f"{task}: the load is {share:g} of {known.rate:.0f}/s, the max rate of "
             f"{known.id}{of}",
             file=sys.stderr,
             flush=True,
         )
-        rate = max(1, round((procedure.share or 0.0) * known.rate))
-        return msgspec.structs.replace(procedure, rate=rate)
+        return procedure.at_max_rate(known.rate)
 
     def _deployed(self, task: Task, keep: Sequence[str] = ()) -> dict[str, Any]:
         """Build, deploy and tune beside the variants to `keep`; return the bench document."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leaselab.lab.build import build
 from leaselab.lab.roles import resolved
@@ -20,9 +21,12 @@ from leaselab.model.errors import unknown, usage_error
 from leaselab.model.procedure import AnyProcedure, MaxRate, procedure_of
 from leaselab.model.record import Scenario, ServerOptions, Transaction
 
+OF_PROCEDURE = "procedure."
+"""What the name of a factor begins with that is a parameter of the procedure."""
 LOADS = "loads"
 """Folder beside the families: the loads that they name, a file each."""
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
+"""Of a scenario; the server contract takes the same as the name of a variant."""
 Factor = str | int | float | bool
 
 
@@ -34,10 +38,16 @@ class _Server(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class _Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a family and each entry of its axes may set."""
 
-    load: str | None = None
+    load: str | dict[str, Any] | None = None
     partner: bool | None = None
     beside: dict[str, dict[str, Any]] = {}
     factors: dict[str, Factor] = {}
+    procedure: dict[str, Any] = {}
+
+    @property
+    def of_load(self) -> dict[str, Any]:
+        """What is set of the load: `name` is its file, all else differs from that."""
+        return {"name": self.load} if isinstance(self.load, str) else self.load or {}
 
 
 class _Entry(_Settings, frozen=True, kw_only=True):
@@ -45,12 +55,18 @@ class _Entry(_Settings, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
 
 
+class _Value(_Entry, frozen=True, kw_only=True):
+    """The entry that one value of a factor makes."""
+
+    factor: str
+    """Its whole name, such as ``procedure.clients``."""
+
+
 class _File(_Settings, frozen=True, kw_only=True):
     description: str
     server: _Server
     across: tuple[str, ...] = ()
     axes: tuple[tuple[_Entry, ...] | dict[str, tuple[Factor, ...]], ...] = ()
-    procedure: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +77,10 @@ class Family:
     """The file's stem."""
     scenarios: Mapping[str, Scenario]
     """By name, in the order of the axes, the last of them running fastest."""
-    procedure: Mapping[str, Any]
-    """Parameters of a sweep that differ from their defaults, as the file has them."""
+    procedures: Mapping[str, Mapping[str, Any]]
+    """By scenario: parameters of its procedure that differ from their defaults."""
+    varied: Mapping[str, frozenset[str]]
+    """By scenario: the parameters among them that are factors."""
 
 
 def load_families(folder: Path) -> dict[str, Family]:
@@ -132,12 +150,30 @@ def _scenarios(families: Mapping[str, Family]) -> dict[str, Scenario]:
 def _family(path: Path, loads: dict[Path, Mapping[str, Any]]) -> Family:
     """Read a family; `loads` are the files of loads that are read already."""
     file = build(_File, _mapping(path), path.name)
-    found = {
-        one.name: one
-        for entries in itertools.product(*(_entries(axis, path.name) for axis in file.axes))
-        for one in [_scenario(path, file, entries, loads)]
-    }
-    return Family(path.stem, found, file.procedure)
+    scenarios: dict[str, Scenario] = {}
+    procedures: dict[str, Mapping[str, Any]] = {}
+    varied: dict[str, frozenset[str]] = {}
+    for entries in itertools.product(*(_entries(axis, path.name) for axis in file.axes)):
+        one = _scenario(path, file, entries, loads)
+        scenarios[one.name] = one
+        procedures[one.name] = _procedure(file, entries)
+        varied[one.name] = frozenset(
+            entry.factor.removeprefix(OF_PROCEDURE)
+            for entry in entries
+            if isinstance(entry, _Value) and entry.factor.startswith(OF_PROCEDURE)
+        )
+    return Family(path.stem, scenarios, procedures, varied)
+
+
+def _procedure(file: _File, entries: Sequence[_Entry]) -> dict[str, Any]:
+    """Parameters of the procedure, merged; those of another one than the last named go."""
+    found: dict[str, Any] = {}
+    for part in (file, *entries):
+        named = part.procedure.get("name")
+        if named is not None and named != found.get("name", named):
+            found = {}
+        found |= part.procedure
+    return found
 
 
 def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) -> AnyProcedure:
@@ -147,12 +183,22 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
     so is its load where another one was asked for, a rate or a share of the max rate.
     Raises a usage error for parameters that no measurement could meet.
     """
-    families = load_families(folder).values()
-    given = next(one.procedure for one in families if scenario in one.scenarios)
+    family = next(one for one in load_families(folder).values() if scenario in one.scenarios)
+    given = family.procedures[scenario]
     usual = MaxRate.__struct_config__.tag
     asked = overrides.get("name", given.get("name", usual))
     if asked != given.get("name", usual):
         given = {}
+    for name in sorted(family.varied[scenario] & overrides.keys() & given.keys()):
+        if overrides[name] != given[name]:
+            raise usage_error(
+                f"{name} is a factor of this scenario",
+                where=scenario,
+                found=str(overrides[name]),
+                wanted=str(given[name]),
+                todo="leave it out, or choose the scenario by its value: leaselab scenarios "
+                f"{family.name}",
+            )
     loads = [name for name in ("rate", "share") if name in overrides]
     if len(loads) > 1:
         raise usage_error("two loads", where=scenario, wanted="a rate or a share, not both")
@@ -172,9 +218,33 @@ def _entries(
         raise usage_error("an axis of one factor", where=where, found=", ".join(axis))
     for name, values in axis.items():
         for value in values:
-            told = str(value).lower() if isinstance(value, bool) else str(value)
-            setting = {name: value}
-            yield _Entry(name=f"{name}-{told}", options=setting, factors=setting)
+            yield _entry_of(name, value, where)
+
+
+def _entry_of(factor: str, value: Factor, where: str) -> _Value:
+    """The entry that one value of a factor makes.
+
+    A name without dots is an option of the server; with them it says what has it, such as
+    ``load.pool``, ``procedure.clients`` or ``beside.mysql.innodb_log_mib``.  It is shown by
+    its last part.
+    """
+    *place, last = factor.split(".")
+    told = str(value).lower() if isinstance(value, bool) else str(value)
+    setting = {last: value}
+    name = f"{last.replace('_', '-')}-{told}"
+    made = _Value(name=name, factors=setting, factor=factor)
+    if not place:
+        return replace(made, options=setting)
+    if place in (["load"], ["procedure"]):
+        return replace(made, **{place[0]: setting})
+    if place[0] == "beside" and len(place) == 2:
+        return replace(made, beside={place[1]: setting})
+    raise usage_error(
+        "not a place for a factor",
+        where=where,
+        found=factor,
+        wanted="an option of the server, load.NAME, procedure.NAME or beside.ROLE.NAME",
+    )
 
 
 def _scenario(
@@ -187,12 +257,14 @@ def _scenario(
     where = f"{path.name}: {name}"
     if not _NAME.fullmatch(name):
         raise usage_error("not a name", where=where, wanted="small letters, digits, . _ and -")
+    _check_factors(file, entries, where)
     options = dict(file.server.options)
     beside: dict[str, dict[str, Any]] = {}
     factors: dict[str, Factor] = {}
-    load, partner = None, False
+    load: dict[str, Any] = {}
+    partner = False
     for part in (file, *entries):
-        load = load if part.load is None else part.load
+        load |= part.of_load
         partner = partner if part.partner is None else part.partner
         factors |= part.factors
         for role, settings in part.beside.items():
@@ -214,10 +286,27 @@ def _scenario(
     return resolved(scenario, where)
 
 
+def _check_factors(file: _File, entries: Sequence[_Entry], where: str) -> None:
+    """Refuse a factor of an axis that another part sets as well: it would say two things."""
+    for entry in entries:
+        shown = entry.factor.rpartition(".")[2] if isinstance(entry, _Value) else ""
+        others = [part for part in (file, *entries) if part is not entry]
+        if shown and any(shown in part.factors for part in others):
+            raise usage_error(
+                f"factor {shown} is set twice",
+                where=where,
+                todo="give the other one another name",
+            )
+
+
 def _load(
-    folder: Path, name: str | None, loads: dict[Path, Mapping[str, Any]], where: str
+    folder: Path, asked: Mapping[str, Any], loads: dict[Path, Mapping[str, Any]], where: str
 ) -> tuple[str, Transaction, dict[str, Any]]:
-    """Return the generator of a load, its transaction, and what else it is like."""
+    """Return the generator of a load, its transaction, and what else it is like.
+
+    `asked` has the load's name and what differs from its file: nothing that is not in there.
+    """
+    name, changes = asked.get("name"), {key: asked[key] for key in asked if key != "name"}
     path = folder / f"{name}.yml"
     known = sorted(path.stem for path in folder.glob("*.yml"))
     if name not in known:
@@ -229,6 +318,10 @@ def _load(
     if missing := {"generator", "transaction"} - found.keys():
         raise usage_error("key missing", where=there, wanted=", ".join(sorted(missing)))
     generator, transaction = str(found.pop("generator")), found.pop("transaction")
+    for key in changes:
+        if key not in found:
+            raise unknown(f"setting of load {name}", key, list(found), where)
+    found |= changes
     return generator, build(Transaction, transaction, f"{there}: transaction"), found
 
 

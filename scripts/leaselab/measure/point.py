@@ -317,12 +317,12 @@ def spoiled_in_a_row(trials: Sequence[Trial]) -> int:
 
 def _as_asked(trial: Trial, load: Load) -> Trial:
     """Return a journaled trial; raises a broken-lab error where another one was asked for."""
-    if (trial.rate, trial.duration_s) != (load.rate, load.duration_s):
+    if trial.load.words != load.words:
         raise lab_broken(
             "the journal does not follow from this version's search",
             where="resume",
-            found=f"a trial at {trial.rate}/s for {trial.duration_s} s",
-            wanted=f"{load.rate}/s for {load.duration_s} s",
+            found=f"a trial of {trial.load.words}",
+            wanted=load.words,
             todo="finish this sweep with the version that began it, or measure anew",
         )
     return trial

@@ -122,7 +122,13 @@ class Trials:
             raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", reading.output_gz)
             conclusive = reading.conclusive
         uses = _uses(*readings)
-        seen = Seen(_refused(before, after), uses.get(GENERATOR), held.result(), trouble)
+        seen = Seen(
+            refused=_refused(before, after),
+            generator=uses.get(GENERATOR),
+            held=held.result(),
+            in_use=after.held,
+            trouble=trouble,
+        )
         trial = reading.trial(seen)
         if conclusive:  # else what was heard of others is the next attempt's as well
             trial = self._doubted(trial, trouble)

@@ -7,12 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A constant rate for a fixed time."""
+    """A constant rate for a fixed time, or clients that all begin at once."""
 
     rate: int
-    """Offered load (transactions begun per second)."""
+    """Offered load (transactions begun per second); 0 where clients begin at once."""
     duration_s: int
-    """Length of the traffic period (whole seconds: perfdhcp counts in those)."""
+    """Length of the traffic period (whole seconds: perfdhcp counts in those); of clients that
+    begin at once the longest time for which they go on trying."""
     first_client: int = 0
     """Number of the first client, so that loads one after the other have clients of their
     own."""
+    at_once: int = 0
+    """Clients that all begin at once and send again until they are served; 0 for a rate."""
+
+    @property
+    def words(self) -> str:
+        """What is offered, in words."""
+        if self.at_once:
+            return f"{self.at_once} clients at once, for {self.duration_s} s at most"
+        return f"{self.rate}/s for {self.duration_s} s"

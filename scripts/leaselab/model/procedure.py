@@ -7,7 +7,7 @@ carried out is in room `measure`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import msgspec
 
@@ -31,7 +31,13 @@ STALLED_LIMIT = 6
 confirmation in all."""
 PAUSE_LIMIT_S = 300.0
 """Time that may be waited in all, between such trials, for the lab to calm down (s)."""
-_NOT_COMPARED = frozenset({"rounds", "trim", "start_rate", "max_trials", "confirm_s"})
+RESENT = "resent"
+"""Metric of `Burst`, and figure of its trials: packets sent again, as no reply had come."""
+FILLED, FILLED_AFTER = "filled", "filled_after"
+"""Metrics of `Fill`: the share that the server held before and after the load (0..1)."""
+_NOT_COMPARED = frozenset(
+    {"rounds", "trim", "start_rate", "max_trials", "confirm_s", "fill_limit_s"}
+)
 """Parameters that may differ between results that are compared.
 
 Rounds and trim have a rule of their own; the others say where to look, when to give up, and
@@ -112,6 +118,27 @@ class Procedure(
     def loss_goal(self) -> float | None:
         """Highest loss ratio asked of a trial (0..1); None where the loss is the answer."""
         return self.loss_ratio
+
+    @property
+    def fills(self) -> bool:
+        """Whether it fills what clients are served from, which is a doubt elsewhere."""
+        return False
+
+    @property
+    def share_of_max_rate(self) -> float | None:
+        """The share of a max rate that stands for its load (0..1); None where that is known."""
+        return None
+
+    def at_max_rate(self, max_rate: float) -> Self:  # noqa: ARG002  # where there is a share
+        """Return it with the load that it stands for, given the max rate (transactions/s)."""
+        return self
+
+    def check_capacity(self, capacity: int | None, where: str) -> None:
+        """Raise a usage error where what a server can hold is too little for it.
+
+        `capacity` is how much that is, None where nothing bounds it; `where` names the
+        scenario.
+        """
 
     def passes(self, trial: Trial) -> bool:
         """Whether a trial is valid and its loss is what it may be."""
@@ -330,6 +357,18 @@ class _Steady(Procedure, frozen=True, kw_only=True):
         return 0.8
 
     @property
+    def share_of_max_rate(self) -> float | None:
+        """The share, while it is no rate yet (0..1)."""
+        return self.share if self.rate is None else None
+
+    def at_max_rate(self, max_rate: float) -> Self:
+        """Return it with its rate, where that is a share of the max rate."""
+        share = self.share_of_max_rate
+        if share is None:
+            return self
+        return msgspec.structs.replace(self, rate=max(1, round(share * max_rate)))
+
+    @property
     def loss_goal(self) -> None:
         """Nothing is asked of a trial: what is lost at its load is part of the answer."""
 
@@ -490,10 +529,211 @@ class Event(_Steady, frozen=True, kw_only=True, tag="event"):
             )
 
 
-AnyProcedure = MaxRate | FixedLoad | Event
-PROCEDURES: dict[str, type[MaxRate] | type[FixedLoad] | type[Event]] = {
-    str(kind.__struct_config__.tag): kind for kind in (MaxRate, FixedLoad, Event)
-}
+class Burst(Procedure, frozen=True, kw_only=True, tag="burst"):
+    """Clients that all begin at once, as after a power cut, and try until they are served."""
+
+    rounds: int = 3
+    """Rounds planned."""
+    clients: int = 1000
+    """How many begin at once."""
+    limit_s: int = 60
+    """Longest time for which they go on trying (s)."""
+
+    @property
+    def words(self) -> str:
+        """The load of a round, in words."""
+        return f"{self.clients} clients at once, for {self.limit_s} s at most"
+
+    @property
+    def most_attempted(self) -> int:
+        """Most transactions of one trial: each begins with a server that was reset."""
+        return self.clients
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Traffic of its one trial (s)."""
+        return self.limit_s
+
+    @property
+    def longest_s(self) -> float:
+        """Upper bound of the time that all rounds of a point can take (s)."""
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        trials = (STALLED_LIMIT + 1) * (self.limit_s + beside)
+        one = self.warm_up_s + beside + trials + ROUND_OVERHEAD_S
+        return self.rounds * one + PAUSE_LIMIT_S
+
+    @property
+    def loss_goal(self) -> None:
+        """Nothing is asked of a trial: how many are served in time is part of the answer."""
+
+    def counts(self, trial: Trial) -> bool:
+        """Whether a trial is valid, whether or not all were served."""
+        return trial.valid
+
+    def metrics(self, plural: str) -> tuple[MetricKind, ...]:
+        """Return how long it took until all were served, and what that cost."""
+        return (
+            MetricKind(
+                name="served_s", title="time until all are served", unit="s", better="lower"
+            ),
+            MetricKind(name=RESENT, title="resent packets", unit="packets", better="lower"),
+            MetricKind(
+                name="resent_ratio",
+                title="resent packets per client",
+                unit="ratio",
+                better="lower",
+            ),
+            MetricKind(
+                name="served_ratio", title="clients served", unit="ratio", better="higher"
+            ),
+            MetricKind(
+                name="served_rate",
+                title="clients over the time until all are served",
+                unit=f"{plural}/s",
+                better="higher",
+            ),
+            cpu_kind(plural),
+        )
+
+    def check(self) -> None:
+        """Raise a usage error for clients or a time that are none."""
+        Procedure.check(self)
+        if self.clients < 1 or self.limit_s < 1:
+            _refuse(
+                "out of range", f"clients {self.clients}, limit_s {self.limit_s}", "1 or more"
+            )
+
+
+class Fill(_Steady, frozen=True, kw_only=True, tag="fill"):
+    """One load on a server that holds a part of all that it can, or nearly all.
+
+    New clients fill it up to `fill` first, and nothing is reset before the load.
+    """
+
+    fill: float = 0.5
+    """Share of what it can hold that it holds before the load (0..1)."""
+    fill_rate: int | None = None
+    """Offered load while it is filled (transactions/s); null: that of the load."""
+    fill_limit_s: int = 1200
+    """Longest time that filling may take (s): after it the round has failed."""
+    trial_s: int = 30
+    """Longest trial while it is filled (s)."""
+    duration_s: int = 5
+    """Traffic of the load (s), in one trial."""
+
+    @property
+    def words(self) -> str:
+        """The load and what the server holds before it, in words."""
+        return (
+            f"{self.load_words} for {self.duration_s} s on a server that is "
+            f"{100 * self.fill:g} % full, replies within {self.late_s:g} s"
+        )
+
+    @property
+    def fills(self) -> bool:
+        """It does; how a server does then is what it asks."""
+        return True
+
+    @property
+    def offered(self) -> int:
+        """Transactions of the load itself; 0 while its rate is not known."""
+        return (self.rate or 0) * self.duration_s
+
+    @property
+    def filling_rate(self) -> int:
+        """Offered load while it is filled (transactions/s); 0 while it is not known."""
+        return self.fill_rate or self.rate or 0
+
+    def to_fill(self, capacity: int) -> int:
+        """How much the server is to hold before the load, of `capacity` at most."""
+        return math.ceil(self.fill * capacity)
+
+    def check_capacity(self, capacity: int | None, where: str) -> None:
+        """Raise a usage error where what the server can hold takes no such load.
+
+        `capacity` is None where nothing bounds it.
+        """
+        if capacity is None:
+            raise usage_error(
+                "there is no share to fill: nothing bounds what the server holds", where=where
+            )
+        free = capacity - self.to_fill(capacity)
+        if self.offered > free:
+            raise usage_error(
+                "the load does not fit into what is free",
+                where=where,
+                found=f"{self.rate}/s for {self.duration_s} s into {free} of {capacity}",
+                wanted=f"{free} transactions or fewer",
+                todo="enlarge the pool, or lower fill, rate or duration_s",
+            )
+        filling_s = self.to_fill(capacity) / self.filling_rate if self.filling_rate else 0.0
+        if filling_s > self.fill_limit_s:
+            raise usage_error(
+                "filling takes longer than it may",
+                where=where,
+                found=f"{self.to_fill(capacity)} at {self.filling_rate}/s: {filling_s:.3g} s",
+                wanted=f"fill_limit_s {self.fill_limit_s} or less",
+                todo="raise fill_rate or fill_limit_s, or make the pool smaller",
+            )
+
+    @property
+    def most_attempted(self) -> int:
+        """Most transactions of the load, beside what the server is filled with."""
+        return self.offered
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Traffic of its longest trial (s)."""
+        return max(self.trial_s, self.duration_s)
+
+    @property
+    def longest_s(self) -> float:
+        """Upper bound of the time that all rounds of a point can take (s)."""
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        one = self.warm_up_s + beside + self.fill_limit_s + self.trial_s + beside
+        one += (STALLED_LIMIT + 1) * (self.duration_s + beside) + ROUND_OVERHEAD_S
+        return self.rounds * one + PAUSE_LIMIT_S
+
+    def cpu_us(self, trials: Sequence[Trial]) -> None:
+        """None: what it costs to fill says nothing of the load.  The method has the load's."""
+
+    def metrics(self, plural: str) -> tuple[MetricKind, ...]:
+        """Return the rate completed, the latency, and how full the server really was."""
+        return (
+            MetricKind(
+                name="completed_rate",
+                title="completed rate",
+                unit=f"{plural}/s",
+                better="higher",
+            ),
+            MetricKind(name="p99_s", title="p99 latency", unit="s", better="lower"),
+            MetricKind(name="p50_s", title="median latency", unit="s", better="lower"),
+            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
+            cpu_kind(plural),
+            MetricKind(name=FILLED, title="filled before", unit="ratio", better="neither"),
+            MetricKind(name=FILLED_AFTER, title="filled after", unit="ratio", better="neither"),
+        )
+
+    def check(self) -> None:
+        """Raise a usage error for a share or lengths that are none."""
+        _Steady.check(self)
+        if not 0 < self.fill < 1:
+            _refuse("out of range", f"fill {self.fill:g}", "above 0, below 1")
+        if self.fill_rate is not None and self.fill_rate < 1:
+            _refuse("out of range", f"fill_rate {self.fill_rate}", "1 or more")
+        if min(self.fill_limit_s, self.trial_s, self.duration_s) < 1:
+            _refuse(
+                "trial too short",
+                f"fill_limit_s {self.fill_limit_s}, trial_s {self.trial_s}, "
+                f"duration_s {self.duration_s}",
+                "whole seconds, 1 or more",
+            )
+
+
+AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill
+PROCEDURES: dict[
+    str, type[MaxRate] | type[FixedLoad] | type[Event] | type[Burst] | type[Fill]
+] = {str(kind.__struct_config__.tag): kind for kind in (MaxRate, FixedLoad, Event, Burst, Fill)}
 """Every procedure, by its name."""
 
 

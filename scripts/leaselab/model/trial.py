@@ -10,6 +10,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from leaselab.model.load import Load
+
 WHOLE = "whole exchange"
 """Stage that stands for all stages of a transaction together."""
 Moment = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$")]
@@ -126,9 +128,12 @@ class Trial(Figures, frozen=True, kw_only=True):
     """
 
     rate: int
-    """Offered load asked for (transactions/s)."""
+    """Offered load asked for (transactions/s); 0 where clients began at once."""
     duration_s: int
-    """Traffic period asked for (s)."""
+    """Traffic period asked for (s); the longest one where clients began at once."""
+    at_once: Count = 0
+    """Clients that were to begin all at once, and to send again until they are served; 0 where
+    a rate was asked for."""
     attempted: Count
     """Transactions begun: first packets sent."""
     completed: Count
@@ -149,6 +154,8 @@ class Trial(Figures, frozen=True, kw_only=True):
     detail: str = ""
     """What the reason is about, such as whose reply was foreign; empty where the word says it
     all."""
+    waived: tuple[str, ...] = ()
+    """Words of the doubts that its procedure lifts, as what they mean is what it asks for."""
     aborted: bool = False
     """The generator ended it early, because it could not pass any more."""
     started_at: Moment = "1970-01-01T00:00:00Z"
@@ -179,6 +186,11 @@ class Trial(Figures, frozen=True, kw_only=True):
     """Further figures of the trial by the metric's name, such as what an event led to."""
     early_attempt: EarlyAttempt | None = None
     """An attempt before it that was ended too early; null where there was none."""
+
+    @property
+    def load(self) -> Load:
+        """What was asked for, but for the numbers of its clients."""
+        return Load(self.rate, self.duration_s, at_once=self.at_once)
 
     @property
     def loss_ratio(self) -> float:

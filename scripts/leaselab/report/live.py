@@ -96,6 +96,7 @@ class LiveView:
             self._live = Trial(
                 rate=data["rate"],
                 duration_s=data["duration_s"],
+                at_once=data.get("at_once", 0),
                 attempted=0,
                 completed=0,
                 late=0,
@@ -165,10 +166,7 @@ class LiveView:
         }
         if self.request is not None and self._live is not None:
             spent = (now - datetime.fromisoformat(self._live.started_at)).total_seconds()
-            told["trial"] = (
-                f"{self.request['rate']}/s for {self.request['duration_s']} s, "
-                f"since {span(max(0.0, spent))}"
-            )
+            told["trial"] = f"{self._live.load.words}, since {span(max(0.0, spent))}"
         told["last trial"] = self.last
         told["estimate so far"] = estimate_words(self.values, self._kind)
         return told
@@ -224,4 +222,5 @@ def _words(trial: Trial, procedure: Procedure) -> str:
         verdict = "counted"
     if not trial.valid:
         verdict = f"not counted: {trial.reason}"
-    return f"{trial.rate}/s: loss {100 * trial.loss_ratio:.2f} %, {verdict}"
+    load = trial.load.words if trial.at_once else f"{trial.rate}/s"
+    return f"{load}: loss {100 * trial.loss_ratio:.2f} %, {verdict}"

@@ -349,7 +349,8 @@ def _point(
     watched = {role: RemoteHost(hosts[role]) for role in (GENERATOR, *bench.servers)}
     trials = Trials(bench, bench.procedure, servers, generator, running, watched, watch)
     journal = read_journal([(one.name, one.data) for one in running.events()])
-    return Point(method_of(bench.procedure), trials, lock, running, listener, journal)
+    method = method_of(bench.procedure, generator.capacity)
+    return Point(method, trials, lock, running, listener, journal)
 
 
 def run_points(

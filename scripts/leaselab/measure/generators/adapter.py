@@ -35,6 +35,8 @@ class Seen:
     """What happened to the generator's host; None where nobody looked."""
     held: Mapping[str, int] = field(default_factory=dict)
     """What each server held when it was reset, by role."""
+    in_use: int | None = None
+    """What the server under test held after the load; None where it did not tell."""
     trouble: str = ""
     """How several servers differed from the state asked for; empty when they did not."""
 
@@ -71,6 +73,10 @@ class Adapter(Protocol):
     @staticmethod
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:
         """Raise a usage error where a scenario's load cannot hold a procedure."""
+
+    @property
+    def capacity(self) -> int | None:
+        """How much servers can hold of what the clients want; None where nothing bounds it."""
 
     def answers(self) -> bool:
         """Whether the server completes a transaction: a running process is no proof."""

@@ -5,6 +5,8 @@ Facts this adapter rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
 - ``drops`` counts what is still in flight as lost unless ``-W`` waits for it.
 - Exit status 3 means that exchanges failed, which is data.
 - Clients are numbered: client i has the MAC address or DUID of ``-b`` plus i.
+- ``--scenario avalanche`` has ``-R`` clients begin at once.  It ignores ``-p`` and ``-d``, and
+  goes on for ever where one is not served; SIGINT ends it with its whole report and status 0.
 - With ``-A1`` v6 clients speak through a relay, to one server's own address.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import math
 
+from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
 from leaselab.measure.generators.perfdhcp_reading import POOL_USE_LIMIT, PerfdhcpReading
 from leaselab.measure.ports import GeneratorHost
@@ -72,7 +75,8 @@ class Perfdhcp:
                 todo="raise lease_lifetime_s, or lower --runs or --trial-s",
             )
         size = pool_size(scenario.load["pool"])
-        if procedure.most_attempted > POOL_USE_LIMIT * size:
+        procedure.check_capacity(size, where)
+        if not procedure.fills and procedure.most_attempted > POOL_USE_LIMIT * size:
             raise usage_error(
                 "one trial could fill the pool beyond half, where allocation slows down",
                 where=where,
@@ -81,6 +85,11 @@ class Perfdhcp:
                 "is offered until the server is reset",
                 todo="enlarge the pool, or offer less: a lower rate, or for a shorter time",
             )
+
+    @property
+    def capacity(self) -> int:
+        """Addresses that the pool has."""
+        return pool_size(self._bench.scenario.load["pool"])
 
     def answers(self) -> bool:
         """Whether the server completes an exchange; a few tries, a second each.
@@ -99,13 +108,12 @@ class Perfdhcp:
 
     def offer(self, load: Load, *, may_abort: bool) -> PerfdhcpReading:
         """Run perfdhcp; raises a broken-lab error for output that is no measurement."""
-        limit = abort_after(load, self._procedure) if may_abort else None
+        limit = abort_after(load, self._procedure) if may_abort and not load.at_once else None
         argv = self.command(load, limit)
         longest_s = load.duration_s + self._procedure.wait_s + TIMEOUT_SLACK_S
         generated = self._host.generate(argv, self._tool.environment, longest_s)
-        return PerfdhcpReading(
-            self._bench, self._procedure, load, tuple(argv), generated, limit
-        )
+        reading = BurstReading if load.at_once else PerfdhcpReading
+        return reading(self._bench, self._procedure, load, tuple(argv), generated, limit)
 
     def command(self, load: Load, limit: int | None) -> list[str]:
         """Build the argv of one trial.
@@ -116,18 +124,29 @@ class Perfdhcp:
         overtaken reply is not dropped before it is late.  `limit` is that of unanswered
         exchanges after which it gives up; None where it has to go on.
         """
+        if load.at_once:
+            return self._all_at_once(load)
         late_s, wait_s = self._procedure.late_s, self._procedure.wait_s
         count = exchanges(load)
         argv = self._begun(self._tool.threading)
         argv += ["-r", str(load.rate), "-R", str(2 * count + 1000), "-p", str(load.duration_s)]
         argv += ["-n", str(count), "-n", str(count)]
         argv += ["-W", str(round(wait_s * 1e6)), "-d", f"{late_s:g}"]
-        argv += ["-u", "-t", "1", "-x", "t"]
-        if load.first_client:
-            argv += ["-b", f"mac={_mac(_FIRST_MAC + load.first_client)}"]
+        argv += ["-u", "-t", "1", "-x", "t", *_first(load)]
         if limit is not None:
             argv += ["-D", str(limit)]
         return [*argv, self._server]
+
+    def _all_at_once(self, load: Load) -> list[str]:
+        """Build the argv of clients that begin at once.
+
+        They are asked to stop when their time is over.  The receiver has a thread of its own
+        whatever else is measured with: all packets are sent before the first reply is read,
+        and a socket holds but some hundreds of replies.
+        """
+        argv = ["timeout", "--signal=INT", "--preserve-status", str(load.duration_s)]
+        argv += [*self._begun("multi"), "--scenario", "avalanche", "-R", str(load.at_once)]
+        return [*argv, "-u", "-x", "t", *_first(load), self._server]
 
     def _begun(self, threading: str) -> list[str]:
         """Return the beginning of every command: the clients and their interface."""
@@ -149,6 +168,13 @@ def abort_after(load: Load, procedure: Procedure) -> int:
 def exchanges(load: Load) -> int:
     """Number of exchanges that a trial starts unless it is cut short."""
     return math.ceil(COUNT_SHARE * load.rate * load.duration_s)
+
+
+def _first(load: Load) -> list[str]:
+    """Name the first client of a load, where it is not perfdhcp's own."""
+    if not load.first_client:
+        return []
+    return ["-b", f"mac={_mac(_FIRST_MAC + load.first_client)}"]
 
 
 def _mac(number: int) -> str:

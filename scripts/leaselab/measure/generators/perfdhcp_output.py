@@ -15,6 +15,9 @@ Facts this reading rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
 - A receiver that has ended gives exit status 3, like failed exchanges, and says so on
   standard error only.
 - A time without a fraction is printed without the decimal point.
+- Of clients that begin at once (``--scenario avalanche``) it prints no reports.  The times of
+  requests are those of the first time each was sent, and it reads no reply before all have
+  begun.  How long it took is printed in steps of 0.2 s, so only its times are used.
 """
 
 from __future__ import annotations
@@ -44,6 +47,7 @@ _COUNTERS = {
     "duplicates": "non unique addresses",
 }
 _MALFORMED = re.compile(rb"^Malformed packets: (\d+)$", re.MULTILINE)
+_RESENT = re.compile(rb"^Requests resent: (\d+)$|, (\d+) retransmissions needed", re.MULTILINE)
 _REPORT = re.compile(rb"^sent: (\d+)/(\d+); received: (\d+)/(\d+); drops:", re.MULTILINE)
 
 Times = NDArray[np.float64]
@@ -172,6 +176,17 @@ def _invariants(output: Output) -> Iterator[tuple[str, bool]]:
     yield "a second that counts more than the whole", bool((rows <= totals).all())
 
 
+def parse_resent(text: bytes) -> int:
+    """How many packets clients that began at once have sent again.
+
+    Raises a broken-lab error where it does not say: it was killed before its end.
+    """
+    match = _RESENT.search(text)
+    if match is None:
+        raise _malformed("it does not say how many packets were resent", text)
+    return int(match.group(1) or match.group(2))
+
+
 def parse_probe(text: bytes, family: int) -> bool:
     """Whether the single exchange of `probe_command` was completed."""
     second = STAGES[family][1]
@@ -278,6 +293,8 @@ def _counter(section: bytes, label: str, stage: str) -> int:
 def _timestamps(text: bytes, name: str, expected: int) -> Times:
     """Sent and received times of one stage (s), shape (expected, 2)."""
     section = _section(text, f"***Timestamps for packets: {name}***")
+    # What is said of clients that began at once follows the last times without a header.
+    section = section.partition(b"\nIt took ")[0]
     lines = section.count(b"sent / received: ")
     numbers = section.replace(b"sent / received: ", b"").replace(b" / ", b" ")
     if lines != expected:

@@ -90,9 +90,12 @@ class PerfdhcpReading:
     @cached_property
     def output(self) -> Output:
         """The same, parsed; raises a broken-lab error for what is no measurement."""
+        return parse(self.text(), self.family)
+
+    def text(self) -> bytes:
+        """The same as it was printed; raises a broken-lab error like `output`."""
         where = self.bench.hosts[GENERATOR].access.name
-        text = printed(self.generated, self.bench.generator.path, where)
-        return parse(text, self._family)
+        return printed(self.generated, self.bench.generator.path, where)
 
     @cached_property
     def counts(self) -> Counts:
@@ -116,14 +119,20 @@ class PerfdhcpReading:
         return self.output.second.received_at
 
     @property
-    def _family(self) -> int:
+    def family(self) -> int:
+        """Of addresses: 4 or 6."""
         return int(self.bench.scenario.load["family"])
+
+    @property
+    def capacity(self) -> int:
+        """Addresses that the pool has."""
+        return pool_size(self.bench.scenario.load["pool"])
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""
         output, load, counts = self.output, self.load, self.counts
-        first, second = STAGES[self._family]
-        reason = self._doubt(seen)
+        first, second = STAGES[self.family]
+        reason, waived = self._doubt(seen)
         return Trial(
             rate=load.rate,
             duration_s=load.duration_s,
@@ -134,6 +143,7 @@ class PerfdhcpReading:
             traffic_s=traffic_s(output, load),
             valid=not reason,
             reason=reason,
+            waived=waived,
             aborted=self.aborted,
             latency_s={
                 first: percentiles(output.first.latency_s),
@@ -144,8 +154,11 @@ class PerfdhcpReading:
             argv=self.argv,
         )
 
-    def _doubt(self, seen: Seen) -> str:
+    def _doubt(self, seen: Seen) -> tuple[str, tuple[str, ...]]:
         """Return the word for why a trial does not count, empty when it does.
+
+        And the words of the doubts that the procedure lifts: one that fills the pool asks what
+        a server does when it is full.
 
         A server that refuses what is too much for it has failed like any other: so has a
         pair that a load breaks.  Only a pass is doubted for it: one server alone, or one
@@ -159,7 +172,7 @@ class PerfdhcpReading:
         passes = failed <= may_fail
         refusals = output.first.rejected + output.second.rejected + seen.refused
         wanted = load.rate * load.duration_s
-        size = pool_size(self.bench.scenario.load["pool"])
+        in_use = max(counts.attempted, seen.in_use or 0)
         untold = (
             not seen.trouble
             and len(seen.held) > 1
@@ -170,14 +183,17 @@ class PerfdhcpReading:
             (MALFORMED, output.malformed > 0),
             (DUPLICATE_ADDRESS, output.second.duplicates > 0),
             (REJECTED, passes and refusals > 0),
-            (POOL_TOO_FULL, counts.attempted > POOL_USE_LIMIT * size),
+            (POOL_TOO_FULL, in_use > POOL_USE_LIMIT * self.capacity),
             (
                 GENERATOR_STALLED,
                 not passes and failed - _stalls_cost(output, load, seen.generator) <= may_fail,
             ),
             (LOST_UPDATES, passes and untold),
         )
-        return next((word for word, is_so in found if is_so), "")
+        words = [word for word, is_so in found if is_so]
+        lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
+        reason = next((word for word in words if word not in lifted), "")
+        return reason, tuple(word for word in words if word in lifted)
 
 
 def judge(output: Output, late_s: float, rate: int) -> Counts:

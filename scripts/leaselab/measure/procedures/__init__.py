@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leaselab.measure.procedures.burst import AllAtOnce
 from leaselab.measure.procedures.event import Crash
+from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
 from leaselab.measure.procedures.max_rate import Search
-from leaselab.model.procedure import Event, FixedLoad, MaxRate
+from leaselab.model.procedure import Burst, Event, Fill, FixedLoad, MaxRate
 
 if TYPE_CHECKING:
     from leaselab.measure.procedures.method import Method
@@ -15,8 +17,13 @@ if TYPE_CHECKING:
 
 _METHODS: dict[type[Procedure], type[Method[Any]]] = {}
 _METHODS |= {MaxRate: Search, FixedLoad: Steady, Event: Crash}
+_METHODS |= {Burst: AllAtOnce, Fill: Filled}
 
 
-def method_of(procedure: Procedure) -> Method[Any]:
-    """Return how a procedure is carried out."""
-    return _METHODS[type(procedure)](procedure)
+def method_of(procedure: Procedure, capacity: int | None = None) -> Method[Any]:
+    """Return how a procedure is carried out.
+
+    `capacity` is how much the server can hold, as the generator's adapter says; None where
+    nothing bounds it.
+    """
+    return _METHODS[type(procedure)](procedure, capacity)

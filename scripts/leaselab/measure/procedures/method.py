@@ -37,8 +37,10 @@ class Method(Generic[P]):
     """Whether a round makes no sense of trials from before and after a start of the server: one
     that was interrupted is then made anew, from its first trial on."""
 
-    def __init__(self, procedure: P) -> None:
+    def __init__(self, procedure: P, capacity: int | None = None) -> None:
+        """`capacity` is how much a server can hold of what it gives out; None without bound."""
         self.procedure = procedure
+        self.capacity = capacity
 
     def first_load(self, earlier: Sequence[Round]) -> int:
         """Rate of the warm-up of a round (transactions/s)."""
