@@ -2,17 +2,20 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.formula import SCENARIO, STAGE, Flood, Zones, formula_bench, formula_point
 
+from leaselab.analysis.curve import curves_of
 from leaselab.analysis.verdict import compare
 from leaselab.archive.store import Store
 from leaselab.measure.generators import ADAPTERS, adapter_of
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError
-from leaselab.model.record import Provenance
+from leaselab.model.record import Experiment, Provenance
 from leaselab.report.site import pages as pages_module
 from leaselab.report.site.site import write_site
 from leaselab.report.text import print_result
@@ -24,9 +27,12 @@ MAX_RATE = {"name": "max-rate", "rounds": 2, "start_rate": 20_000, "confirm_s": 
 FIXED = {"name": "fixed-load", "rate": 10_000, "duration_s": 9, "trial_s": 3, "rounds": 2}
 
 
-def archived(root, number, capacity=Flood.per_s, **procedure):
+def archived(root, number, capacity=Flood.per_s, experiment=None, factors=None, **procedure):
     """The record of the formula, measured and sealed into a folder of results."""
     bench = formula_bench(**procedure)
+    if factors:
+        scenario = msgspec.structs.replace(bench.scenario, factors=factors)
+        bench = replace(bench, scenario=scenario)
     point = formula_point(bench, Zones(capacity))
     found = record_of(
         f"20261123T12000{number}Z-{SCENARIO['name']}-000{number}",
@@ -36,7 +42,7 @@ def archived(root, number, capacity=Flood.per_s, **procedure):
         started_at=f"2026-11-23T12:00:0{number}.000Z",
         owner="a.tester@desk",
         config_files={"server": "config/formula.conf"},
-        experiment=None,
+        experiment=experiment,
         provenance=Provenance(leaselab_version="0.1.0"),
     )
     store = Store(root)
@@ -75,6 +81,42 @@ def test_a_burst_of_it_goes_to_its_page(tmp_path, monkeypatch, capsys):
     pages = {path.name: path.read_text("utf-8") for path in tmp_path.rglob("*.html")}
     for one in (served, late):
         assert "clients served" in pages[f"{one.id}.html"]
+
+
+def test_bursts_of_several_sizes_are_a_curve_and_a_page(tmp_path, monkeypatch):
+    """Their parameters differ, as these are the factor; one of them has no time."""
+    monkeypatch.setattr(pages_module, "script", str)
+    sizes = {6: 40_000, 7: 80_000, 8: 160_000}
+    ids = tuple(f"20261123T12000{n}Z-{SCENARIO['name']}-000{n}" for n in sizes)
+    experiment = Experiment(id="20261123T120006Z-sizes", points=ids, interleaved=True)
+    made = [
+        archived(
+            tmp_path,
+            number,
+            experiment=experiment,
+            factors={"clients": clients},
+            name="burst",
+            clients=clients,
+            rounds=2,
+            limit_s=2,
+        )
+        for number, clients in sizes.items()
+    ]
+    (curve,) = curves_of(made)
+    assert (curve.factor, [point.at for point in curve.points]) == (
+        "clients",
+        [*sizes.values()],
+    )
+    assert [point.value for point in curve.points] == [
+        pytest.approx(0.8, rel=0.01),
+        pytest.approx(1.6, rel=0.01),
+        None,
+    ]
+    assert curve.best.at == 40_000
+    write_site(Store(tmp_path), tmp_path / "site")
+    pages = [path.read_text("utf-8") for path in tmp_path.rglob(f"*{experiment.id}*.html")]
+    (page,) = pages
+    assert "40000 clients at once, for 2 s at most; 80000 clients" in page
 
 
 def test_what_nothing_bounds_has_no_share_to_fill():

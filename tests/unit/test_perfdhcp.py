@@ -1,7 +1,8 @@
 """perfdhcp's command line, and its recorded output read critically.
 
 The recordings in tests/data/perfdhcp are whole outputs of perfdhcp 2.6 at 300
-exchanges/s for 2 s.
+exchanges/s for 2 s, and of 400 and 700 clients that begin at once, the latter stopped after
+1 s.
 """
 
 import gzip
@@ -20,15 +21,16 @@ from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators import perfdhcp, perfdhcp_output, perfdhcp_reading
-from leaselab.measure.generators.adapter import Seen
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.perfdhcp import Perfdhcp
 from leaselab.measure.generators.perfdhcp_output import Output, Stage
+from leaselab.measure.generators.perfdhcp_reading import REJECTED
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
 from leaselab.model.observation import Generated
-from leaselab.model.procedure import Event, FixedLoad, MaxRate
+from leaselab.model.procedure import Burst, Event, Fill, FixedLoad, MaxRate
 from leaselab.model.record import Scenario
-from leaselab.model.trial import WHOLE
+from leaselab.model.trial import WHOLE, HostUse
 
 DATA = Path(__file__).parents[1] / "data" / "perfdhcp"
 LATE_S = 2.0
@@ -233,6 +235,88 @@ def test_what_fits_never_fills_the_pool_beyond_the_limit(max_rate, trial_s):
     else:
         with pytest.raises(LeaselabError, match="one trial could fill the pool"):
             Perfdhcp.check_fits(scenario(), procedure)
+
+
+def test_a_filling_needs_no_pool_of_twice_its_size_but_one_that_takes_its_load():
+    """1000 addresses, 900 of them filled: the rule of half a pool would refuse 501."""
+    fill = Fill(fill=0.9, rate=10, fill_rate=100, duration_s=10)
+    Perfdhcp.check_fits(scenario(pool="10.0.0.1 - 10.0.3.232"), fill)
+    with pytest.raises(LeaselabError, match="does not fit into what is free") as caught:
+        Perfdhcp.check_fits(scenario(pool="10.0.0.1 - 10.0.3.231"), fill)
+    assert caught.value.found == "10/s for 10 s into 99 of 999"
+    assert caught.value.where == "scenario v4-memfile"
+    with pytest.raises(LeaselabError, match="could fill the pool beyond half"):
+        Perfdhcp.check_fits(scenario(pool="10.0.0.1 - 10.0.3.231"), Burst(clients=500))
+
+
+# --- clients that begin at once -----------------------------------------------------
+
+
+BURST = Load(0, 60, at_once=400)
+
+
+def burst(name, load=BURST, family=4, **seen):
+    """The trial that the adapter makes of a recorded burst."""
+    host = Host(left(recorded(name)))
+    one = adapter(Burst(clients=load.at_once), load={"family": family}, host=host)
+    return one.offer(load, may_abort=False).trial(Seen(**seen))
+
+
+def test_clients_that_begin_at_once_are_asked_to_stop_and_have_a_receiver_of_their_own():
+    """Without the signal it goes on for ever where one client is not served."""
+    argv = command(offered=BURST)
+    assert argv[:4] == ["timeout", "--signal=INT", "--preserve-status", "60"]
+    assert argv[argv.index("-g") + 1] == "multi"
+    assert argv[argv.index("--scenario") + 1 : argv.index("-u")] == ["avalanche", "-R", "400"]
+    assert not {"-p", "-r", "-n", "-D", "-b"} & set(argv)
+    later = command(offered=Load(0, 60, 7, at_once=400))
+    assert later[later.index("-b") + 1] == "mac=00:0c:01:02:03:0b"
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "served_s", "resent"),
+    [("v4_avalanche", 4, 1.669824, 279), ("v6_avalanche", 6, 2.247524, 197)],
+)
+def test_a_recorded_burst_says_when_all_were_served(name, family, served_s, resent):
+    trial = burst(name, family=family)
+    assert (trial.valid, trial.attempted, trial.completed, trial.lost) == (True, 400, 400, 0)
+    assert trial.traffic_s == pytest.approx(served_s)
+    assert trial.figures == {"resent": resent}
+    assert (trial.rate, trial.at_once, trial.load) == (0, 400, BURST)
+    assert trial.latency_s[WHOLE].max == pytest.approx(served_s)
+    assert sum(second.completed for second in trial.per_second) == 400
+
+
+def test_a_recorded_burst_that_was_stopped_counts_who_was_served():
+    load = Load(0, 1, at_once=700)
+    trial = burst("v4_avalanche_interrupted", load)
+    assert (trial.valid, trial.attempted, trial.completed, trial.lost) == (True, 700, 293, 407)
+    assert (trial.traffic_s, trial.figures) == (1.0, {"resent": 433})
+
+
+HOST = {"work_s": (0.01, 0.01), "steal_s": 0.0, "throttled_s": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("load", "seen", "word"),
+    [
+        (Load(0, 60, at_once=401), {}, GENERATOR_LIMITED),
+        (BURST, {"refused": 1}, REJECTED),
+        (BURST, {"generator": HostUse(**HOST, receive_errors=4)}, ""),
+        (BURST, {"generator": HostUse(**HOST, receive_errors=5)}, GENERATOR_STALLED),
+    ],
+)
+def test_what_makes_a_burst_doubtful(load, seen, word):
+    trial = burst("v4_avalanche", load, **seen)
+    assert (trial.valid, trial.reason) == (not word, word)
+
+
+def test_a_burst_whose_end_is_missing_is_no_measurement():
+    text = recorded("v4_avalanche").partition(b"It took")[0]
+    with pytest.raises(LeaselabError, match="how many packets were resent"):
+        perfdhcp_output.parse_resent(text)
+    older = b"It took 00:00:02 to provision 9 clients. 19 packets were sent, 1 retransmissions "
+    assert perfdhcp_output.parse_resent(older + b"needed, received 18 responses.") == 1
 
 
 # --- recorded outputs ---------------------------------------------------------------

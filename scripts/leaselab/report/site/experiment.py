@@ -92,7 +92,7 @@ def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure |
     context = {
         "experiment": first.experiment,
         "scenarios": list(dict.fromkeys(one.scenario.name for one in records)),
-        "goal": first.procedure.words,
+        "goal": "; ".join(dict.fromkeys(one.procedure.words for one in records)),
         "points": points,
         "missing": len(set(first.experiment.points) - {one.id for one in records}),
         "titles": list(known),
