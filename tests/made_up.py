@@ -120,7 +120,9 @@ class Lab:
 
     def family(self, name: str, procedure: Mapping[str, Any]) -> None:
         """Have a family's file say this of its procedure."""
-        self._families[name] = replace(self._families[name], procedure=procedure)
+        known = self._families[name]
+        procedures = dict.fromkeys(known.scenarios, procedure)
+        self._families[name] = replace(known, procedures=procedures)
 
     def forget(self) -> None:
         """Begin to note anew."""

@@ -236,7 +236,7 @@ def test_a_parameter_that_is_a_factor_is_not_overridden(monkeypatch):
 @pytest.mark.parametrize(
     ("fields", "match"),
     [
-        ({"name": "burst", "clients": 0}, "out of range .found clients 0, limit_s 60"),
+        ({"name": "burst", "clients": 0}, "out of range .found clients 0, limit_s 120"),
         ({"name": "burst", "limit_s": 0}, "out of range .found clients 1000, limit_s 0"),
         ({"name": "fill", "fill": 1.0}, "out of range .found fill 1, wanted above 0, below 1"),
         ({"name": "fill", "fill": 0.0}, "out of range .found fill 0"),
@@ -277,11 +277,11 @@ def test_a_filling_at_a_share_of_the_max_rate_has_a_load_when_that_is_known():
 
 
 def test_the_longest_burst_and_filling_are_bounded():
-    burst = 1 + 9 + 7 * (60 + 9) + 60
+    burst = 1 + 9 + 7 * (120 + 9) + 60
     assert Burst().longest_s == 3 * burst + PAUSE_LIMIT_S
     fill = 1 + 9 + 1200 + 30 + 9 + 7 * (5 + 9) + 60
     assert Fill(rate=1).longest_s == 3 * fill + PAUSE_LIMIT_S
-    assert (Burst().longest_trial_s, Fill(rate=1).longest_trial_s) == (60, 30)
+    assert (Burst().longest_trial_s, Fill(rate=1).longest_trial_s) == (120, 30)
 
 
 # --- what is compared ---------------------------------------------------------------

@@ -56,7 +56,7 @@ _OPTIONS: tuple[tuple[str, type, str, str], ...] = (
     ("--before-s", int, "before_s", "traffic before an event, s (10)"),
     ("--after-s", int, "after_s", "traffic after an event, s (30)"),
     ("--clients", int, "clients", "clients of a burst, which all begin at once (1000)"),
-    ("--limit-s", int, "limit_s", "longest time for which they go on trying, s (60)"),
+    ("--limit-s", int, "limit_s", "longest time for which they go on trying, s (120)"),
     ("--fill", float, "fill", "share of the pool that is filled before the load, 0 to 1 (0.5)"),
     ("--fill-rate", int, "fill_rate", "load while it is filled, 1/s (that of the load)"),
     ("--fill-limit-s", int, "fill_limit_s", "longest time that filling may take, s (1200)"),

@@ -536,8 +536,8 @@ class Burst(Procedure, frozen=True, kw_only=True, tag="burst"):
     """Rounds planned."""
     clients: int = 1000
     """How many begin at once."""
-    limit_s: int = 60
-    """Longest time for which they go on trying (s)."""
+    limit_s: int = 120
+    """Longest time for which they go on trying (s): some wait a minute before the next try."""
 
     @property
     def words(self) -> str:
