@@ -27,7 +27,7 @@ from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import ROUND_DONE, Point
 from leaselab.model.errors import server_broken
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedure import Burst, MaxRate
 from leaselab.model.record import Round
 from leaselab.run import experiment
 
@@ -203,9 +203,10 @@ class Lab:
         rate, family = self.rates.get(name, RATE), bench.scenario.load["family"]
         if isinstance(procedure, MaxRate):
             return example_round(index, rate, START, procedure, family)
-        assert procedure.rate
+        offered = 1 if isinstance(procedure, Burst) else procedure.rate
+        assert offered
         trial = example_trial(
-            procedure.rate, 5, 0.0, number=1, index=index, round_started=START, family=family
+            offered, 5, 0.0, number=1, index=index, round_started=START, family=family
         )
         kinds = procedure.metrics("exchanges")
         return Round(

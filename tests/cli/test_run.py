@@ -269,6 +269,25 @@ class TestExperiment:
         assert main(["run", *scenarios, "--runs", "3", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)
 
+    def test_points_may_differ_in_their_procedures_parameters(self, lab):
+        """Where these are factors; a resumed one knows each point by its own."""
+        few, many = "v4-avalanche-clients-1000", "v4-avalanche-clients-5000"
+        command = ["run", few, many, "--runs", "2"]
+        lab.faults[many, 2] = lab_broken("no way to the host")
+        assert main(command) == 4
+        assert [one.clients for one in lab.procedures] == [1000, 5000]
+        lab.faults.clear()
+        assert main(["resume", lab.store.running()[0].id]) == 0
+        assert lab.rounds == [(few, 1), (many, 1), (many, 2), (many, 2), (few, 2)]
+        found = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+        assert {one.procedure.clients for one in found} == {1000, 5000}
+        assert len({one.experiment.id for one in found}) == 1
+
+    def test_a_factor_cannot_be_overridden(self, lab, capsys):
+        assert main(["run", "avalanche", "--clients", "7"]) == 2
+        assert "clients is a factor of this scenario" in capsys.readouterr().err
+        assert lab.rounds == []
+
     def test_one_point_alone_is_none(self, lab):
         assert main(["run", "v4-memfile", "--runs", "1"]) == 0
         assert lab.store.load("last").experiment is None
