@@ -9,7 +9,7 @@ from leaselab.model.load import Load
 
 if TYPE_CHECKING:
     from benchmarks._servers import Server
-    from leaselab.model.procedure import MaxRate
+    from leaselab.model.procedures.max_rate import MaxRate
 
 START_RATE = 1000
 

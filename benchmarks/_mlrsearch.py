@@ -16,7 +16,7 @@ from leaselab.model.load import Load
 
 if TYPE_CHECKING:
     from benchmarks._servers import Server
-    from leaselab.model.procedure import MaxRate
+    from leaselab.model.procedures.max_rate import MaxRate
 
 
 class _Measurer(AbstractMeasurer):

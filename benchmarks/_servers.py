@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
 from leaselab.model.load import Load
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.trial import Trial
 
 WAIT_S = 2.0

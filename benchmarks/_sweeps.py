@@ -13,7 +13,7 @@ from benchmarks._servers import Cell, Server
 from leaselab.analysis.ratio import Runs, differs
 from leaselab.analysis.statistics import interval, trimmed_mean
 from leaselab.measure.search import search
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 
 PROCEDURE = MaxRate(
     rounds=9,

@@ -13,7 +13,7 @@ from leaselab.analysis.summary import metrics_of
 from leaselab.archive.checksums import SUMS
 from leaselab.archive.ident import month_of, new_id
 from leaselab.archive.running import RESULT
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import (
     Bench,
     Bracket,

@@ -14,7 +14,8 @@ from leaselab.analysis.matrix import Cell
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.ident import new_id
 from leaselab.archive.store import Store
-from leaselab.model.procedure import FixedLoad, MaxRate
+from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket, Build, Confirmation, Record, Round
 from leaselab.model.source import Commit
 from leaselab.model.trial import WHOLE, Percentiles, Sample, Second, Trial

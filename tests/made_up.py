@@ -27,7 +27,8 @@ from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import ROUND_DONE, Point
 from leaselab.model.errors import server_broken
-from leaselab.model.procedure import Burst, MaxRate
+from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
 from leaselab.run import experiment
 

@@ -20,7 +20,8 @@ from leaselab.lab.catalog import find_scenario
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.repository import open_repository
 from leaselab.model.errors import lab_broken, server_broken
-from leaselab.model.procedure import MaxRate, procedure_of
+from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.max_rate import MaxRate
 
 KEY = ANSWER["key"]
 

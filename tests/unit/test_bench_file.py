@@ -9,7 +9,7 @@ from tests.bench_document import DOCUMENT
 from leaselab.lab.bench_file import parse_bench, parse_measured, read_bench
 from leaselab.lab.lock import lease_s
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from leaselab.measure.procedures.event import Death, outage_s, served
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
-from leaselab.model.procedure import Event
+from leaselab.model.procedures.event import Event
 from leaselab.model.trial import Trial
 
 PROCEDURE = Event(rate=500, before_s=10, after_s=30)

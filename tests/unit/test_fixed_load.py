@@ -14,7 +14,8 @@ from leaselab.measure.procedures.fixed_load import figures, latency_drift, memor
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
-from leaselab.model.procedure import STALLED_LIMIT, FixedLoad
+from leaselab.model.procedure import STALLED_LIMIT
+from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.trial import Percentiles, Sample, Second, Trial
 
 PROCEDURE = FixedLoad(rate=100, duration_s=25, trial_s=10)

@@ -28,7 +28,11 @@ from leaselab.measure.generators.perfdhcp_reading import REJECTED
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
 from leaselab.model.observation import Generated
-from leaselab.model.procedure import Burst, Event, Fill, FixedLoad, MaxRate
+from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.fill import Fill
+from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Scenario
 from leaselab.model.trial import WHOLE, HostUse
 

@@ -14,7 +14,7 @@ from leaselab.measure.generators.perfdhcp_output import Output, Stage
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, stalls_s
 from leaselab.model.load import Load
 from leaselab.model.observation import Generated
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.trial import HostUse
 
 LOAD = Load(rate=1000, duration_s=5)

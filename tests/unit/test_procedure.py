@@ -8,18 +8,13 @@ from hypothesis import strategies as st
 from leaselab.lab import catalog
 from leaselab.lab.catalog import Family, find_procedure
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.procedure import (
-    MEDIAN,
-    PAUSE_LIMIT_S,
-    PROCEDURES,
-    STALLED_LIMIT,
-    Burst,
-    Event,
-    Fill,
-    FixedLoad,
-    MaxRate,
-    procedure_of,
-)
+from leaselab.model.procedure import MEDIAN, PAUSE_LIMIT_S, STALLED_LIMIT
+from leaselab.model.procedures import PROCEDURES, procedure_of
+from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.fill import Fill
+from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.trial import Trial
 
 STEADY = ("fixed-load", "event", "fill")

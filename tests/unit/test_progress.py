@@ -13,7 +13,9 @@ from leaselab.cli import progress as module
 from leaselab.cli.progress import LiveProgress, PlainProgress, describe, progress
 from leaselab.lab.bench_file import parse_bench
 from leaselab.model.load import Load
-from leaselab.model.procedure import Event, FixedLoad, MaxRate
+from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket, Round
 from leaselab.model.trial import Trial
 from leaselab.report.live import CONFIRMING

@@ -14,7 +14,7 @@ from leaselab.measure.search import Searched, search
 from leaselab.measure.search_error import SearchError, SearchReason, noisy
 from leaselab.model.errors import Outcome
 from leaselab.model.load import Load
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.trial import Trial
 
 PROCEDURE = MaxRate()

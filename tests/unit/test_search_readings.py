@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from leaselab.measure.belief import Belief, Observation, combine, expect
 from leaselab.measure.outcomes import Outcomes
 from leaselab.measure.response import Response
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.trial import Trial
 
 PROCEDURE = MaxRate()

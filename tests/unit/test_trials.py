@@ -18,7 +18,7 @@ from leaselab.measure.trials import (
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, lab_broken
 from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.trial import HostUse, Sample, Trial
 
 LOAD = Load(100, 5)

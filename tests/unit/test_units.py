@@ -10,7 +10,9 @@ from tests.examples import START, archive_result, example_result, fixed_load_res
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
-from leaselab.model.procedure import Event, FixedLoad, MaxRate
+from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.listing import listing
 from leaselab.report.live import estimate_words
 from leaselab.report.site.site import write_site

@@ -18,7 +18,7 @@ from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.schema import SCHEMA_PATH, decode, encode
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.trial import WHOLE
 
 DATA = Path(__file__).parents[1] / "data" / "results-1"

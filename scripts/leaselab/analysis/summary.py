@@ -21,7 +21,8 @@ from leaselab.model.record import SERVER, Metric
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaselab.model.procedure import MaxRate, MetricKind, Procedure
+    from leaselab.model.procedure import MetricKind, Procedure
+    from leaselab.model.procedures.max_rate import MaxRate
     from leaselab.model.record import Round
     from leaselab.model.trial import Trial
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.archive import version1
-from leaselab.model import procedure, record, source, trial
+from leaselab.model import procedures, record, source, trial
 from leaselab.model.errors import invalid_measurement, usage_error
 from leaselab.model.record import SCHEMA_VERSION, Record
 
@@ -89,7 +89,7 @@ def json_schema() -> dict[str, Any]:
     schema = msgspec.json.schema(Record)
     kinds = {
         name: kind
-        for module in (source, procedure, trial, record)
+        for module in (source, procedures, trial, record)
         for name, kind in vars(module).items()
         if inspect.isclass(kind)
     }

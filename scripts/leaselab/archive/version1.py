@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import PARTNER, SCHEMA_VERSION, SERVER, Record
 from leaselab.model.trial import WHOLE
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from leaselab.cli.playbook import Event, PlaybookStats
     from leaselab.lab.inventory import Inventory
-    from leaselab.model.procedure import AnyProcedure
+    from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
 
 

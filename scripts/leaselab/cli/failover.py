@@ -11,7 +11,7 @@ from leaselab.cli.run import measure_one
 from leaselab.cli.task import Session, Task
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error
-from leaselab.model.procedure import Event
+from leaselab.model.procedures.event import Event
 
 if TYPE_CHECKING:
     import argparse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leaselab.model.procedure import PROCEDURES
+from leaselab.model.procedures import PROCEDURES
 
 if TYPE_CHECKING:
     import argparse

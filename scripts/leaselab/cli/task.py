@@ -15,7 +15,8 @@ from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.lab.catalog import find_procedure
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
-from leaselab.model.procedure import MaxRate, procedure_of
+from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment
 from leaselab.model.source import SHORT
 from leaselab.run.experiment import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
-    from leaselab.model.procedure import AnyProcedure
+    from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
 

@@ -12,7 +12,7 @@ from leaselab.archive import version1
 from leaselab.lab.build import build
 from leaselab.model.bench import Bench, ServerUnderTest
 from leaselab.model.errors import usage_error
-from leaselab.model.procedure import AnyProcedure, procedure_of
+from leaselab.model.procedures import AnyProcedure, procedure_of
 from leaselab.model.record import GENERATOR, PARTNER, SERVER, Scenario
 
 SCHEMA_VERSION = 2

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from leaselab.lab.build import build
 from leaselab.lab.roles import resolved
 from leaselab.model.errors import unknown, usage_error
-from leaselab.model.procedure import AnyProcedure, MaxRate, procedure_of
+from leaselab.model.procedures import AnyProcedure, procedure_of
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Scenario, ServerOptions, Transaction
 
 OF_PROCEDURE = "procedure."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED
 
 if TYPE_CHECKING:
-    from leaselab.model.procedure import MaxRate
+    from leaselab.model.procedures.max_rate import MaxRate
     from leaselab.model.trial import Trial
 
 

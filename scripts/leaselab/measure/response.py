@@ -11,7 +11,7 @@ from leaselab.measure.belief import Observation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaselab.model.procedure import MaxRate
+    from leaselab.model.procedures.max_rate import MaxRate
     from leaselab.model.trial import Trial
 
 ASSUMED_NOISE_SD = 0.005

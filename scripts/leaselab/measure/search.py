@@ -22,7 +22,8 @@ from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STA
 from leaselab.measure.outcomes import Outcomes
 from leaselab.measure.response import Response
 from leaselab.model.load import Load
-from leaselab.model.procedure import STALLED_LIMIT, MaxRate
+from leaselab.model.procedure import STALLED_LIMIT
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket
 from leaselab.model.trial import Trial
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leaselab.measure.outcomes import Outcomes
-    from leaselab.model.procedure import MaxRate
+    from leaselab.model.procedures.max_rate import MaxRate
     from leaselab.model.trial import Trial
 
 

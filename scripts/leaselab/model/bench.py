@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leaselab.model.durability import Durability
-from leaselab.model.procedure import AnyProcedure, MaxRate
+from leaselab.model.procedures import AnyProcedure
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import PARTNER, SERVER, Scenario
 
 

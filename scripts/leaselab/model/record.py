@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from leaselab.model.procedure import AnyProcedure
+from leaselab.model.procedures import AnyProcedure
 from leaselab.model.source import Commit
 from leaselab.model.trial import Amount, Count, Description, Figures, Moment, Share, Trial, Word
 

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from leaselab.analysis.seconds import server_points, traffic_points
-from leaselab.model.procedure import MaxRate, procedure_of
+from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
 from leaselab.model.trial import Sample, Trial
 from leaselab.report.listing import short, span

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from leaselab.lab.transport import Connection
     from leaselab.measure.ports import Listener, Watch
     from leaselab.model.bench import Bench, ServerUnderTest
-    from leaselab.model.procedure import AnyProcedure
+    from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
 

@@ -14,7 +14,7 @@ from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.model import moment, record
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.measure.point import Point
     from leaselab.model.bench import Bench, ServerUnderTest
-    from leaselab.model.procedure import AnyProcedure
+    from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Confirmation, Experiment, Round, Scenario
     from leaselab.model.source import Commit
 

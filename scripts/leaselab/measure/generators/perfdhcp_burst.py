@@ -21,7 +21,7 @@ from leaselab.measure.generators.perfdhcp_reading import (
     REJECTED,
     PerfdhcpReading,
 )
-from leaselab.model.procedure import RESENT
+from leaselab.model.procedures.burst import RESENT
 from leaselab.model.trial import WHOLE, Second, Trial
 
 

@@ -9,7 +9,11 @@ from leaselab.measure.procedures.event import Crash
 from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
 from leaselab.measure.procedures.max_rate import Search
-from leaselab.model.procedure import Burst, Event, Fill, FixedLoad, MaxRate
+from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.fill import Fill
+from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.max_rate import MaxRate
 
 if TYPE_CHECKING:
     from leaselab.measure.procedures.method import Method

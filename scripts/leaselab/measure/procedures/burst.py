@@ -9,7 +9,8 @@ from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.load import Load
-from leaselab.model.procedure import RESENT, STALLED_LIMIT, Burst
+from leaselab.model.procedure import STALLED_LIMIT
+from leaselab.model.procedures.burst import RESENT, Burst
 from leaselab.model.record import Round
 from leaselab.model.trial import Trial
 

@@ -12,7 +12,7 @@ from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.load import Load
-from leaselab.model.procedure import Event
+from leaselab.model.procedures.event import Event
 from leaselab.model.record import PARTNER, SERVER, Round
 
 STEP_S = 0.1

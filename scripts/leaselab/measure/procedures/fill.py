@@ -10,13 +10,8 @@ from leaselab.measure.procedures.fixed_load import CLIENTS_PER_ATTEMPT
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.model.errors import invalid_measurement, usage_error
 from leaselab.model.load import Load
-from leaselab.model.procedure import (
-    FILLED,
-    FILLED_AFTER,
-    STALLED_LIMIT,
-    Fill,
-    Procedure,
-)
+from leaselab.model.procedure import STALLED_LIMIT, Procedure
+from leaselab.model.procedures.fill import FILLED, FILLED_AFTER, Fill
 from leaselab.model.record import Round
 from leaselab.model.trial import Trial
 

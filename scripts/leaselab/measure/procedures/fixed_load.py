@@ -11,7 +11,8 @@ from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.load import Load
-from leaselab.model.procedure import STALLED_LIMIT, FixedLoad
+from leaselab.model.procedure import STALLED_LIMIT
+from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.record import SERVER, Round
 from leaselab.model.trial import Trial
 

@@ -17,7 +17,8 @@ from leaselab.measure.search_error import (
     not_sustained,
 )
 from leaselab.model.load import Load
-from leaselab.model.procedure import STALLED_LIMIT, MaxRate
+from leaselab.model.procedure import STALLED_LIMIT
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Confirmation, Round
 from leaselab.model.trial import Trial
 

@@ -1,0 +1,152 @@
+"""Fill: a load on a server that holds a part of all that it can."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from leaselab.model.errors import usage_error
+from leaselab.model.procedure import (
+    PAUSE_LIMIT_S,
+    ROUND_OVERHEAD_S,
+    STALLED_LIMIT,
+    TRIAL_OVERHEAD_S,
+    MetricKind,
+    cpu_kind,
+    refuse,
+)
+from leaselab.model.procedures.one_load import OneLoad
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.model.trial import Trial
+
+FILLED, FILLED_AFTER = "filled", "filled_after"
+"""Metrics of a filling: the share that the server held before and after the load (0..1)."""
+
+
+class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
+    """One load on a server that holds a part of all that it can, or nearly all.
+
+    New clients fill it up to `fill` first, and nothing is reset before the load.
+    """
+
+    fill: float = 0.5
+    """Share of what it can hold that it holds before the load (0..1)."""
+    fill_rate: int | None = None
+    """Offered load while it is filled (transactions/s); null: that of the load."""
+    fill_limit_s: int = 1200
+    """Longest time that filling may take (s): after it the round has failed."""
+    trial_s: int = 30
+    """Longest trial while it is filled (s)."""
+    duration_s: int = 5
+    """Traffic of the load (s), in one trial."""
+
+    @property
+    def words(self) -> str:
+        """The load and what the server holds before it, in words."""
+        return (
+            f"{self.load_words} for {self.duration_s} s on a server that is "
+            f"{100 * self.fill:g} % full, replies within {self.late_s:g} s"
+        )
+
+    @property
+    def fills(self) -> bool:
+        """It does; how a server does then is what it asks."""
+        return True
+
+    @property
+    def offered(self) -> int:
+        """Transactions of the load itself; 0 while its rate is not known."""
+        return (self.rate or 0) * self.duration_s
+
+    @property
+    def filling_rate(self) -> int:
+        """Offered load while it is filled (transactions/s); 0 while it is not known."""
+        return self.fill_rate or self.rate or 0
+
+    def to_fill(self, capacity: int) -> int:
+        """How much the server is to hold before the load, of `capacity` at most."""
+        return math.ceil(self.fill * capacity)
+
+    def check_capacity(self, capacity: int | None, where: str) -> None:
+        """Raise a usage error where what the server can hold takes no such load.
+
+        `capacity` is None where nothing bounds it.
+        """
+        if capacity is None:
+            raise usage_error(
+                "there is no share to fill: nothing bounds what the server holds", where=where
+            )
+        free = capacity - self.to_fill(capacity)
+        if self.offered > free:
+            raise usage_error(
+                "the load does not fit into what is free",
+                where=where,
+                found=f"{self.rate}/s for {self.duration_s} s into {free} of {capacity}",
+                wanted=f"{free} transactions or fewer",
+                todo="enlarge the pool, or lower fill, rate or duration_s",
+            )
+        filling_s = self.to_fill(capacity) / self.filling_rate if self.filling_rate else 0.0
+        if filling_s > self.fill_limit_s:
+            raise usage_error(
+                "filling takes longer than it may",
+                where=where,
+                found=f"{self.to_fill(capacity)} at {self.filling_rate}/s: {filling_s:.3g} s",
+                wanted=f"fill_limit_s {self.fill_limit_s} or less",
+                todo="raise fill_rate or fill_limit_s, or make the pool smaller",
+            )
+
+    @property
+    def most_attempted(self) -> int:
+        """Most transactions of the load, beside what the server is filled with."""
+        return self.offered
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Traffic of its longest trial (s)."""
+        return max(self.trial_s, self.duration_s)
+
+    @property
+    def longest_s(self) -> float:
+        """Upper bound of the time that all rounds of a point can take (s)."""
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        one = self.warm_up_s + beside + self.fill_limit_s + self.trial_s + beside
+        one += (STALLED_LIMIT + 1) * (self.duration_s + beside) + ROUND_OVERHEAD_S
+        return self.rounds * one + PAUSE_LIMIT_S
+
+    def cpu_us(self, trials: Sequence[Trial]) -> None:
+        """None: what it costs to fill says nothing of the load.  The method has the load's."""
+
+    def metrics(self, plural: str) -> tuple[MetricKind, ...]:
+        """Return the rate completed, the latency, and how full the server really was."""
+        return (
+            MetricKind(
+                name="completed_rate",
+                title="completed rate",
+                unit=f"{plural}/s",
+                better="higher",
+            ),
+            MetricKind(name="p99_s", title="p99 latency", unit="s", better="lower"),
+            MetricKind(name="p50_s", title="median latency", unit="s", better="lower"),
+            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
+            cpu_kind(plural),
+            MetricKind(name=FILLED, title="filled before", unit="ratio", better="neither"),
+            MetricKind(name=FILLED_AFTER, title="filled after", unit="ratio", better="neither"),
+        )
+
+    def check(self) -> None:
+        """Raise a usage error for a share or lengths that are none."""
+        OneLoad.check(self)
+        if not 0 < self.fill < 1:
+            refuse("out of range", f"fill {self.fill:g}", "above 0, below 1")
+        if self.fill_rate is not None and self.fill_rate < 1:
+            refuse("out of range", f"fill_rate {self.fill_rate}", "1 or more")
+        if min(self.fill_limit_s, self.trial_s, self.duration_s) < 1:
+            refuse(
+                "trial too short",
+                f"fill_limit_s {self.fill_limit_s}, trial_s {self.trial_s}, "
+                f"duration_s {self.duration_s}",
+                "whole seconds, 1 or more",
+            )

@@ -1,0 +1,126 @@
+"""Max rate: a search for the highest load that a server serves."""
+
+from __future__ import annotations
+
+import math
+
+from leaselab.model.procedure import (
+    PAUSE_LIMIT_S,
+    ROUND_OVERHEAD_S,
+    STALLED_LIMIT,
+    TRIAL_OVERHEAD_S,
+    MetricKind,
+    Procedure,
+    cpu_kind,
+    refuse,
+)
+
+
+class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
+    """The highest load that the server serves: a search for it in each round."""
+
+    relative_width: float = 0.01
+    """Widest bracket that ends a search, (upper - lower) / upper (0..1)."""
+    trial_s: int = 5
+    """Length of a trial that can stand in a bracket (s)."""
+    scout_s: int = 1
+    """Length of a trial that only says where to look (s)."""
+    min_rate: int = 10
+    """Lowest offered load worth a trial (transactions/s)."""
+    max_rate: int = 200_000
+    """Highest offered load that may be tried (transactions/s)."""
+    start_rate: int = 2_000
+    """First offered load of the first round (transactions/s)."""
+    max_trials: int = 40
+    """Trials of one round after which the search gives up."""
+    confirm_s: int | None = 30
+    """Traffic for which the result has to hold in the end (s), in trials one after the other;
+    0: switched off, null: the release that measured did not do it yet."""
+
+    @property
+    def words(self) -> str:
+        """What a trial had to keep, and the width of the brackets, in words."""
+        return (
+            f"loss at most {100 * self.loss_ratio:g} %, replies within {self.late_s:g} s, "
+            f"bracket at most {100 * self.relative_width:g} %, trials of {self.trial_s:g} s"
+        )
+
+    @property
+    def most_attempted(self) -> int:
+        """Most transactions of one trial: each begins with a server that was reset."""
+        return self.max_rate * self.trial_s
+
+    @property
+    def widest(self) -> float:
+        """Widest bracket that ends a search (0..1)."""
+        return self.relative_width
+
+    @property
+    def unconfirmed(self) -> str:
+        """Why a result is not confirmed, in words."""
+        if self.confirm_s is None:
+            return "measured by a version of Leaselab that did not do that yet"
+        if not self.confirm_s:
+            return "switched off (--confirm-s 0)"
+        return "the sweep ended before that"
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Traffic of its longest trial (s)."""
+        return self.trial_s
+
+    @property
+    def longest_s(self) -> float:
+        """Upper bound of the time that all rounds of a point can take (s)."""
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        trial = self.trial_s + beside
+        one = self.max_trials * trial + self.warm_up_s + beside + ROUND_OVERHEAD_S
+        confirmation = (self.confirming_trials + STALLED_LIMIT + 1) * trial + ROUND_OVERHEAD_S
+        return self.rounds * one + confirmation + PAUSE_LIMIT_S
+
+    @property
+    def confirming_s(self) -> float:
+        """About how long the trials that confirm the result take (s)."""
+        return self.confirming_trials * (self.trial_s + 1.0)
+
+    @property
+    def confirming_trials(self) -> int:
+        """How many trials confirm the result."""
+        return math.ceil((self.confirm_s or 0) / self.trial_s)
+
+    def metrics(self, plural: str) -> tuple[MetricKind, ...]:
+        """Return the max rate, the rate completed at its lower bound, and what that costs."""
+        rate = f"{plural}/s"
+        return (
+            MetricKind(name="max_rate", title="max rate", unit=rate, better="higher"),
+            MetricKind(
+                name="completed_rate", title="completed rate", unit=rate, better="higher"
+            ),
+            cpu_kind(plural),
+        )
+
+    def check(self) -> None:
+        """Raise a usage error for parameters that no search could meet."""
+        Procedure.check(self)
+        if (self.confirm_s or 0) < 0:
+            refuse(
+                "a length below 0", f"confirm_s {self.confirm_s}", "whole seconds, 0 for none"
+            )
+        if self.trial_s < 1 or self.scout_s < 1:
+            refuse(
+                "trial too short",
+                f"trial_s {self.trial_s}, scout_s {self.scout_s}",
+                "whole seconds, 1 or more",
+            )
+        if not 0 < self.relative_width < 1:
+            refuse(
+                "goal out of range", f"relative_width {self.relative_width}", "between 0 and 1"
+            )
+        if self.max_trials < 2:
+            refuse("no run could prove a bracket", f"max_trials {self.max_trials}", "2 or more")
+        if not 0 < self.min_rate < self.max_rate:
+            refuse(
+                "no room to search",
+                f"min_rate {self.min_rate}, max_rate {self.max_rate}",
+                "0 < min_rate < max_rate",
+            )

@@ -1,0 +1,76 @@
+"""What procedures with one load have: a rate, or a share of the max rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from leaselab.model.procedure import Procedure, refuse
+
+if TYPE_CHECKING:
+    from leaselab.model.trial import Trial
+
+
+class OneLoad(Procedure, frozen=True, kw_only=True):
+    """A procedure with one load: a rate, or a share of what the server can serve."""
+
+    rounds: int = 3
+    """Rounds planned."""
+    rate: int | None = None
+    """Offered load (transactions/s)."""
+    share: float | None = None
+    """Offered load over the max rate that was measured before; null where a rate was asked
+    for, and 0.8 where neither was."""
+
+    @property
+    def load_words(self) -> str:
+        """The load, in words."""
+        rate = "" if self.rate is None else f"{self.rate}/s"
+        if self.share is None:
+            return rate
+        return f"{self.share:g} of the max rate{' (' * bool(rate)}{rate}{')' * bool(rate)}"
+
+    def __post_init__(self) -> None:
+        """Put in what follows from the other parameters."""
+        Procedure.__post_init__(self)
+        if self.rate is None and self.share is None:
+            msgspec.structs.force_setattr(self, "share", self.usual_share)
+
+    @property
+    def usual_share(self) -> float:
+        """The share of the max rate where neither rate nor share was asked for."""
+        return 0.8
+
+    @property
+    def share_of_max_rate(self) -> float | None:
+        """The share, while it is no rate yet (0..1)."""
+        return self.share if self.rate is None else None
+
+    def at_max_rate(self, max_rate: float) -> Self:
+        """Return it with its rate, where that is a share of the max rate."""
+        share = self.share_of_max_rate
+        if share is None:
+            return self
+        return msgspec.structs.replace(self, rate=max(1, round(share * max_rate)))
+
+    @property
+    def loss_goal(self) -> None:
+        """Nothing is asked of a trial: what is lost at its load is part of the answer."""
+
+    def counts(self, trial: Trial) -> bool:
+        """Whether a trial is valid, whatever it lost."""
+        return trial.valid
+
+    def ruler(self) -> dict[str, Any]:
+        """As of every procedure; a rate that is a share of a max rate is no parameter."""
+        known = Procedure.ruler(self)
+        return known if self.share is None else {**known, "rate": None}
+
+    def check(self) -> None:
+        """Raise a usage error for a load that is none."""
+        Procedure.check(self)
+        if self.rate is not None and self.rate < 1:
+            refuse("out of range", f"rate {self.rate}", "1 or more")
+        if self.share is not None and not 0 < self.share <= 10:
+            refuse("out of range", f"share {self.share:g}", "above 0, 10 at most")
