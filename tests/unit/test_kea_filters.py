@@ -1,6 +1,8 @@
 """Filters of role kea."""
 
 import importlib.util
+import ipaddress
+import itertools
 from pathlib import Path
 
 import pytest
@@ -28,4 +30,46 @@ SPEC.loader.exec_module(kea)
     ],
 )
 def test_a_pool_is_split_without_a_gap_or_an_overlap(pool, halves):
-    assert kea.FilterModule().filters()["kea_halves"](pool) == halves
+    assert kea.FilterModule().filters()["kea_parts"](pool, 2) == halves
+
+
+def test_a_pool_that_is_not_split_stays_as_it_is_written():
+    assert kea.kea_parts("10.0.0.0/8", 1) == ["10.0.0.0/8"]
+
+
+def test_the_last_part_has_what_the_division_leaves():
+    assert kea.kea_parts("10.0.0.1 - 10.0.0.10", 3) == [
+        "10.0.0.1 - 10.0.0.3",
+        "10.0.0.4 - 10.0.0.6",
+        "10.0.0.7 - 10.0.0.10",
+    ]
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_subnets_that_serve_nobody_overlap_neither_each_other_nor_those_of_a_network(family):
+    network = kea.kea_other_subnets([2, 3], family)
+    beside = kea.kea_other_subnets([1, *range(4, 10_004)], family, before=2)
+    prefixes = [ipaddress.ip_network(one["subnet"]) for one in [*network, *beside]]
+    assert len(set(prefixes)) == 10_003
+    ordered = sorted(prefixes)
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(ordered))
+    served = ipaddress.ip_network({4: "10.0.0.0/8", 6: "2001:2::/48"}[family])
+    assert not any(one.overlaps(served) for one in prefixes)
+    assert [one["id"] for one in beside][:2] == [1, 4]
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("kind", ["empty", "simple", "substring"])
+def test_there_are_as_many_classes_as_are_asked_for(kind, family):
+    found = kea.kea_classes(kind, 100, family)
+    assert len({one["name"] for one in found}) == 100
+    assert len({one.get("test") for one in found}) == 1
+    assert ("test" in found[0]) == (kind != "empty")
+
+
+def test_members_are_one_class_with_a_list_of_clients():
+    (one,) = kea.kea_classes("members", 3, 4)
+    assert one["test"] == (
+        "pkt4.mac == 0x020000000000 or pkt4.mac == 0x020000000001 or pkt4.mac == 0x020000000002"
+    )
+    assert kea.kea_classes("none", 0, 4) == []

@@ -24,9 +24,9 @@ sys.exit(1)
 @pytest.mark.parametrize(
     ("unknown", "known"),
     [
-        ([], ["control-sockets", "output-options"]),
-        (["control-sockets"], ["output-options"]),
-        (["control-sockets", "output-options"], []),
+        ([], ["allocator", "control-sockets", "output-options"]),
+        (["control-sockets"], ["allocator", "output-options"]),
+        (["allocator", "control-sockets", "output-options"], []),
     ],
 )
 def test_what_it_calls_an_unexpected_keyword_it_does_not_know(tmp_path, unknown, known):

@@ -133,6 +133,41 @@ def test_every_exchange_of_a_trial_is_a_new_client():
     assert int(option(command(), "-R")[0]) > LOAD.rate * LOAD.duration_s
 
 
+def test_clients_that_come_back_do_so_in_turn_and_may_keep_their_addresses():
+    offered = replace(LOAD, first_client=7)
+    argv = command(load={"clients": 1000}, offered=offered)
+    assert option(argv, "-R") == ["1000"]
+    assert "-u" not in argv
+    assert "-b" not in argv
+    assert {"-u", "-b"} < set(command(offered=offered))
+
+
+def test_a_pool_must_hold_twice_the_clients_that_come_back():
+    fits = scenario(pool="10.0.0.0/24")
+    few = change(fits, load={**fits.load, "clients": 100})
+    Perfdhcp.check_fits(few, MaxRate())
+    with pytest.raises(LeaselabError, match="found 256 addresses, wanted at least 400"):
+        Perfdhcp.check_fits(change(few, load={**few.load, "clients": 200}), MaxRate())
+
+
+def test_clients_that_come_back_cannot_fill_a_pool():
+    one = scenario(pool="10.0.0.0/16")
+    few = change(one, load={**one.load, "clients": 100})
+    fill = Fill(fill=0.5, rate=10, fill_rate=1000)
+    Perfdhcp.check_fits(one, fill)
+    with pytest.raises(LeaselabError, match="clients that come back fill no pool") as caught:
+        Perfdhcp.check_fits(few, fill)
+    assert caught.value.outcome is Outcome.USAGE
+
+
+@pytest.mark.parametrize("clients", [-1, 1.5, "many", True])
+def test_a_number_of_clients_is_one(clients):
+    one = scenario()
+    with pytest.raises(LeaselabError, match="not a number of clients") as caught:
+        Perfdhcp.check_fits(change(one, load={**one.load, "clients": clients}), MaxRate())
+    assert caught.value.outcome is Outcome.USAGE
+
+
 def test_a_load_after_another_one_begins_with_the_next_client():
     assert option(command(), "-b") == []
     assert option(command(offered=Load(300, 2, 0x10203)), "-b") == ["mac=00:0c:01:03:05:07"]

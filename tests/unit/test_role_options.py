@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
 DNSMASQ = find_scenario(SCENARIOS, "v4-dnsmasq")
 KEA = find_scenario(SCENARIOS, "v4-memfile")
+SIX = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
 MYSQL = find_scenario(SCENARIOS, "v4-mysql")
 OLD = json.loads((ROOT / "tests/data/scenarios_v1.json").read_text(encoding="utf-8"))
 """The scenarios as the last release with version 1 of results printed them."""
@@ -97,6 +98,27 @@ def test_settings_beside_the_server_are_those_asked_for():
         (asking(KEA, multi_threading=True, queue_size=64), "Found: threads 0, queue_size 64."),
         (asking(KEA, pair_mode="hot-standby"), "Found: partner False, pair_mode hot-standby."),
         (replace(KEA, partner=True), "Found: partner True, pair_mode none."),
+        (
+            asking(KEA, hooks=["lease_cmds", "flex_id"]),
+            "hooks: value not allowed (found flex_id",
+        ),
+        (
+            replace(asking(KEA, pair_mode="hot-standby", hooks=[]), partner=True),
+            "Found: hooks none. Wanted: lease_cmds",
+        ),
+        (replace(asking(KEA, hooks=["bootp"]), load={**KEA.load, **SIX}), "BOOTP has no IPv6."),
+        (replace(asking(KEA, allocator="flq"), load={**KEA.load, **SIX}), "Found: family 6."),
+        (asking(KEA, cache_threshold=1.0), "Found: cache_threshold 1.0."),
+        (asking(KEA, classes="simple"), "Found: classes simple, class_count 0."),
+        (asking(KEA, class_count=1), "Found: classes none, class_count 1."),
+        (asking(KEA, subnets=0), "Found: subnets 0,"),
+        (asking(KEA, log_severity="INFO", log_debug_level=1), "Found: log_severity INFO,"),
+        (asking(KEA, log_severity="DEBUG", log_debug_level=100), "Wanted: 0 to 99 with DEBUG"),
+        (asking(KEA, memfile_persist=False, lfc_interval_s=10), "Found: lfc_interval_s 10,"),
+        (
+            replace(asking(KEA, pair_mode="load-balancing", pools_per_subnet=2), partner=True),
+            "Found: pools_per_subnet 2.",
+        ),
         (
             replace(
                 asking(

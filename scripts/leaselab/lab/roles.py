@@ -126,11 +126,13 @@ def _checked(
                 found=repr(value),
                 wanted=wanted.__name__,
             )
-        if choices is not None and value not in choices:
+        several = value if isinstance(value, list) else [value]
+        refused = [one for one in several if choices is not None and one not in choices]
+        if refused:
             raise usage_error(
                 "value not allowed",
                 where=f"{where}: {name}",
-                found=str(value),
+                found=", ".join(map(str, refused)),
                 wanted=" or ".join(map(str, choices)),
             )
     return found

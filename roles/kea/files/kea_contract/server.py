@@ -21,10 +21,8 @@ START_S = 30.0
 def start(config):
     """Start it clean; return what runs."""
     stop(config)
-    leases_file = Path(config["lease_file"])
-    older = leases_file.parent.glob(f"{leases_file.name}*")
-    for path in [*older, Path(config["control_socket"])]:
-        path.unlink(missing_ok=True)
+    store.remove_files(config)
+    Path(config["control_socket"]).unlink(missing_ok=True)
     with process.undone_by(lambda: stop(config)):
         return serve(config)
 
@@ -76,9 +74,17 @@ def reset(config):
 
 
 def empty_memory(config):
-    """Return how many leases there were and are."""
+    """Return how many leases there were and are.
+
+    The command for it is a hook's.  Without the hook, Kea reads its configuration again and
+    finds no file of leases; it stays the same process, and counts packets on.
+    """
     before = leases(config)
-    control(config, f"lease{config['family']}-wipe", {"subnet-id": 1})
+    if config["can_wipe"]:
+        control(config, f"lease{config['family']}-wipe", {"subnet-id": config["subnet_id"]})
+    else:
+        store.remove_files(config)
+        control(config, "config-reload")
     return before, leases(config)
 
 

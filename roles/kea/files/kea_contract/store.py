@@ -32,3 +32,10 @@ def from_files(config):
                 else:
                     held[row["address"]] = client
     return held
+
+
+def remove_files(config):
+    """Remove the file that memfile appends to, and what its cleaning has made of older ones."""
+    newest = Path(config["lease_file"])
+    for path in newest.parent.glob(f"{newest.name}*"):
+        path.unlink(missing_ok=True)

@@ -7,6 +7,8 @@ Facts this adapter rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
 - Clients are numbered: client i has the MAC address or DUID of ``-b`` plus i.
 - ``--scenario avalanche`` has ``-R`` clients begin at once.  It ignores ``-p`` and ``-d``, and
   goes on for ever where one is not served; SIGINT ends it with its whole report and status 0.
+- With ``-R`` they begin again after so many: those of a load with ``clients`` come back, which
+  ``-u`` would call duplicate addresses.
 - With ``-A1`` v6 clients speak through a relay, to one server's own address.
 """
 
@@ -16,7 +18,11 @@ import math
 
 from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
-from leaselab.measure.generators.perfdhcp_reading import POOL_USE_LIMIT, PerfdhcpReading
+from leaselab.measure.generators.perfdhcp_reading import (
+    POOL_USE_LIMIT,
+    PerfdhcpReading,
+    returning_clients,
+)
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
 from leaselab.model.errors import usage_error
@@ -57,6 +63,7 @@ class Perfdhcp:
         # Benches of older releases know the address of the host alone.
         self._server = bench.server.test_address or bench.hosts[SERVER].test_address
         self._relayed = self._family == 6 and bool(bench.scenario.load.get("relayed"))
+        self._clients = returning_clients(bench.scenario)
         # Both servers of a pair have to hear a client; v6 clients multicast, relays need not.
         if bench.scenario.partner or (self._family == 6 and not self._relayed):
             self._server = EVERYBODY
@@ -76,12 +83,21 @@ class Perfdhcp:
             )
         size = pool_size(scenario.load["pool"])
         procedure.check_capacity(size, where)
-        if not procedure.fills and procedure.most_attempted > POOL_USE_LIMIT * size:
+        clients = returning_clients(scenario)
+        if procedure.fills and clients:
+            raise usage_error(
+                "clients that come back fill no pool",
+                where=where,
+                found=f"a load of {clients} clients",
+                todo="take a load whose clients are all new, or another procedure",
+            )
+        most_leased = min(procedure.most_attempted, clients or math.inf)
+        if not procedure.fills and most_leased > POOL_USE_LIMIT * size:
             raise usage_error(
                 "one trial could fill the pool beyond half, where allocation slows down",
                 where=where,
                 found=f"{size} addresses",
-                wanted=f"at least {procedure.most_attempted / POOL_USE_LIMIT:.0f}, twice what "
+                wanted=f"at least {most_leased / POOL_USE_LIMIT:.0f}, twice what "
                 "is offered until the server is reset",
                 todo="enlarge the pool, or offer less: a lower rate, or for a shorter time",
             )
@@ -118,7 +134,8 @@ class Perfdhcp:
     def command(self, load: Load, limit: int | None) -> list[str]:
         """Build the argv of one trial.
 
-        Every exchange is a new client (``-R`` is more than the trial can start).
+        Every exchange is a new client (``-R`` is more than the trial can start), unless the
+        load says how many there are.
         The trial ends by count (``-n``, both stages); ``-p`` bounds it where the
         generator cannot keep up.  ``-d`` is the procedure's lateness, so that an
         overtaken reply is not dropped before it is late.  `limit` is that of unanswered
@@ -129,10 +146,11 @@ class Perfdhcp:
         late_s, wait_s = self._procedure.late_s, self._procedure.wait_s
         count = exchanges(load)
         argv = self._begun(self._tool.threading)
-        argv += ["-r", str(load.rate), "-R", str(2 * count + 1000), "-p", str(load.duration_s)]
+        clients = self._clients or 2 * count + 1000
+        argv += ["-r", str(load.rate), "-R", str(clients), "-p", str(load.duration_s)]
         argv += ["-n", str(count), "-n", str(count)]
         argv += ["-W", str(round(wait_s * 1e6)), "-d", f"{late_s:g}"]
-        argv += ["-u", "-t", "1", "-x", "t", *_first(load)]
+        argv += [*([] if self._clients else ["-u"]), "-t", "1", "-x", "t", *self._first(load)]
         if limit is not None:
             argv += ["-D", str(limit)]
         return [*argv, self._server]
@@ -146,13 +164,19 @@ class Perfdhcp:
         """
         argv = ["timeout", "--signal=INT", "--preserve-status", str(load.duration_s)]
         argv += [*self._begun("multi"), "--scenario", "avalanche", "-R", str(load.at_once)]
-        return [*argv, "-u", "-x", "t", *_first(load), self._server]
+        return [*argv, "-u", "-x", "t", *self._first(load), self._server]
 
     def _begun(self, threading: str) -> list[str]:
         """Return the beginning of every command: the clients and their interface."""
         argv = [self._tool.path, f"-{self._family}"]
         argv += ["-A1"] if self._relayed else []
         return [*argv, "-g", threading, "-l", self._interface]
+
+    def _first(self, load: Load) -> list[str]:
+        """Name the first client of a load, where it is not perfdhcp's own."""
+        if not load.first_client or self._clients:
+            return []
+        return ["-b", f"mac={_mac(_FIRST_MAC + load.first_client)}"]
 
 
 def abort_after(load: Load, procedure: Procedure) -> int:
@@ -168,13 +192,6 @@ def abort_after(load: Load, procedure: Procedure) -> int:
 def exchanges(load: Load) -> int:
     """Number of exchanges that a trial starts unless it is cut short."""
     return math.ceil(COUNT_SHARE * load.rate * load.duration_s)
-
-
-def _first(load: Load) -> list[str]:
-    """Name the first client of a load, where it is not perfdhcp's own."""
-    if not load.first_client:
-        return []
-    return ["-b", f"mac={_mac(_FIRST_MAC + load.first_client)}"]
 
 
 def _mac(number: int) -> str:

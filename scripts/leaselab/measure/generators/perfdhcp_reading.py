@@ -20,11 +20,12 @@ from leaselab.measure.generators.perfdhcp_output import (
     printed,
 )
 from leaselab.model.bench import Bench
+from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.observation import Generated
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR
+from leaselab.model.record import GENERATOR, Scenario
 from leaselab.model.trial import WHOLE, HostUse, Trial
 
 POOL_TOO_FULL = "pool-too-full"
@@ -172,11 +173,12 @@ class PerfdhcpReading:
         passes = failed <= may_fail
         refusals = output.first.rejected + output.second.rejected + seen.refused
         wanted = load.rate * load.duration_s
-        in_use = max(counts.attempted, seen.in_use or 0)
+        most_leased = returning_clients(self.bench.scenario) or math.inf
+        in_use = max(min(counts.attempted, most_leased), seen.in_use or 0)
         untold = (
             not seen.trouble
             and len(seen.held) > 1
-            and min(seen.held.values()) < output.second.received
+            and min(seen.held.values()) < min(output.second.received, most_leased)
         )
         found = (
             (GENERATOR_LIMITED, not self.aborted and not _enough(counts.attempted, wanted)),
@@ -194,6 +196,22 @@ class PerfdhcpReading:
         lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
         reason = next((word for word in words if word not in lifted), "")
         return reason, tuple(word for word in words if word in lifted)
+
+
+def returning_clients(scenario: Scenario) -> int:
+    """How many clients there are, which come back in turn; 0: each of them is a new one.
+
+    Raises a usage error for a number of clients that is none.
+    """
+    clients = scenario.load.get("clients", 0)
+    if type(clients) is not int or clients < 0:
+        raise usage_error(
+            "not a number of clients",
+            where=f"scenario {scenario.name}: clients",
+            found=repr(clients),
+            wanted="a whole number, or nothing for new ones only",
+        )
+    return clients
 
 
 def judge(output: Output, late_s: float, rate: int) -> Counts:
