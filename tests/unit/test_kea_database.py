@@ -33,6 +33,8 @@ def config(tmp_path):
     contract.chmod(0o755)
     return {
         "database": {
+            "leases": True,
+            "hosts_file": None,
             "contract": str(contract),
             "pid_file": str(tmp_path / "pid"),
             "free_bytes": 1000,

@@ -73,3 +73,51 @@ def test_members_are_one_class_with_a_list_of_clients():
         "pkt4.mac == 0x020000000000 or pkt4.mac == 0x020000000001 or pkt4.mac == 0x020000000002"
     )
     assert kea.kea_classes("none", 0, 4) == []
+
+
+def reserved(count, share, **fields):
+    known = {
+        "clients": 1000,
+        "first_client": "00:0c:01:02:03:04",
+        "pool": "10.0.0.1 - 10.0.255.254",
+        "scope": "in-subnet",
+        "by": "hw-address",
+    }
+    return kea.kea_reservations(count, share, **{**known, **fields})
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_a_share_of_the_clients_has_a_reservation_and_strangers_have_the_others(share):
+    macs = [int(one["hw-address"].replace(":", ""), 16) for one in reserved(2000, share)]
+    assert len(set(macs)) == 2000
+    begin = 0x000C01020304
+    coming = sorted(mac - begin for mac in macs if begin <= mac < begin + 1000)
+    assert len(coming) == 1000 * share
+    assert all(b - a in (1, 3, 4) for a, b in itertools.pairwise(coming)), "spread evenly"
+
+
+def test_addresses_are_in_the_pool_above_it_or_none():
+    inside, above, name = (
+        reserved(2, 1.0, clients=2, scope=scope)
+        for scope in ("in-subnet", "out-of-pool", "global")
+    )
+    assert [one["ip-address"] for one in inside] == ["10.0.255.254", "10.0.255.253"]
+    assert [one["ip-address"] for one in above] == ["10.0.255.255", "10.1.0.0"]
+    assert name[1] == {"hw-address": "00:0c:01:02:03:05", "hostname": "host-1"}
+    flexible = reserved(1, 1.0, clients=1, by="flex-id")
+    assert flexible == [{"flex-id": "000c01020304", "ip-address": "10.0.255.254"}]
+
+
+def test_more_reservations_than_the_pool_has_addresses_are_refused():
+    with pytest.raises(ValueError, match="3 reservations in a pool of fewer addresses"):
+        reserved(3, 0.0, pool="10.0.0.1 - 10.0.0.3")
+
+
+def test_reservations_are_written_to_a_database_some_at_a_time():
+    sql = kea.kea_host_rows(reserved(2500, 0.0), "mysql", 1)
+    assert sql.startswith("USE kea;\nINSERT INTO hosts (dhcp_identifier,")
+    assert (sql.count("INSERT"), sql.count("0x02")) == (3, 2500)
+    assert "(0x020000000000, 0, 1, 167837694, NULL)" in sql
+    named = kea.kea_host_rows(reserved(1, 0.0, scope="global"), "postgresql", 0)
+    assert named.startswith("\\connect kea\n")
+    assert "('\\x020000000000', 0, 0, NULL, 'host-0');" in named

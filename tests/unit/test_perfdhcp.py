@@ -142,6 +142,12 @@ def test_clients_that_come_back_do_so_in_turn_and_may_keep_their_addresses():
     assert {"-u", "-b"} < set(command(offered=offered))
 
 
+def test_the_first_client_is_the_one_that_the_load_names():
+    argv = command(load={"first_client": "00:0c:01:02:04:00"}, offered=LOAD)
+    assert option(argv, "-b") == ["mac=00:0c:01:02:04:00"]
+    assert "-b" not in command(load={"first_client": "00:0c:01:02:03:04"}, offered=LOAD)
+
+
 def test_a_pool_must_hold_twice_the_clients_that_come_back():
     fits = scenario(pool="10.0.0.0/24")
     few = change(fits, load={**fits.load, "clients": 100})

@@ -18,6 +18,7 @@ SCENARIOS = ROOT / "scenarios"
 DNSMASQ = find_scenario(SCENARIOS, "v4-dnsmasq")
 KEA = find_scenario(SCENARIOS, "v4-memfile")
 SIX = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
+TEN = {**KEA.load, "clients": 10, "first_client": "00:0c:01:02:03:04"}
 MYSQL = find_scenario(SCENARIOS, "v4-mysql")
 OLD = json.loads((ROOT / "tests/data/scenarios_v1.json").read_text(encoding="utf-8"))
 """The scenarios as the last release with version 1 of results printed them."""
@@ -112,6 +113,25 @@ def test_settings_beside_the_server_are_those_asked_for():
         (asking(KEA, classes="simple"), "Found: classes simple, class_count 0."),
         (asking(KEA, class_count=1), "Found: classes none, class_count 1."),
         (asking(KEA, subnets=0), "Found: subnets 0,"),
+        (asking(KEA, reservations=9, reservations_share=0.5), "Found: reservations 9,"),
+        (
+            replace(asking(KEA, reservations=9, reservations_share=1.0), load=TEN),
+            "reservations_share 1.0, clients 10,",
+        ),
+        (asking(KEA, reservations=9, reservations_in="mysql"), "(reservations_in mysql)"),
+        (asking(KEA, reservations_by="flex-id"), "Found: reservations 0,"),
+        (
+            asking(KEA, reservations=9, reservations_by="flex-id"),
+            "Found: reservations_by flex-id, reservations_identifiers hw-address, duid,",
+        ),
+        (
+            replace(asking(KEA, reservations=9), load={**KEA.load, **SIX}),
+            "Found: family 6, partner False.",
+        ),
+        (
+            asking(MYSQL, backend="mysql", reservations=9, reservations_in="postgresql"),
+            "Found: backend mysql, reservations_in postgresql.",
+        ),
         (asking(KEA, log_severity="INFO", log_debug_level=1), "Found: log_severity INFO,"),
         (asking(KEA, log_severity="DEBUG", log_debug_level=100), "Wanted: 0 to 99 with DEBUG"),
         (asking(KEA, memfile_persist=False, lfc_interval_s=10), "Found: lfc_interval_s 10,"),

@@ -46,6 +46,13 @@ SHAPES = {
         "kea_pair_client_threads": 4,
     },
 }
+RESERVED = {
+    "kea_reservations": 1000,
+    "kea_reservations_share": 0.3,
+    "kea_clients": 1000,
+    "kea_first_client": "00:0c:01:02:03:04",
+    "kea_pool": "10.0.0.1 - 10.127.255.254",
+}
 HOOKS = ["lease_cmds", "stat_cmds", "flex_option", "run_script"]
 CATALOGUE = {
     **{
@@ -65,6 +72,9 @@ CATALOGUE = {
     "stdout": {"kea_log_severity": "NONE", "kea_log_sink": "stdout"},
     "unwritten": {"kea_memfile_persist": False, "kea_cache_threshold": 0.25},
     "cleaned": {"kea_lfc_interval_s": 10},
+    "reserved": {**RESERVED, "kea_reservations_scope": "in-subnet"},
+    "reserved-out-of-pool": {**RESERVED, "kea_reservations_scope": "out-of-pool"},
+    "reserved-globally": {**RESERVED, "kea_reservations_scope": "global"},
 }
 """Options of the experiments of Kea's catalogue that every release takes."""
 SHAPES |= CATALOGUE
@@ -77,11 +87,13 @@ OF_SOME = {
 """Those of Debian 13's release alone, and the families that have them."""
 SHAPES |= {name: shape for name, (shape, _) in OF_SOME.items()}
 POOLS = {4: "10.0.0.0/8", 6: "2001:2:0:100::/64"}
+OF_FOUR = {name for name, shape in SHAPES.items() if "kea_reservations" in shape}
 CASES = [
     (suite, family, shape)
     for suite in VERSIONS
     for shape in SHAPES
     for family in POOLS
+    if family == 4 or shape not in OF_FOUR
     if shape not in OF_SOME or (suite == "trixie" and family in OF_SOME[shape][1])
 ]
 

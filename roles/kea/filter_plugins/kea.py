@@ -1,4 +1,4 @@
-"""Filters of role kea: pools, subnets and classes of a configuration."""
+"""Filters of role kea: pools, subnets, classes and reservations of a configuration."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ OTHERS = {4: ("100.64.0.0/10", 28), 6: ("2001:2:1::/48", 64)}
 """What the subnets that serve nobody are parts of, and the length of each one's prefix."""
 FIRST_STRANGER = 0x020000000000
 """A MAC address that is set by hand: no generator's client has one of these."""
+IDENTIFIER_TYPES = ("hw-address", "duid", "circuit-id", "client-id", "flex-id")
+"""As the tables of Kea's databases number them."""
+AT_A_TIME = 1000
+"""Rows that one statement inserts."""
 NEVER_TRUE = {
     4: "substring(option[61].hex,1,3) == 0xffffff",
     6: "substring(option[1].hex,1,3) == 0xffffff",
@@ -56,6 +60,56 @@ def kea_classes(kind, count, family):
     return [{"name": f"class-{number}", **test} for number in range(1, count + 1)]
 
 
+def kea_reservations(count, share, *, clients, first_client, pool, scope, by):
+    """Return `count` host reservations, as Kea's configuration has them.
+
+    The given share of `clients` have one each, spread evenly; the others are of strangers.
+    Addresses are the last of the pool, or the first above it; scope global has none.
+    """
+    first, last = _ends(pool)
+    if scope == "in-subnet" and count > int(last) - int(first):
+        raise ValueError(f"{count} reservations in a pool of fewer addresses: {pool}")
+    coming = round(share * clients)
+    begin = int(first_client.replace(":", ""), 16) if first_client else 0
+    macs = [begin + number * clients // coming for number in range(coming)]
+    macs += [FIRST_STRANGER + number for number in range(count - coming)]
+    found = []
+    for number, mac in enumerate(macs):
+        told = mac.to_bytes(6, "big")
+        one = {by: told.hex(":") if by == "hw-address" else told.hex()}
+        if scope == "global":
+            one["hostname"] = f"host-{number}"
+        else:
+            one["ip-address"] = str(
+                last - number if scope == "in-subnet" else last + 1 + number
+            )
+        found.append(one)
+    return found
+
+
+def kea_host_rows(reservations, database, subnet_id):
+    """Return the SQL that writes reservations into the table of a database, some at a time.
+
+    `subnet_id` is 0 for global ones.
+    """
+    head, hexadecimal = {
+        "mysql": ("USE kea;", "0x{}"),
+        "postgresql": ("\\connect kea", "'\\x{}'"),
+    }[database]
+    columns = "dhcp_identifier, dhcp_identifier_type, dhcp4_subnet_id, ipv4_address, hostname"
+    rows = []
+    for one in reservations:
+        kind = IDENTIFIER_TYPES.index(next(name for name in IDENTIFIER_TYPES if name in one))
+        told = hexadecimal.format(one[IDENTIFIER_TYPES[kind]].replace(":", ""))
+        address = one.get("ip-address")
+        number = int(ipaddress.ip_address(address)) if address else "NULL"
+        name = f"'{one['hostname']}'" if "hostname" in one else "NULL"
+        rows.append(f"({told}, {kind}, {subnet_id}, {number}, {name})")
+    some = (",\n".join(rows[at : at + AT_A_TIME]) for at in range(0, len(rows), AT_A_TIME))
+    texts = [f"INSERT INTO hosts ({columns}) VALUES\n{values};" for values in some]
+    return "\n".join([head, *texts, ""])
+
+
 def _list_of(count, family):
     """An expression that is true for `count` clients, none of which ever comes."""
     macs = (f"0x{FIRST_STRANGER + number:012x}" for number in range(count))
@@ -80,4 +134,6 @@ class FilterModule:
             "kea_parts": kea_parts,
             "kea_other_subnets": kea_other_subnets,
             "kea_classes": kea_classes,
+            "kea_reservations": kea_reservations,
+            "kea_host_rows": kea_host_rows,
         }

@@ -127,8 +127,8 @@ def _checked(
                 wanted=wanted.__name__,
             )
         several = value if isinstance(value, list) else [value]
-        refused = [one for one in several if choices is not None and one not in choices]
-        if refused:
+        refused = [] if choices is None else [one for one in several if one not in choices]
+        if choices is not None and refused:
             raise usage_error(
                 "value not allowed",
                 where=f"{where}: {name}",

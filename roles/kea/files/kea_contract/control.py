@@ -51,6 +51,8 @@ def config_hash(config):
     running = control(config, "config-get")
     running.pop("hash", None)
     for section in running.values():
-        section.get("lease-database", {}).pop("password", None)
+        databases = [section.get("lease-database", {}), *section.get("hosts-databases", [])]
+        for one in databases:
+            one.pop("password", None)
     text = json.dumps(running, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

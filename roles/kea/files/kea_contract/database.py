@@ -1,4 +1,4 @@
-"""The database of Kea's leases, through the database's own contract."""
+"""The database of Kea's leases, reservations or both, through the database's own contract."""
 
 import json
 import re
@@ -33,6 +33,11 @@ def ask(config, verb, text=""):
     return done.stdout
 
 
+def has_leases(config):
+    """Whether the leases are in a database; its reservations may be, and the leases not."""
+    return bool(config["database"]) and config["database"]["leases"]
+
+
 def prepare(config):
     """Start it, with an empty schema of the version that this Kea wants.
 
@@ -42,6 +47,9 @@ def prepare(config):
         found = json.loads(ask(config, "start"))
         ask(config, "reset")
         make_schema(config["database"]["schema_argv"])
+        if config["database"]["hosts_file"]:
+            rows = Path(config["database"]["hosts_file"]).read_text(encoding="ascii")
+            ask(config, "sql", rows)
     except BeneathError:
         check_disk(config)  # its last words need not name that
         raise

@@ -63,7 +63,7 @@ def settle(config):
 
 def reset(config):
     """Empty the store; once more for leases whose request was still queued."""
-    empty = database.empty if config["database"] else empty_memory
+    empty = database.empty if database.has_leases(config) else empty_memory
     was = 0
     for _ in range(5):
         before, left = empty(config)

@@ -10,7 +10,7 @@ CLIENT = {4: "hwaddr", 6: "duid"}
 
 def leases(config):
     """Return (address, client) of every lease, sorted; clients by MAC (v4) or DUID (v6)."""
-    if config["database"]:
+    if database.has_leases(config):
         rows = database.ask(config, "sql", config["database"]["leases_sql"]).splitlines()
         return sorted(tuple(row.lower().split(" ")) for row in rows if row)
     return sorted(from_files(config).items())

@@ -64,6 +64,8 @@ class Perfdhcp:
         self._server = bench.server.test_address or bench.hosts[SERVER].test_address
         self._relayed = self._family == 6 and bool(bench.scenario.load.get("relayed"))
         self._clients = returning_clients(bench.scenario)
+        told = bench.scenario.load.get("first_client", _mac(_FIRST_MAC))
+        self._first_client = int(told.replace(":", ""), 16)
         # Both servers of a pair have to hear a client; v6 clients multicast, relays need not.
         if bench.scenario.partner or (self._family == 6 and not self._relayed):
             self._server = EVERYBODY
@@ -174,9 +176,8 @@ class Perfdhcp:
 
     def _first(self, load: Load) -> list[str]:
         """Name the first client of a load, where it is not perfdhcp's own."""
-        if not load.first_client or self._clients:
-            return []
-        return ["-b", f"mac={_mac(_FIRST_MAC + load.first_client)}"]
+        first = self._first_client + (0 if self._clients else load.first_client)
+        return [] if first == _FIRST_MAC else ["-b", f"mac={_mac(first)}"]
 
 
 def abort_after(load: Load, procedure: Procedure) -> int:
