@@ -113,6 +113,12 @@ def test_settings_beside_the_server_are_those_asked_for():
         (asking(KEA, classes="simple"), "Found: classes simple, class_count 0."),
         (asking(KEA, class_count=1), "Found: classes none, class_count 1."),
         (asking(KEA, subnets=0), "Found: subnets 0,"),
+        (asking(KEA, poll_interval_s=1, poll_subnets=1), "subnets 1, hooks lease_cmds."),
+        (
+            asking(KEA, poll_interval_s=1, poll_subnets=2, hooks=["stat_cmds"]),
+            "poll_interval_s 1.0, poll_subnets 2, subnets 1,",
+        ),
+        (asking(KEA, poll_subnets=1), "poll_interval_s 0.0, poll_subnets 1,"),
         (asking(KEA, reservations=9, reservations_share=0.5), "Found: reservations 9,"),
         (
             replace(asking(KEA, reservations=9, reservations_share=1.0), load=TEN),

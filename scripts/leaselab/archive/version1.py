@@ -120,6 +120,8 @@ _OF_KEA = {
     "reservations_scope": "in-subnet",
     "reservations_by": "hw-address",
     "reservations_identifiers": ["hw-address", "duid", "circuit-id", "client-id"],
+    "poll_interval_s": 0.0,
+    "poll_subnets": 0,
     "log_severity": "WARN",
     "log_debug_level": 0,
     "log_sink": "file",

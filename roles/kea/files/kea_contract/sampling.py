@@ -26,6 +26,9 @@ def take(config):
         pair.processes(config),
         lambda: database.acquit(config) if config["database"] else None,
     )
+    beside = {"database": tree_cpu_s(database_pid)} if database_pid else {}
+    if config["poller"]:
+        beside["poller"] = sampling.used([config["poller"]])[0]
     counters = {}
     held = None
     try:
@@ -42,5 +45,5 @@ def take(config):
         "held": held,
         "counters": counters,
         "refused": counters.get(config["refused_counter"]),
-        "beside_cpu_s": {"database": tree_cpu_s(database_pid)} if database_pid else {},
+        "beside_cpu_s": beside,
     }

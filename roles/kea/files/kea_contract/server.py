@@ -12,7 +12,7 @@ from pathlib import Path
 from leaselab_contract import address, loaded, process
 from leaselab_contract.errors import ContractError
 
-from kea_contract import database, pair, sampling, store
+from kea_contract import database, pair, poll, sampling, store
 from kea_contract.control import config_hash, control, leases
 
 START_S = 30.0
@@ -40,6 +40,8 @@ def serve(config):
     )
     if config["agent"]:
         pair.start_agent(config["agent"])
+    if config["poller"]:
+        start_poller(config["poller"])
     return {
         "pid": child.pid,
         "version": version["extended"].split()[0],
@@ -48,6 +50,17 @@ def serve(config):
         "beside": beside,
         **loaded.identity(child.pid),
     }
+
+
+def start_poller(poller):
+    """Start what asks for statistics; wait until it was answered once."""
+
+    def answered():
+        told = Path(poller["output_file"]).read_text(encoding="utf-8")
+        if poll.ANSWERED not in told:
+            raise ContractError("no statistics were told yet")
+
+    process.wait_until(answered, process.launch(poller), poller, START_S)
 
 
 def state(config):
@@ -103,7 +116,8 @@ def crash(config):
 
 def stop(config):
     """End it, and its database."""
-    ended = [process.end(one) for one in reversed(pair.processes(config))]
+    pollers = [config["poller"]] if config["poller"] else []
+    ended = [process.end(one) for one in reversed([*pair.processes(config), *pollers])]
     if config["database"]:
         database.ask(config, "stop")
     return {"was_running": any(ended)}
