@@ -34,6 +34,7 @@ def config(tmp_path):
     return {
         "database": {
             "leases": True,
+            "link": None,
             "hosts_file": None,
             "contract": str(contract),
             "pid_file": str(tmp_path / "pid"),

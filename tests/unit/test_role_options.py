@@ -113,6 +113,7 @@ def test_settings_beside_the_server_are_those_asked_for():
         (asking(KEA, classes="simple"), "Found: classes simple, class_count 0."),
         (asking(KEA, class_count=1), "Found: classes none, class_count 1."),
         (asking(KEA, subnets=0), "Found: subnets 0,"),
+        (replace(KEA, beside={"delayed_link": {}}), "There is no database to be far from."),
         (asking(KEA, poll_interval_s=1, poll_subnets=1), "subnets 1, hooks lease_cmds."),
         (
             asking(KEA, poll_interval_s=1, poll_subnets=2, hooks=["stat_cmds"]),
@@ -192,5 +193,5 @@ def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know(
     }
     assert servers == set(roles_of("server")) == {"kea", "dnsmasq"}
     assert all(lab_roles()[name].programs for name in lab_roles())
-    assert set(roles_of("beside")) == {"mysql", "postgresql"}
+    assert set(roles_of("beside")) == {"mysql", "postgresql", "delayed_link"}
     assert all(options_of(role, "tune") for role in roles_of("beside"))

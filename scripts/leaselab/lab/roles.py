@@ -146,7 +146,7 @@ def _one_of(name: str, what: str, known: list[str], where: str) -> None:
 def _check_together(kind: str, variables: Mapping[str, Any], where: str) -> None:
     """Refuse options that the role's own tasks would refuse, before anything is touched."""
     for condition, reason in _conditions(kind):
-        if not condition(variables):
+        if condition(variables) is not True:  # Ansible takes no other value for true
             raise usage_error(" ".join(reason.render(variables).split()), where=where)
 
 

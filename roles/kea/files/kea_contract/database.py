@@ -38,6 +38,15 @@ def has_leases(config):
     return bool(config["database"]) and config["database"]["leases"]
 
 
+def links(config):
+    """Processes through which Kea reaches it: none, or one that delays what passes."""
+    return (
+        [config["database"]["link"]]
+        if config["database"] and config["database"]["link"]
+        else []
+    )
+
+
 def prepare(config):
     """Start it, with an empty schema of the version that this Kea wants.
 

@@ -29,6 +29,8 @@ def take(config):
     beside = {"database": tree_cpu_s(database_pid)} if database_pid else {}
     if config["poller"]:
         beside["poller"] = sampling.used([config["poller"]])[0]
+    for link in database.links(config):
+        beside["link"] = sampling.used([link])[0]
     counters = {}
     held = None
     try:

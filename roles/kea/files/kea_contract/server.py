@@ -30,6 +30,8 @@ def start(config):
 def serve(config):
     """Start database, Kea and agent; return what runs."""
     beside = {"database": database.prepare(config)} if config["database"] else {}
+    for link in database.links(config):
+        launch_and_hear(link, "listens")
     address.wait_until_usable(config["interface"])
     child = process.launch(config["process"])
     version = process.wait_until(
@@ -41,7 +43,7 @@ def serve(config):
     if config["agent"]:
         pair.start_agent(config["agent"])
     if config["poller"]:
-        start_poller(config["poller"])
+        launch_and_hear(config["poller"], poll.ANSWERED)
     return {
         "pid": child.pid,
         "version": version["extended"].split()[0],
@@ -52,15 +54,19 @@ def serve(config):
     }
 
 
-def start_poller(poller):
-    """Start what asks for statistics; wait until it was answered once."""
+def launch_and_hear(helper, word):
+    """Start a program beside Kea; wait until it has said this word."""
 
-    def answered():
-        told = Path(poller["output_file"]).read_text(encoding="utf-8")
-        if poll.ANSWERED not in told:
-            raise ContractError("no statistics were told yet")
+    def said():
+        if word not in Path(helper["output_file"]).read_text(encoding="utf-8"):
+            raise ContractError(f"it has not said '{word}'")
 
-    process.wait_until(answered, process.launch(poller), poller, START_S)
+    process.wait_until(said, process.launch(helper), helper, START_S)
+
+
+def helpers(config):
+    """What runs beside Kea for its sake alone: what asks it, what leads to its database."""
+    return [*([config["poller"]] if config["poller"] else []), *database.links(config)]
 
 
 def state(config):
@@ -116,8 +122,8 @@ def crash(config):
 
 def stop(config):
     """End it, and its database."""
-    pollers = [config["poller"]] if config["poller"] else []
-    ended = [process.end(one) for one in reversed([*pair.processes(config), *pollers])]
+    ended = [process.end(one) for one in reversed(pair.processes(config))]
+    ended += [process.end(one) for one in helpers(config)]
     if config["database"]:
         database.ask(config, "stop")
     return {"was_running": any(ended)}
