@@ -73,3 +73,10 @@ def test_one_that_does_not_start_on_a_full_disk_is_told_as_that(
     config["database"]["free_bytes"] = wanted_bytes
     with pytest.raises(database.BeneathError, match=told):
         database.prepare(config)
+
+
+def test_a_variant_of_an_older_release_has_no_link(database):
+    """It lies there still after an update, and has to be stopped."""
+    assert database.links({"database": None}) == []
+    assert database.links({"database": {"contract": "database"}}) == []
+    assert database.links({"database": {"link": {"argv": []}}}) == [{"argv": []}]

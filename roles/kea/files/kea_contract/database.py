@@ -40,11 +40,8 @@ def has_leases(config):
 
 def links(config):
     """Processes through which Kea reaches it: none, or one that delays what passes."""
-    return (
-        [config["database"]["link"]]
-        if config["database"] and config["database"]["link"]
-        else []
-    )
+    link = (config["database"] or {}).get("link")
+    return [link] if link else []
 
 
 def prepare(config):

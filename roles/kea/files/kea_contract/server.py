@@ -65,8 +65,12 @@ def launch_and_hear(helper, word):
 
 
 def helpers(config):
-    """What runs beside Kea for its sake alone: what asks it, what leads to its database."""
-    return [*([config["poller"]] if config["poller"] else []), *database.links(config)]
+    """What runs beside Kea for its sake alone: what asks it, what leads to its database.
+
+    A variant that an older release deployed says nothing of them, and has to be stopped.
+    """
+    poller = config.get("poller")
+    return [*([poller] if poller else []), *database.links(config)]
 
 
 def state(config):
