@@ -77,7 +77,9 @@ def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
     if as_json:
         print_json(msgspec.to_builtins(scenarios))
         return
-    factors = list(dict.fromkeys(name for one in scenarios for name in one.factors))
+    # Families differ in their factors: columns are those that all have, or most would be empty.
+    named = dict.fromkeys(name for one in scenarios for name in one.factors)
+    factors = [name for name in named if all(name in one.factors for one in scenarios)]
     rows = [_row(scenario, factors) for scenario in scenarios]
     if not sys.stdout.isatty():
         for row in rows:
@@ -92,7 +94,7 @@ def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
 
 
 def _row(scenario: Scenario, factors: list[str]) -> tuple[str, ...]:
-    """Its name, where it stands by each factor, and what it sets that no factor says."""
+    """Its name, where it stands by each of these factors, and what else is said or set."""
     kind = scenario.server.kind
     parts = [
         (options_of(kind, "scenario"), scenario.server.options),
@@ -104,8 +106,11 @@ def _row(scenario: Scenario, factors: list[str]) -> tuple[str, ...]:
         for name, value in values.items()
         if value != declared[name]["default"] and value != scenario.factors.get(name)
     ]
-    places = [str(scenario.factors.get(name, "-")) for name in factors]
-    return (scenario.name, *places, " ".join(differing) or "-")
+    places = [str(scenario.factors[name]) for name in factors]
+    others = [
+        f"{name}={value}" for name, value in scenario.factors.items() if name not in factors
+    ]
+    return (scenario.name, *places, " ".join([*others, *differing]) or "-")
 
 
 def _show_values(values: dict[str, Any], indent: str) -> None:
