@@ -1,0 +1,67 @@
+"""How Kea's memfile is emptied: by a command of a hook, or by reading it again."""
+
+import pytest
+from tests.contracts import contract_module
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The module of the verbs, found where the contract finds it."""
+    with contract_module("kea", "kea_contract.server") as server:
+        yield server
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Settings of a variant that holds two leases, in a file and an older one."""
+    for name in ("leases.csv", "leases.csv.2", "leases.csv.completed"):
+        (tmp_path / name).write_text("a lease\n", encoding="ascii")
+    return {
+        "family": 4,
+        "database": None,
+        "subnet_id": 50,
+        "lease_file": str(tmp_path / "leases.csv"),
+    }
+
+
+class Kea:
+    """Holds leases, and empties itself as a real one does; `late` come while it does."""
+
+    def __init__(self, folder, late=0):
+        self.held, self.late, self.folder, self.asked = 2, late, folder, []
+
+    def leases(self, _config):
+        return self.held
+
+    def control(self, _config, command, arguments=None):
+        self.asked.append((command, arguments))
+        if command == "config-reload" and list(self.folder.glob("leases.csv*")):
+            return  # it reads the file again
+        self.held, self.late = self.late, 0
+
+
+@pytest.fixture
+def kea(server, monkeypatch, tmp_path):
+    def with_late(late):
+        double = Kea(tmp_path, late)
+        monkeypatch.setattr(server, "leases", double.leases)
+        monkeypatch.setattr(server, "control", double.control)
+        return double
+
+    return with_late
+
+
+def test_with_the_hook_the_subnet_that_serves_is_wiped(server, config, kea, tmp_path):
+    double = kea(late=0)
+    assert server.reset({**config, "can_wipe": True}) == {"held": 0, "was": 2}
+    assert double.asked == [("lease4-wipe", {"subnet-id": 50})]
+    assert len(list(tmp_path.glob("leases.csv*"))) == 3
+
+
+def test_without_it_the_files_go_and_the_configuration_is_read_again(
+    server, config, kea, tmp_path
+):
+    double = kea(late=1)
+    assert server.reset({**config, "can_wipe": False}) == {"held": 0, "was": 3}
+    assert double.asked == [("config-reload", None)] * 2
+    assert list(tmp_path.glob("leases.csv*")) == []
