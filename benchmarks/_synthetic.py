@@ -118,7 +118,7 @@ def _scenario(name: str, family: int, backend: str) -> Scenario:
         ),
         load={"family": family},
         factors={
-            "clients": f"DHCPv{family}",
+            "protocol": f"DHCPv{family}",
             "backend": backend,
             "threading": "multi" if "-mt" in name else "single",
             "servers": servers,

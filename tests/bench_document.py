@@ -60,7 +60,7 @@ DOCUMENT = {
             "subnet": "10.0.0.0/8",
             "pool": "10.0.0.1 - 10.255.255.254",
         },
-        "factors": {"clients": "DHCPv4", "backend": "memfile"},
+        "factors": {"protocol": "DHCPv4", "backend": "memfile"},
     },
     "procedure": {"name": "max-rate", "rounds": 3, "late_s": 1.0},
 }

@@ -78,7 +78,7 @@ def example_result(
             },
             "load": {"family": family, "pool": {"subnet": "10.0.0.0/8"}},
             "factors": {
-                "clients": f"DHCPv{family}",
+                "protocol": f"DHCPv{family}",
                 "backend": "memfile",
                 "threading": "multi" if scenario.endswith("-mt") else "single",
                 "servers": "none",
@@ -331,7 +331,7 @@ def fixed_load_result(p99_s: Sequence[float], **fields: Any) -> Record:
 def example_cell(value: float | None = 1000.0, **fields: Any) -> Cell:
     """The cell of a result of v4-memfile; fields replace its own, `factors` some of them."""
     factors = {
-        "clients": "DHCPv4",
+        "protocol": "DHCPv4",
         "backend": "memfile",
         "threading": "single",
         "servers": "none",

@@ -401,7 +401,7 @@ class TestPointsOfAFamily:
                 server=replace(
                     record.scenario.server, options={"threads": threads, "queue": 64}
                 ),
-                factors={"clients": "DHCPv4", "threads": threads},
+                factors={"protocol": "DHCPv4", "threads": threads},
                 load=load or record.scenario.load,
             )
             tuned = replace(record.server, tuning={"queue_size": 64 * threads})

@@ -54,7 +54,7 @@ def test_several_are_provisioned_once_and_end_in_one_table(lab, capsys):
     out, err = capsys.readouterr()
     assert "3 to measure: v4-memfile, v4-memfile-mt, v6-memfile-mt" in err
     assert "v4-memfile-mt: run 1/9: max rate 6000/s" in err
-    assert out.startswith("clients")
+    assert out.startswith("protocol")
     assert out.count("6000 ± 0") == 3
 
 

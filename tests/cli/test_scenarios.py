@@ -69,7 +69,7 @@ scenario:
     subnet: 10.0.0.0/8
     pool: 10.0.0.1 - 10.255.255.254
   factors:
-    clients: DHCPv4
+    protocol: DHCPv4
     backend: memfile
     threading: multi
     servers: none
@@ -103,12 +103,12 @@ def test_a_pipe_gets_a_scenario_a_line(capsys):
         several = name.endswith("-mt")
         place = f"backend=memfile threading={'multi' if several else 'single'} servers=none"
         options = " multi_threading=True threads=4 queue_size=64" if several else ""
-        assert f"{name}\tclients=DHCPv{name[1]} {place}{options}" in lines
-    assert f"v4-mysql-durable\tclients=DHCPv4 {DURABLE}" in lines
+        assert f"{name}\tDHCPv{name[1]}\t{place}{options}" in lines
+    assert f"v4-mysql-durable\tDHCPv4\t{DURABLE}" in lines
     threads = "backend=memfile threads=2 multi_threading=True queue_size=64"
-    assert f"v4-threads-2\tclients=DHCPv4 {threads}" in lines
-    assert "v6-avalanche-clients-5000\tprotocol=DHCPv6 clients=5000" in lines
-    assert "v4-pool-use-fill-0.999\tprotocol=DHCPv4 fill=0.999" in lines
+    assert f"v4-threads-2\tDHCPv4\t{threads}" in lines
+    assert "v6-avalanche-clients-5000\tDHCPv6\tclients=5000" in lines
+    assert "v4-pool-use-fill-0.999\tDHCPv4\tfill=0.999" in lines
 
 
 def leaselab(*arguments, **options):
@@ -128,8 +128,8 @@ def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal():
     names = [scenario.name for scenario in match_scenarios(ROOT / "scenarios", ["*"])]
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert sorted(line[0] for line in lines) == sorted(names)
-    assert {len(line) for line in lines} == {2}
-    assert ["v4-mysql-durable", f"clients=DHCPv4 {DURABLE}"] in lines
+    assert {len(line) for line in lines} == {3}
+    assert ["v4-mysql-durable", "DHCPv4", DURABLE] in lines
 
 
 def test_factors_that_all_have_are_columns(capsys):

@@ -26,7 +26,7 @@ ALL = [
     cell(),
     cell(1500.0, **THREADS, half_width=None, extent=(1480.0, 1520.0)),
     cell(600.0, **PAIR, half_width=None, extent=None),
-    cell(None, factors={"clients": "DHCPv6"}, outcome="invalid", scenario="v6-memfile"),
+    cell(None, factors={"protocol": "DHCPv6"}, outcome="invalid", scenario="v6-memfile"),
 ]
 CONDITIONS = [
     "max rate in exchanges/s: trimmed mean of 9 runs, ± half of its 95 % interval, in brackets "
@@ -39,9 +39,9 @@ CONDITIONS = [
 
 def test_there_are_aligned_columns_of_what_there_is():
     assert printed(ALL) == [
-        "clients  backend  durability     single             multi   gain  single hot-standby",
-        "DHCPv4   memfile  written     1000 ± 10  1500 (1480-1520)  +50 %                 600",
-        "DHCPv6   memfile  written       invalid                 -      -                   -",
+        "protocol  backend  durability     single             multi   gain  single hot-standby",
+        "DHCPv4    memfile  written     1000 ± 10  1500 (1480-1520)  +50 %                 600",
+        "DHCPv6    memfile  written       invalid                 -      -                   -",
         "",
         "across: threading, servers; -: not among these results",
         "gain: over single; none seen: what the two may be overlaps",
@@ -73,7 +73,7 @@ def test_a_terminal_that_is_too_narrow_gets_a_line_for_each(monkeypatch):
 def test_markdown_is_a_table():
     lines = printed(ALL, markdown=True)
     assert lines[:3] == [
-        "| clients | backend | durability | single | multi | gain | single hot-standby |",
+        "| protocol | backend | durability | single | multi | gain | single hot-standby |",
         "|---|---|---|---:|---:|---:|---:|",
         "| DHCPv4 | memfile | written | 1000 ± 10 | 1500 (1480-1520) | +50 % | 600 |",
     ]
@@ -95,7 +95,7 @@ def test_the_line_below_a_table_says_how_its_figures_were_got():
 
 def test_json_has_every_result_by_scenario():
     (row,) = document([cell(), cell(1500.0, **THREADS)])
-    assert row["factors"] == {"clients": "DHCPv4", "backend": "memfile"}
+    assert row["factors"] == {"protocol": "DHCPv4", "backend": "memfile"}
     assert row["results"]["v4-memfile"]["value"] == 1000.0
     assert row["results"]["v4-memfile"]["gain"] is None
     assert row["results"]["v4-memfile-mt"]["gain"] == pytest.approx(0.5)
@@ -109,8 +109,8 @@ def test_results_with_other_factors_have_a_table_of_their_own():
     more = cell_with(queries, value=0.2, factors={"zones": 100, "threads": 8}, scenario="dns-8")
     lines = printed([cell(), *(cell_with(one, across=("threads",)) for one in (queries, more))])
     assert lines[:4] == [
-        "clients  backend  durability     single",
-        "DHCPv4   memfile  written     1000 ± 10",
+        "protocol  backend  durability     single",
+        "DHCPv4    memfile  written     1000 ± 10",
         "",
         "across: threading, servers; -: not among these results",
     ]

@@ -258,7 +258,7 @@ def test_scenario_and_server_are_described_as_today():
     found = load(KINDS["v6"])
     assert found.scenario.transaction.name == "DHCPv6 exchange"
     assert found.scenario.factors == {
-        "clients": "DHCPv6",
+        "protocol": "DHCPv6",
         "backend": "memfile",
         "threading": "multi",
         "servers": "none",

@@ -167,7 +167,7 @@ def upgraded_scenario(scenario: Mapping[str, Any], server: str) -> dict[str, Any
             **{_POOL[name]: value for name, value in pool.items()},
         },
         "factors": {
-            "clients": f"DHCPv{family}",
+            "protocol": f"DHCPv{family}",
             "backend": backend,
             "threading": "multi" if options.get("multi_threading") else "single",
             "servers": pair["mode"],
