@@ -178,6 +178,22 @@ def test_what_may_differ_is_no_hindrance(change):
     assert hindrances(BASE, edited(later(), change)) == []
 
 
+@pytest.mark.parametrize(
+    ("untold", "names"), [(["hooks"], []), ([], ["scenario server.options.hooks"])]
+)
+def test_an_option_that_an_older_result_lacks_was_at_its_default(untold, names):
+    """And nothing is known of one that the newer result's scenario sets."""
+
+    def change(document):
+        server = document["scenario"]["server"]
+        server["options"]["hooks"] = ["lease_cmds"]
+        server["untold"] = untold
+
+    newer = edited(later(), change)
+    assert [one.name for one in hindrances(BASE, newer)] == names
+    assert [one.name for one in hindrances(newer, BASE)] == names
+
+
 def test_another_version_of_the_database_with_the_same_settings_is_no_hindrance():
     one, other = (edited(later(), _database(version, "0")) for version in ("11.8.7", "11.8.6"))
     assert hindrances(one, other) == []

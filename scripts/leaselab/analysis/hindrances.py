@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import asdict
-
 from leaselab.analysis.differences import Difference, field_differences
 from leaselab.analysis.ratio import common_share, runs_of
 
@@ -63,7 +61,10 @@ def family_differences(base: Record, other: Record) -> list[Difference]:
         _measures(was)[name] != part for name, part in _measures(now).items()
     ):
         return []
-    settings = [{**_scenario(one), "tuning": _tuning(one)} for one in (base, other)]
+    settings = [
+        {**_scenario(one, another), "tuning": _tuning(one)}
+        for one, another in ((base, other), (other, base))
+    ]
     told = {one.field for one in factors}
     return [
         *factors,
@@ -96,7 +97,7 @@ def _settings(base: Record, other: Record) -> Iterator[Hindrance]:
         if not family_differences(base, other):
             yield Hindrance("scenario", other.scenario.name, base.scenario.name)
     else:
-        yield from _parts("scenario", *map(_scenario, (base, other)))
+        yield from _parts("scenario", _scenario(base, other), _scenario(other, base))
         yield from _parts("tuning", *map(_tuning, (base, other)))
     yield from _one("durability", base.server.durability, other.server.durability)
 
@@ -119,8 +120,8 @@ def _parts(what: str, wanted: object, found: object) -> Iterator[Hindrance]:
         yield Hindrance(what, one.values[1], one.values[0], one.field)
 
 
-def _scenario(record: Record) -> dict[str, Any]:
-    known = asdict(record.scenario)
+def _scenario(record: Record, other: Record) -> dict[str, Any]:
+    known = record.scenario.beside_another(other.scenario)
     return {name: known[name] for name in known if name not in _SAID_OTHERWISE}
 
 

@@ -104,31 +104,6 @@ def _document(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_OF_KEA = {
-    "lfc_interval_s": 3600,
-    "allocator": "iterative",
-    "cache_threshold": 0.0,
-    "hooks": ["lease_cmds"],
-    "classes": "none",
-    "class_count": 0,
-    "subnets": 1,
-    "subnets_in_network": 0,
-    "pools_per_subnet": 1,
-    "reservations": 0,
-    "reservations_share": 0.0,
-    "reservations_in": "configuration",
-    "reservations_scope": "in-subnet",
-    "reservations_by": "hw-address",
-    "reservations_identifiers": ["hw-address", "duid", "circuit-id", "client-id"],
-    "poll_interval_s": 0.0,
-    "poll_subnets": 0,
-    "log_severity": "WARN",
-    "log_debug_level": 0,
-    "log_sink": "file",
-}
-"""What held when nothing could be said of it."""
-
-
 def upgraded_scenario(scenario: Mapping[str, Any], server: str) -> dict[str, Any]:
     """Return the `scenario` of version 2; `server` is its kind, which old ones do not say."""
     family, backend = scenario["family"], scenario["backend"]
@@ -142,7 +117,6 @@ def upgraded_scenario(scenario: Mapping[str, Any], server: str) -> dict[str, Any
         "multi_threading": threading.pop("enabled"),
         **threading,
         **{f"pair_{name}": value for name, value in pair.items()},
-        **_OF_KEA,
     }
     if kind == "dnsmasq":
         options = {name: options[name] for name in ("backend", "lease_lifetime_s")}

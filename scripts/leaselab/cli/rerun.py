@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from leaselab.cli.bench_setup import (
     add_inventory,
     build_commit,
@@ -136,7 +134,7 @@ def _build_again(before: Measured, inventory: Inventory, store: Store) -> str:
 
 
 def _same(then: Scenario, now: Scenario) -> None:
-    was, is_now = msgspec.to_builtins(then), msgspec.to_builtins(now)
+    was, is_now = then.beside_another(now), now.beside_another(then)
     changed: list[Any] = [key for key in was if was[key] != is_now[key]]
     if changed:
         key = changed[0]

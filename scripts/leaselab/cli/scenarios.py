@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.json:
         print_json(document)
     else:
+        document["scenario"]["server"].pop("untold")  # its values are among the options
         for title, values in document.items():
             print(f"{title}:")
             _show_values(values, "  ")

@@ -105,7 +105,9 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
         "beside": list(scenario.beside),
     }
     _check_together(kind, {f"{kind}_{name}": value for name, value in given.items()}, where)
-    return replace(scenario, server=ServerOptions(kind=kind, options=options), beside=beside)
+    untold = tuple(name for name in declared if name not in asked)
+    server = ServerOptions(kind=kind, options=options, untold=untold)
+    return replace(scenario, server=server, beside=beside)
 
 
 def _checked(

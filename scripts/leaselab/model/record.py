@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import Meta
+from msgspec import Meta, to_builtins
 
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.source import Commit
@@ -164,6 +164,9 @@ class ServerOptions(Description, frozen=True, kw_only=True):
     """Which role serves it, such as kea."""
     options: dict[str, Any] = {}
     """What the scenario asks of it, by the role's options."""
+    untold: tuple[str, ...] = ()
+    """The options that the scenario leaves at the role's default.  A new option's default is
+    what was done before it was there, so a result that lacks it had the same."""
 
 
 class Scenario(Description, frozen=True, kw_only=True):
@@ -190,6 +193,18 @@ class Scenario(Description, frozen=True, kw_only=True):
     """Where the point stands among others, by axis; tables and curves are drawn along these."""
     across: tuple[str, ...] = ()
     """The factors that a table shows as columns; the others make its rows."""
+
+    def beside_another(self, other: Scenario) -> dict[str, Any]:
+        """Its fields, as far as they can differ from another's; each is any JSON.
+
+        Without the options that the other lacks and that this one leaves at their default.
+        """
+        fields: dict[str, Any] = to_builtins(self)
+        server = fields["server"]
+        untold = set(server.pop("untold")) - other.server.options.keys()
+        for name in untold:
+            server["options"].pop(name, None)
+        return fields
 
 
 class Build(Description, frozen=True, kw_only=True):
