@@ -133,9 +133,8 @@ def test_no_sweep_begins_where_somebody_else_serves_and_it_goes_on_alone(
     stranger.serve()
     bench = bench_file(warm_up_s=1)
     told = stopped(results, "sweep", bench)
-    assert (
-        "there is traffic on the test network that is no DHCPv4 exchange of the bench's" in told
-    )
+    assert "there is traffic on the test network that is no DHCPv" in told
+    assert "exchange of the bench's" in told
     assert f"found {stranger.words}" in told
     stranger.leave()
     resumed(results)
