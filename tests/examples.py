@@ -14,6 +14,7 @@ from leaselab.analysis.matrix import Cell
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.ident import new_id
 from leaselab.archive.store import Store
+from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket, Build, Confirmation, Record, Round
@@ -325,6 +326,40 @@ def fixed_load_result(p99_s: Sequence[float], **fields: Any) -> Record:
     metrics = metrics_of(
         [kind for kind in kinds if kind.name in rounds[0].metrics], rounds, procedure
     )
+    return replace(record, procedure=procedure, rounds=rounds, metrics=metrics, at_least=None)
+
+
+def burst_result(clients: int, served_s: Sequence[float | None], **fields: Any) -> Record:
+    """The record of clients that all began at once, and how long each round took (s).
+
+    None where not all of them were served.
+    """
+    procedure = Burst(clients=clients, rounds=len(served_s), trim=0)
+    record = example_result([6000.0] * len(served_s), **fields)
+    rounds = tuple(
+        replace(
+            one,
+            bracket=None,
+            shown_trial=0,
+            metrics={"served_s": took, "served_rate": clients / took if took else None},
+            trials=(
+                replace(
+                    one.trials[0],
+                    rate=0,
+                    at_once=clients,
+                    attempted=clients,
+                    completed=clients if took else clients - 1,
+                ),
+            ),
+        )
+        for one, took in zip(record.rounds, served_s, strict=True)
+    )
+    kinds = [
+        kind
+        for kind in procedure.metrics("exchanges")
+        if kind.name in {"served_s", "served_rate"}
+    ]
+    metrics = metrics_of(kinds, rounds, procedure)
     return replace(record, procedure=procedure, rounds=rounds, metrics=metrics, at_least=None)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from leaselab.analysis.differences import Difference, field_differences
 from leaselab.analysis.ratio import common_share, runs_of
+from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +48,20 @@ def hindrances(base: Record, other: Record) -> list[Hindrance]:
         *_procedure(base, other),
         *_parts("generator", _generator(base), _generator(other)),
     ]
+
+
+def same_configuration(base: Record, other: Record) -> bool:
+    """Whether both measured one server with the same settings, on one bench in one state.
+
+    What was done with it may differ, and so may the names of the scenarios, and their factors:
+    each experiment has its own for the same settings.
+    """
+    servers = [(server_name(one.server), one.release) for one in (base, other)]
+    named = replace(other.scenario, name=base.scenario.name)
+    alike = replace(other, scenario=named)
+    return servers[0] == servers[1] and not any(
+        (*_places(base, alike), *_settings(base, alike))
+    )
 
 
 def family_differences(base: Record, other: Record) -> list[Difference]:
