@@ -11,7 +11,10 @@ import pytest
 from playwright.sync_api import sync_playwright
 from tests.hostile import ATTACK, hostile_archive
 
+from leaselab.analysis.capacity import configurations
+from leaselab.analysis.demand import Demand, Population, Rush
 from leaselab.archive.store import Store
+from leaselab.report.site.capacity import write_capacity
 from leaselab.report.site.site import write_site
 
 JENKINS = "sandbox allow-same-origin; default-src 'none'; img-src 'self'; style-src 'self';"
@@ -22,7 +25,9 @@ JENKINS = "sandbox allow-same-origin; default-src 'none'; img-src 'self'; style-
 def report(tmp_path_factory):
     """The report of a hostile archive."""
     root = tmp_path_factory.mktemp("results")
-    hostile_archive(root)
+    records = hostile_archive(root)
+    demand = Demand(Population(86_400, 43_200), Rush(0.8, 30))
+    write_capacity(root / "report", demand, configurations(records, demand))
     return write_site(Store(root), root / "report").parent
 
 

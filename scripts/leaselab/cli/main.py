@@ -80,6 +80,7 @@ COMMANDS = (
     Command("show", "show", "show one result"),
     Command("list", "list_", "list the results"),
     Command("table", "table", "show the newest result of each scenario side by side"),
+    Command("capacity", "capacity", "say which configurations carry so many clients"),
     Command("compare", "compare", "say whether one result is slower than another"),
     Command("report", "report", "write results as pages that open from a disk"),
     Command("export", "export", "write results for other programs: CSV, Parquet, OpenMetrics"),

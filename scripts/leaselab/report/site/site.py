@@ -39,6 +39,8 @@ NAV = (
 """Pages of every report, and their words."""
 BENCHES = ("benches", "Benches")
 """The page that only the archive's report has: who publishes a result publishes no lab."""
+CAPACITY = ("capacity", "Capacity")
+"""The page of what some clients ask for: the archive's report leads to it once it is there."""
 EXPERIMENTS = 20
 """Newest experiments that have a page, whatever else there is of them."""
 SWEEPS = 3
@@ -61,7 +63,7 @@ def write_site(
             where=str(store.root),
             todo="name its folder with --results",
         )
-    nav = NAV if named else (*NAV, BENCHES)
+    nav = NAV if named else _archive_nav(folder)
     return _Site(store, named, Pages(folder, nav), folder, sweeps).write()
 
 
@@ -70,12 +72,18 @@ def write_benches(store: Store, folder: Path) -> Path:
 
     Until the archive's report was written it leads nowhere else.
     """
-    nav = (*NAV, BENCHES) if (folder / "index.html").exists() else (BENCHES,)
+    nav = _archive_nav(folder) if (folder / "index.html").exists() else (BENCHES,)
     pages = Pages(folder, nav)
     pages.keep(lambda _: True)
     _Site(store, (), pages, folder, 0).write_benches()
     pages.finish()
     return folder / f"{BENCHES[0]}.html"
+
+
+def _archive_nav(folder: Path) -> tuple[tuple[str, str], ...]:
+    """The pages that every page of the archive's report leads to."""
+    planned = (folder / f"{CAPACITY[0]}.html").exists()
+    return (*NAV, BENCHES, *[CAPACITY] * planned)
 
 
 class _Site:
@@ -256,6 +264,8 @@ class _Site:
     def _still_there(self, page: str) -> bool:
         """Whether a page that was written before is of something that is there."""
         folder, _, ref = page.partition("/")
+        if page == CAPACITY[0]:
+            return True
         if page == experiment_page(ref):
             return ref in self._experiments
         return sweep_page(ref) == page and folder != "" and self._store.place(ref).exists()

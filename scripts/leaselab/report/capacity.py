@@ -1,0 +1,217 @@
+"""What clients ask for, and which configurations carry it: on a terminal, and as a document."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TextIO
+
+from leaselab.analysis.capacity import Basis, Carries
+from leaselab.analysis.demand import DAY_S, Restart
+from leaselab.report.listing import aligned, heading, number, printable
+from leaselab.report.matrix import conditions, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.analysis.capacity import Configuration, Serving
+    from leaselab.analysis.demand import Demand, Flow
+
+_NONE = "-"
+_RATE = "transactions/s"
+_UNITS = ((DAY_S, "d"), (3600, "h"), (60, "min"), (1, "s"))
+NOTHING = "no max rate was measured here yet: `leaselab run` measures one"
+_SIGNS = {Basis.MEASURED: "", Basis.LARGER: "≤ ", Basis.SMALLER: "≈ ", Basis.MAX_RATE: "≥ "}
+_BASES = {
+    Basis.LARGER: "≤: measured with more clients",
+    Basis.SMALLER: "≈: measured with fewer clients, and multiplied",
+    Basis.MAX_RATE: (
+        "≥: not measured, clients over the lower end of the max rate; it takes longer, as "
+        "clients that get no reply wait before they send again"
+    ),
+}
+_ROOM_SIGNS = {
+    Basis.MEASURED: "",
+    Basis.LARGER: "≥ ",
+    Basis.SMALLER: "≈ ",
+    Basis.MAX_RATE: "≤ ",
+}
+"""The less time, the more room."""
+_NAMES = 3
+"""Columns of the table of configurations that are words."""
+
+
+def print_capacity(
+    demand: Demand, found: Sequence[Configuration], stream: TextIO | None = None
+) -> None:
+    """Print what is asked for, and what each configuration makes of it; stdout unless given."""
+    stream = stream or sys.stdout
+    stream.write(f"{demand_words(demand)}\n\n")
+    kinds = [[kind, number(one, _RATE), number(two, _RATE)] for kind, one, two in loads(demand)]
+    stream.writelines(aligned([_RATE, "steady", "peak"], kinds, 1))
+    stream.write("\n")
+    if found:
+        stream.writelines(aligned(headings(found), map(texts, found), _NAMES))
+        stream.write("\n")
+    stream.writelines(f"{printable(line)}\n" for line in notes(demand, found))
+
+
+def demand_words(demand: Demand) -> str:
+    """Who asks, in words."""
+    population = demand.population
+    told = [
+        f"{population.clients} clients",
+        f"each renews every {time_words(population.renewal_s)}",
+    ]
+    if population.new_per_day:
+        told.append(f"{100 * population.new_per_day:g} % of them new each day")
+    return ", ".join([*told, demand.arrival.words])
+
+
+def loads(demand: Demand) -> list[tuple[str, float, float]]:
+    """The kinds of transactions, and how many a second: steady, and at the peak."""
+    steady, peak = demand.steady, demand.peak
+    return [
+        ("new clients", steady.new, peak.new),
+        ("renewals", steady.renewals, peak.renewals),
+        ("together", steady.total, peak.total),
+    ]
+
+
+def headings(found: Sequence[Configuration]) -> list[str]:
+    """Headings of the table of configurations; `texts` has its rows."""
+    rate = next((one.rate.cell for one in found if one.rate), None)
+    title = heading(rate.title, rate.unit) if rate else "max rate"
+    return ["scenario", "durability", "server", title, "head room", "carries it", "restart"]
+
+
+def texts(one: Configuration) -> list[str]:
+    """A row of the table of configurations."""
+    cell = one.cell
+    return [
+        cell.scenario,
+        cell.durability or _NONE,
+        cell.server,
+        rate_words(one),
+        room_words(one),
+        one.carries.value,
+        serving_words(one.serving),
+    ]
+
+
+def rate_words(one: Configuration) -> str:
+    """The rate that a configuration serves, as far as it is known."""
+    if one.rate is None:
+        return _NONE
+    if one.rate.cell.value is None and one.rate.low is not None:
+        return f"≥ {number(one.rate.low, one.rate.cell.unit)}"
+    return shown(one.rate.cell)
+
+
+def room_words(one: Configuration) -> str:
+    """Head room in words, with a sign for what is known of it; large ones are whole."""
+    room = one.head_room
+    if room is None:
+        return _NONE
+    if one.in_time is not None:
+        sign = _ROOM_SIGNS[one.in_time]
+    else:
+        sign = "≥ " if one.rate and one.rate.high is None else ""
+    return sign + (f"{room:.0f}" if room >= 100 else f"{room:.3g}")
+
+
+def serving_words(serving: Serving | None) -> str:
+    """How long a restart takes, with a sign for what is known of it."""
+    return _SIGNS[serving.basis] + time_words(serving.seconds) if serving else _NONE
+
+
+def time_words(seconds: float) -> str:
+    """A length of time in its largest unit that gives 1 or more: ``12 h``, ``2.69 min``."""
+    size, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    return f"{seconds / size:.3g} {unit}"
+
+
+def notes(demand: Demand, found: Sequence[Configuration]) -> Iterator[str]:
+    """What has to be known to read the figures, a line each."""
+    yield (
+        "a renewal counts as a whole transaction: it is cheaper for a server, so this is on "
+        "the safe side"
+    )
+    if not found:
+        yield NOTHING
+        return
+    if any(one.rate and one.rate.low and one.rate.high is None for one in found):
+        yield "max rate ≥: every run passed this load, and no more could be offered"
+    if demand.limit_s is not None:
+        yield (
+            "head room: the time that there is over the time that a restart takes; at most, "
+            "where that is at least"
+        )
+    else:
+        yield (
+            "head room: the lower end of the max rate's 95 % interval (of too few runs for "
+            "one, the lowest run) over the peak"
+        )
+        if isinstance(demand.arrival, Restart):
+            yield "no time was given for the restart, so the peak is the steady load"
+    if any(one.carries is Carries.PERHAPS for one in found):
+        yield "perhaps: what is known of the configuration allows both"
+    yield "restart: time until all clients, which begin at once, are served"
+    bases = {one.serving.basis for one in found if one.serving}
+    yield from (f"restart {told}" for basis, told in _BASES.items() if basis in bases)
+    yield from conditions([one.rate.cell if one.rate else one.cell for one in found])
+
+
+def capacity_document(demand: Demand, found: Sequence[Configuration]) -> dict[str, Any]:
+    """The same for ``--json``."""
+    population = demand.population
+    return {
+        "clients": population.clients,
+        "renewal_s": population.renewal_s,
+        "new_per_day": population.new_per_day,
+        "arrival": {
+            "pattern": type(demand.arrival).__name__.lower(),
+            **asdict(demand.arrival),
+            "words": demand.arrival.words,
+        },
+        "steady": _flow(demand.steady),
+        "peak": _flow(demand.peak),
+        "renewal_is": "a whole transaction",
+        "configurations": [_configuration(one) for one in found],
+    }
+
+
+def _flow(flow: Flow) -> dict[str, float]:
+    return {"new": flow.new, "renewals": flow.renewals, "total": flow.total}
+
+
+def _configuration(one: Configuration) -> dict[str, Any]:
+    cell, rate, serving = one.cell, one.rate, one.serving
+    return {
+        "scenario": cell.scenario,
+        "id": cell.id,
+        "server": cell.server,
+        "durability": cell.durability,
+        "bench": cell.bench,
+        "environment": cell.environment,
+        "outcome": cell.outcome,
+        "rate": rate
+        and {
+            "value": rate.cell.value,
+            "low": rate.low,
+            "high": rate.high,
+            "unit": rate.cell.unit,
+            "id": rate.cell.id,
+        },
+        "carries": None if one.carries is Carries.UNKNOWN else one.carries.value,
+        "head_room": one.head_room,
+        "restart": serving
+        and {
+            "seconds": serving.seconds,
+            "low_s": serving.low_s,
+            "high_s": serving.high_s,
+            "basis": serving.basis.value,
+            "clients": serving.clients,
+            "id": serving.id,
+        },
+    }

@@ -1,0 +1,195 @@
+"""``leaselab capacity``."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import (
+    PROCEDURE,
+    START,
+    archive_result,
+    burst_result,
+    example_result,
+    fixed_load_result,
+    invalid_result,
+)
+
+from leaselab.archive.store import Store
+from leaselab.cli.main import main
+from leaselab.report.site import pages as pages_module
+from leaselab.report.site.site import write_benches, write_site
+
+WEBINAR = ["--clients", "86400", "--lease-s", "86400"]
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Two max rates of v4-memfile, one of v6-memfile, a burst, a fixed load."""
+    folder = tmp_path / "results"
+    monkeypatch.setenv("LEASELAB_RESULTS", str(folder))
+    monkeypatch.setattr(pages_module, "script", str)  # Vega's: slow to make
+    archive_result(folder)
+    newest = archive_result(
+        folder, example_result(token="0002", started=START + timedelta(hours=1))
+    )
+    archive_result(folder, example_result(scenario="v6-memfile", token="0003"))
+    later = {"started": START + timedelta(hours=2)}
+    burst = burst_result(5000, [9.0, 9.3, 9.6], token="0004", **later)
+    named = replace(burst.scenario, name="v4-avalanche", factors={"clients": 5000})
+    archive_result(folder, replace(burst, scenario=named))
+    archive_result(folder, fixed_load_result((0.0113, 0.0141), token="0005", **later))
+    return newest
+
+
+def document(capsys, *argv):
+    assert main(["capacity", *argv, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_webinars_clients_are_carried(results, capsys):
+    found = document(capsys, *WEBINAR)
+    assert found["steady"] == {"new": 0.0, "renewals": 2.0, "total": 2.0}
+    assert found["peak"] == found["steady"]
+    assert found["arrival"] == {"pattern": "spread", "words": "spread evenly"}
+    by_scenario = {one["scenario"]: one for one in found["configurations"]}
+    assert by_scenario.keys() == {"v4-memfile", "v6-memfile"}
+    one = by_scenario["v4-memfile"]
+    assert one["id"] == results.id
+    assert one["carries"] == "yes"
+    assert one["head_room"] == pytest.approx(results.figure.ci95[0] / 2)
+
+
+@pytest.mark.usefixtures("results")
+def test_a_terminal_shows_needs_configurations_and_what_to_know(capsys):
+    assert main(["capacity", "v4-*", *WEBINAR, "--rush", "0.8", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == (
+        "86400 clients, each renews every 12 h, 80 % of them arrive within 1 min"
+    )
+    assert [line.split() for line in lines[2:6]] == [
+        ["transactions/s", "steady", "peak"],
+        ["new", "clients", "0", "1152"],
+        ["renewals", "2.00", "0.400"],
+        ["together", "2.00", "1152"],
+    ]
+    assert lines[7].split("  ")[0] == "scenario"
+    assert lines[8].split() == [
+        *("v4-memfile", "written", "kea", "2.6.3", "6006", "±", "25", "5.19", "yes"),
+        *("≈", "2.89", "min"),
+    ]
+    told = "\n".join(lines[9:])
+    assert "a renewal counts as a whole transaction" in told
+    assert "≈: measured with fewer clients, and multiplied" in told
+    assert "bench docker, environment 1" in told
+
+
+@pytest.mark.usefixtures("results")
+def test_a_restart_is_judged_by_what_was_measured(capsys):
+    asked = ["v4-*", "--clients", "5000", "--lease-s", "86400", "--at-once"]
+    asked_for = "v4-memfile", *asked[1:], "--within-s", "60"
+    (found,) = document(capsys, *asked_for)["configurations"]
+    assert found["carries"] == "yes"
+    assert found["restart"]["basis"] == "measured"
+    assert found["restart"]["clients"] == 5000
+    assert found["head_room"] == pytest.approx(60 / found["restart"]["seconds"])
+    assert main(["capacity", "v6-*", *asked[1:], "--within-s", "60"]) == 0
+    told = capsys.readouterr().out
+    assert "≤ 71.8 perhaps ≥ 0.836 s" in " ".join(told.split())
+    assert "≥: not measured" in told
+    assert main(["capacity", *asked]) == 0
+    assert "the peak is the steady load" in capsys.readouterr().out
+
+
+def test_a_load_that_the_generator_could_not_exceed_is_told_as_a_lower_end(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "fast"))
+    archive_result(tmp_path / "fast", replace(invalid_result(), at_least=5000.0))
+    assert main(["capacity", *WEBINAR]) == 0
+    assert "≥ 5000 ≥ 2500 yes ≥ 17.3 s" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_arithmetic_needs_no_result(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "none"))
+    assert main(["capacity", *WEBINAR, "--new-per-day", "0.5", "--renew-at", "1"]) == 0
+    told = capsys.readouterr().out
+    assert ["together", "1.50", "1.50"] in [line.split() for line in told.splitlines()]
+    assert "no max rate was measured here yet" in told
+    assert main(["capacity", "v4-*", *WEBINAR]) == 2
+
+
+@pytest.mark.usefixtures("results")
+def test_results_of_another_procedure_alone_are_nothing_measured(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "other"))
+    archive_result(tmp_path / "other", fixed_load_result((0.0113, 0.0141)))
+    assert main(["capacity", *WEBINAR]) == 0
+    assert "no max rate was measured here yet" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("results")
+def test_each_durability_is_a_configuration(tmp_path, capsys):
+    tried = example_result(token="0006", started=START + timedelta(hours=3))
+    forgetful = replace(tried.server, durability="memory")
+    archive_result(tmp_path / "results", replace(tried, servers={"server": forgetful}))
+    found = document(capsys, "v4-memfile", *WEBINAR)["configurations"]
+    assert {one["durability"] for one in found} == {"written", "memory"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["--clients", "0", "--lease-s", "10"], "no clients"),
+        (["--clients", "5", "--lease-s", "0"], "--lease-s"),
+        (["--clients", "5", "--lease-s", "nan"], "--lease-s"),
+        ([*WEBINAR, "--renew-at", "1.5"], "--renew-at: clients renew while they hold a lease"),
+        ([*WEBINAR, "--within-s", "5"], "--within-s goes with --at-once"),
+        ([*WEBINAR, "--rush", "2", "30"], "share of the clients out of range"),
+        ([*WEBINAR, "--rush", "1", "30", "--at-once"], "not allowed with"),
+        (["--clients", "5"], "--lease-s"),
+    ],
+)
+@pytest.mark.usefixtures("results")
+def test_what_no_clients_can_be_is_refused(argv, told, capsys):
+    assert main(["capacity", *argv]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_page_is_part_of_the_report_and_stays(tmp_path, monkeypatch, capsys):
+    root = tmp_path / "results"
+    monkeypatch.setenv("LEASELAB_RESULTS", str(root))
+    monkeypatch.setattr(pages_module, "script", str)  # Vega's: slow to make
+    quick = replace(PROCEDURE, rounds=1, trim=0)  # its page, too
+    result = archive_result(root, example_result([6000.0], procedure=quick))
+    report = write_site(Store(root), root / "report").parent
+    assert main(["capacity", *WEBINAR, "--page"]) == 0
+    page = report / "capacity.html"
+    assert capsys.readouterr().out.splitlines()[-1] == str(page)
+    text = page.read_text(encoding="utf-8")
+    assert "86400 clients" in text
+    assert f'href="sweep/{result.id}.html"' in text
+    assert '<a href="index.html"' in text
+    assert "capacity.html" not in (report / "index.html").read_text(encoding="utf-8")
+    write_site(Store(root), report)
+    assert page.read_text(encoding="utf-8") == text
+    write_benches(Store(root), report)
+    for name in ("index.html", "benches.html"):
+        assert 'href="capacity.html"' in (report / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("results")
+def test_a_page_before_the_report_leads_nowhere_else(tmp_path, capsys):
+    found = document(capsys, *WEBINAR, "--page")
+    text = (tmp_path / "results" / "report" / "capacity.html").read_text(encoding="utf-8")
+    assert found["page"].endswith("report/capacity.html")
+    assert 'href="index.html"' not in text
+    assert 'href="sweep/' not in text
+
+
+@pytest.mark.usefixtures("results")
+def test_a_report_of_named_results_has_no_plans_of_the_lab(tmp_path, capsys):
+    store = Store(tmp_path / "results")
+    assert main(["capacity", *WEBINAR, "--page"]) == 0
+    capsys.readouterr()
+    write_site(store, tmp_path / "results" / "report", ["last"])
+    assert not (tmp_path / "results" / "report" / "capacity.html").exists()
