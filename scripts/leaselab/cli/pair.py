@@ -25,6 +25,11 @@ PREVIOUS = "previous"
 VERSION = "version:"
 """Before the version of a server, whose newest result is meant."""
 
+_SAME = ("server", "version", "commit", "bench", "environment", "ruler", "metric")
+"""Columns in which two results of two scenarios have to agree."""
+_MAY_DIFFER = frozenset({"scenario", "durability"})
+"""Hindrances that two scenarios which are compared on purpose may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommitNames:
@@ -98,6 +103,51 @@ def load_version(store: Store, other: Record, version: str) -> Record:
         wanted="one of its scenario, bench, environment and goal",
         todo=f"measure that version there: leaselab run {other.scenario.name}",
     )
+
+
+def load_pair(store: Store, point: str, base: str) -> tuple[Record, Record] | None:
+    """The newest results of two scenarios that can be held against each other; None without.
+
+    They are of one server, bench, environment and procedure, and each has a figure; points of
+    one experiment come before newer ones of two.  What the scenarios say, and what a server
+    promises of its leases, may differ.  One that cannot be read is said and passed over.
+    """
+    # Sorting is stable: the newest stay first among those that alternated, and the others.
+    both = sorted(_alike(store, point, base), key=lambda pair: not _together(*pair))
+    for rows in both:
+        try:
+            found, other = (store.load(row["id"]) for row in rows)
+        except (LeaselabError, OSError) as error:
+            print(f"leaselab: a result is passed over: {error}", file=sys.stderr)
+            continue
+        if all(each.what in _MAY_DIFFER for each in hindrances(other, found)):
+            return found, other
+    return None
+
+
+def _alike(store: Store, point: str, base: str) -> Iterator[tuple[Row, Row]]:
+    """Each result of `point`, newest first, with one of `base` whose row agrees with it.
+
+    That is the one of its experiment, else the newest.
+    """
+    bases: dict[tuple[object, ...], list[Row]] = {}
+    for row in _with_figure(store, base):
+        bases.setdefault(tuple(row[key] for key in _SAME), []).append(row)
+    for row in _with_figure(store, point):
+        alike = bases.get(tuple(row[key] for key in _SAME), [])
+        if alike:
+            yield row, next((one for one in alike if _together(row, one)), alike[0])
+
+
+def _with_figure(store: Store, scenario: str) -> Iterator[Row]:
+    """Rows of a scenario, newest first."""
+    for row in reversed(store.index.every(scenario)):
+        if row["outcome"] in BELIEVED and row["value"]:
+            yield row
+
+
+def _together(one: Row, two: Row) -> bool:
+    return one["experiment"] is not None and bool(one["experiment"] == two["experiment"])
 
 
 def _has_figure(record: Record, other: Record) -> bool:

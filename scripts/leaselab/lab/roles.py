@@ -51,7 +51,7 @@ def lab_roles() -> Mapping[str, LabRole]:
     found = {}
     for path in sorted(ROLES.glob("*/vars/lab.yml")):
         name = path.parents[1].name
-        found[name] = build(LabRole, _read(path)[f"{name}_lab"], f"role {name}")
+        found[name] = build(LabRole, read_yaml(path)[f"{name}_lab"], f"role {name}")
     return found
 
 
@@ -63,7 +63,7 @@ def roles_of(part: str) -> list[str]:
 @cache
 def options_of(role: str, entry_point: str) -> Options:
     """The options of a role's entry point; none where it has no such entry point."""
-    specs = _read(ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]
+    specs = read_yaml(ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]
     declared = specs.get(entry_point, {}).get("options", {})
     return {name.removeprefix(f"{role}_"): option for name, option in declared.items()}
 
@@ -159,7 +159,7 @@ def _conditions(kind: str) -> list[tuple[Callable[..., Any], jinja2.Template]]:
     Ansible judges the same conditions when the role is played.
     """
     jinja = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701  # plain text
-    tasks = _read(ROLES / kind / "tasks" / "scenario.yml")
+    tasks = read_yaml(ROLES / kind / "tasks" / "scenario.yml")
     return [
         (
             jinja.compile_expression(asserted["that"], undefined_to_none=False),
@@ -169,7 +169,8 @@ def _conditions(kind: str) -> list[tuple[Callable[..., Any], jinja2.Template]]:
     ]
 
 
-def _read(path: Path) -> Any:  # noqa: ANN401  (parsed YAML)
+def read_yaml(path: Path) -> Any:  # noqa: ANN401  (parsed YAML)
+    """Read a file of a role."""
     return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506  # a safe one
 
 

@@ -1,0 +1,125 @@
+"""``leaselab advise``: the known costs that a server's configuration has."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from leaselab.analysis.ratio import ratio_of
+from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.cli.pair import load_pair
+from leaselab.lab.advice import advise, known_costs
+from leaselab.model.advice import MeasuredCost
+from leaselab.model.errors import Outcome, regression
+from leaselab.model.server import server_name
+from leaselab.report.advice import print_advice, summary
+
+if TYPE_CHECKING:
+    from leaselab.archive.store import Store
+    from leaselab.model.advice import Advice, Cost
+
+NAME = "advise"
+HELP = (
+    "Say which known costs the configuration of a server has, what each came to in the results "
+    "of this archive, and what to do. Nothing is measured, and no host is asked."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``advise``."""
+    versions = ", ".join(f"{kind} {one.version}" for kind, one in known_costs().items())
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="configuration, such as kea-dhcp4.conf"
+    )
+    parser.add_argument(
+        "--server-version",
+        metavar="VERSION",
+        help="release of the server, whose defaults hold for what the file leaves out "
+        f"(default: {versions})",
+    )
+    parser.add_argument(
+        "--clients",
+        metavar="N",
+        type=_count,
+        help="how many clients it is to serve: says whether the pools are nearly full",
+    )
+    parser.add_argument(
+        "--processors",
+        metavar="N",
+        type=_count,
+        help="how many processors its host has: says whether it has more threads than that",
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="end with exit code 1 where a known cost is found"
+    )
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Print the advice; a regression is raised where `args.strict` asks for it."""
+    advice = advise(
+        args.file,
+        checkout_root() / "scenarios",
+        version=args.server_version,
+        clients=args.clients,
+        processors=args.processors,
+    )
+    advice = _measured(advice, open_store(args, existing=True))
+    if args.json:
+        print_json(msgspec.to_builtins(advice))
+    else:
+        print_advice(advice)
+    sys.stdout.flush()
+    if args.strict and advice.findings:
+        raise regression(summary(advice), where=str(args.file))
+    return Outcome.OK
+
+
+def _count(text: str) -> int:
+    """A whole number above 0, for argparse."""
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def _measured(advice: Advice, store: Store) -> Advice:
+    """The advice with what the archive says of each cost."""
+    return replace(
+        advice,
+        findings=tuple(
+            replace(finding, costs=tuple(_with_figures(cost, store) for cost in finding.costs))
+            for finding in advice.findings
+        ),
+    )
+
+
+def _with_figures(cost: Cost, store: Store) -> Cost:
+    pair = load_pair(store, cost.point, cost.base)
+    found = ratio_of(pair[1], pair[0]) if pair is not None else None
+    if pair is None or found is None:
+        return cost
+    record, base = pair
+    together = (
+        record.experiment and base.experiment and record.experiment.id == base.experiment.id
+    )
+    return replace(
+        cost,
+        measured=MeasuredCost(
+            ratio=found.value,
+            ci95=found.ci95,
+            metric=record.figure.title,
+            better=record.figure.better,
+            measured_on=max(record.finished_at, base.finished_at)[:10],
+            bench=record.bench.name,
+            server=server_name(record.server),
+            alternated=bool(together and record.experiment and record.experiment.interleaved),
+            result=record.id,
+            base=base.id,
+        ),
+    )

@@ -1,0 +1,86 @@
+"""Types of advice: known costs that a server's configuration has, and how much they are."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where something stands in a configuration."""
+
+    path: str
+    """Path of keys and numbers, such as ``Dhcp4.loggers[0]``."""
+    file: str
+    """The file as it was named: an included one by the name in its directive."""
+    line: int
+    """Line in that file, from 1."""
+
+
+class MeasuredCost(Struct, frozen=True, kw_only=True):
+    """What a cost came to: the point that has it over the point that has not."""
+
+    ratio: float
+    """Figure of the one over that of the other."""
+    ci95: tuple[float, float] | None
+    """95 % interval of the ratio; None where the runs were too few for one."""
+    metric: str
+    """Title of the figure."""
+    better: str
+    """Which direction of the figure is better: higher, lower, neither."""
+    measured_on: str
+    """Day of the later of the two results."""
+    bench: str
+    """Bench of both."""
+    server: str
+    """Server of both, with its version."""
+    alternated: bool
+    """Whether the rounds of the two alternated; if not, the machine's drift is in the ratio."""
+    result: str
+    """Id of the result with the cost."""
+    base: str
+    """Id of the result without."""
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """One way in which a known cost is measured."""
+
+    point: str
+    """Scenario that has the cost."""
+    base: str
+    """Scenario that differs from it by not having it."""
+    command: str
+    """Command that measures both."""
+    measured: MeasuredCost | None = None
+    """None where the archive has no two results that can be held against each other."""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One known cost that a configuration has."""
+
+    name: str
+    """Name of the cost, such as ``debug-logging``."""
+    what: str
+    """What costs."""
+    found: str
+    """What the configuration says."""
+    todo: str
+    """What to do about it."""
+    places: tuple[Place, ...]
+    """Where it says so, in the order of the file."""
+    costs: tuple[Cost, ...] = ()
+    """How much it is; empty where no experiment asks."""
+
+
+class Advice(Struct, frozen=True, kw_only=True):
+    """What is known of one configuration."""
+
+    file: str
+    """The file, as it was named."""
+    server: str
+    """Kind of server that it configures."""
+    version: str
+    """Release of the server whose defaults hold for what the file leaves out."""
+    unread: tuple[str, ...]
+    """Included files that could not be read; what they say is not judged."""
+    findings: tuple[Finding, ...]
+    """The known costs that it has."""

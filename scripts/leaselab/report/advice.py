@@ -1,0 +1,82 @@
+"""Advice on a server's configuration as text."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from leaselab.report.markup import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, Place
+
+_PLACES = 3
+"""Places of a cost that are shown; all of them are in the JSON document."""
+
+
+def print_advice(advice: Advice, stream: TextIO | None = None) -> None:
+    """Print each known cost: where, how much and what to do; stdout unless given."""
+    stream = stream or sys.stdout
+    for finding in advice.findings:
+        stream.writelines(f"{printable(line)}\n" for line in _lines(finding))
+        stream.write("\n")
+    for name in advice.unread:
+        stream.write(
+            f"not read: {printable(name)}, which is included; what it says is not judged\n"
+        )
+    stream.write(f"{printable(advice.file)}: {summary(advice)}\n")
+
+
+def summary(advice: Advice) -> str:
+    """The last line: ``3 known costs, 1 of them measured here (kea 3.0)``."""
+    count = len(advice.findings)
+    measured = sum(any(cost.measured for cost in one.costs) for one in advice.findings)
+    told = f"{count or 'no'} known cost{'' if count == 1 else 's'}"
+    if count:
+        told += f", {measured or 'none'} of them measured here"
+    return f"{told} (judged as {advice.server} {advice.version})"
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    yield f"{finding.name}: {finding.found}"
+    yield f"  {finding.what}"
+    for place in finding.places[:_PLACES]:
+        yield f"  at {_place(place)}"
+    if len(finding.places) > _PLACES:
+        yield f"  and at {len(finding.places) - _PLACES} other places"
+    for cost in finding.costs:
+        yield from _cost(cost)
+    if not finding.costs:
+        yield "  not measured here: no experiment asks for it yet"
+    yield f"  to do: {finding.todo}"
+
+
+def _place(place: Place) -> str:
+    return f"{place.path} ({place.file}:{place.line})"
+
+
+def _cost(cost: Cost) -> Iterator[str]:
+    found = cost.measured
+    if found is None:
+        yield f"  not measured here: {cost.point} against {cost.base}"
+        yield f"    `{cost.command}` measures it"
+        return
+    yield f"  measured here: {found.metric} {_change(found)}"
+    yield f"    {cost.point} against {cost.base}: results {found.result}, {found.base}"
+    order = "in turn" if found.alternated else "one after the other: drift is in the ratio"
+    yield f"    {found.measured_on}, bench {found.bench}, {found.server}, {order}"
+
+
+def _change(found: MeasuredCost) -> str:
+    """The ratio in words: ``71 % lower (ratio 0.290, 95 % interval 0.270 to 0.310)``."""
+    percent = 100 * (found.ratio - 1)
+    word = "lower" if percent < 0 else "higher"
+    ends = "without interval"
+    if found.ci95 is not None:
+        low, high = found.ci95
+        ends = f"95 % interval {low:.3f} to {high:.3f}"
+        if low <= 1 <= high:
+            ends += ", no difference seen"
+    return f"{abs(percent):.0f} % {word} (ratio {found.ratio:.3f}, {ends})"
