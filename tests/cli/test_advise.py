@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.examples import MAX_RATES, START, archive_result, example_result
 
 from leaselab.cli.main import main
-from leaselab.model.procedure import MaxRate
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment
 
 DATA = Path(__file__).parents[1] / "data/advice"

@@ -108,7 +108,7 @@ def test_a_pipe_gets_a_scenario_a_line(capsys):
     threads = "backend=memfile threads=2 multi_threading=True queue_size=64"
     assert f"v4-threads-2\tDHCPv4\t{threads}" in lines
     assert "v6-avalanche-clients-5000\tDHCPv6\tclients=5000" in lines
-    assert "v4-pool-use-fill-0.999\tDHCPv4\tfill=0.999" in lines
+    assert "v4-pool-use-flq-fill-0.999\tDHCPv4\tallocator=flq fill=0.999" in lines
 
 
 def leaselab(*arguments, **options):
