@@ -55,6 +55,13 @@ def test_a_user_who_may_not_become_root_is_told_so():
     assert "let this user run sudo without a password" in told(done)
 
 
+def test_a_lab_of_another_checkout_is_sought_in_an_engine_that_was_not_running():
+    """As after a restart of the machine: the lab is on its disk, and nothing answers."""
+    wanted = json.dumps({"docker_lab_take_over": True, "docker_lab_engine_timeout_s": 1})
+    done = playbook("lab_down", "-e", wanted, **NO_ENGINE)
+    assert "the Docker engine was started and does not answer" in told(done)
+
+
 def made():
     """What the engine holds: images, networks, containers."""
     engine = docker.from_env()
