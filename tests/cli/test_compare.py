@@ -326,7 +326,9 @@ class TestNamesOfCommits:
         [
             (["v1.0", "missing", "--scenario", "v4-memfile"], "no result of v4-memfile for"),
             (["v1.0", "nosuch", "--scenario", "v4-memfile"], "no commit 'nosuch'"),
-            (["v1.0", "main", "--scenario", "v4-*"], "no result of v4-* for main"),
+            (["v1.0", "main", "--scenario", "v4-*hs"], "no result of any scenario for main"),
+            (["v1.0", "nosuch", "--scenario", "v4-*"], "no commit 'nosuch'"),
+            (["v1.0", "main", "--scenario", "memfil"], "did you mean 'memfile'?"),
             (["v1.0", "main"], "found --repo alone"),
         ],
     )
@@ -334,6 +336,54 @@ class TestNamesOfCommits:
         code, _, err, *_ = compared(*arguments, "--repo", str(place[0]))
         assert code == 2
         assert said in err
+
+    @pytest.mark.parametrize("pattern", ["memfile", "v?-memfile"])
+    def test_a_family_or_pattern_compares_each_scenario(
+        self, place, measured, compared, pattern
+    ):
+        repository, first, last = place
+        measured(last, 1.1, scenario="v6-memfile")
+        names = ["--repo", str(repository), "--scenario", pattern]
+        code, out, err, comment, cases = compared("v1.0", "main", *names)
+        assert code == 1
+        assert err.splitlines()[-1].startswith("leaselab: 1 of 2 scenarios: v4-memfile")
+        table = [line.split() for line in out.splitlines()[1:3]]
+        assert [(row[0], row[1], row[-4]) for row in table] == [
+            ("v4-memfile", "regression", "0.900"),
+            ("v6-memfile", "improvement", "1.100"),
+        ]
+        assert "v4-memfile: Regression: " in out
+        assert "| v6-memfile | improvement | max rate/s |" in comment
+        assert [len(list(case)) for case in cases if "verdict" in case.get("name")] == [2, 1]
+        document = json.loads(compared("v1.0", "main", *names, "--json")[1])
+        assert document["outcome"] == "regression"
+        both = {(one["a"]["commit"], one["b"]["commit"]) for one in document["comparisons"]}
+        assert both == {(first, last)}
+
+    def test_of_several_scenarios_one_without_a_result_is_said(self, place, compared):
+        repository, *_ = place
+        names = ["--repo", str(repository), "--scenario", "v?-memfile"]
+        code, out, err, *_ = compared("v1.0", "main", *names)
+        assert code == 1
+        assert "without a result of B: v6-memfile" in err
+        assert "v6-memfile" not in out
+
+    def test_of_several_scenarios_one_without_a_verdict_is_an_error(
+        self, place, measured, compared
+    ):
+        repository, _, last = place
+        measured(
+            last,
+            rates=(),
+            scenario="v6-memfile",
+            outcome="invalid",
+            reasons=[{"word": "noisy", "text": "too noisy"}],
+        )
+        names = ["--repo", str(repository), "--scenario", "v?-memfile"]
+        _, out, _, _, cases = compared("v1.0", "main", *names)
+        assert "v6-memfile: No verdict on " in out
+        (verdict,) = [one for one in cases if one.get("name") == "v6-memfile verdict"]
+        assert [part.tag for part in verdict] == ["error", "system-out"]
 
     def test_a_scenario_goes_with_a_repository(self, measured, compared):
         measured("a")

@@ -113,6 +113,15 @@ def test_a_commit_with_the_files_of_another_is_another(lab, place, hashes, capsy
     ]
 
 
+def test_one_commit_that_is_archived_is_not_measured_again(lab, place, hashes):
+    """As by a job that asks every week for the newest commit; --commit measures it anew."""
+    for _ in range(2):
+        assert measure(place, "--commits", "main") == 0
+    assert lab.measured == [hashes[3]]
+    assert measure(place, "--commit", "main") == 0
+    assert lab.measured == [hashes[3], hashes[3]]
+
+
 def test_a_broken_lab_ends_a_range_and_says_so(lab, place, hashes, capsys, monkeypatch):
     def broken(*_):
         raise lab_broken("the builder's disk is full", where="leaselab-builder")
@@ -184,7 +193,6 @@ def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
     ("arguments", "said"),
     [
         ([], "a repository was named, and nothing of it"),
-        (["--commits", "main"], "not a range of commits"),
         (["--commit", "main", "--worktree"], "the checkout or a commit"),
         (["--commit", "main", "--every", "2"], "are for a range"),
         (["--commit", "nowhere"], "no commit 'nowhere'"),

@@ -1,4 +1,4 @@
-"""``leaselab compare``: the verdict on two archived results."""
+"""``leaselab compare``: the verdict on two archived results, or on those of two commits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
-from leaselab.cli.options import add_json, add_results, open_store, print_json, write_output
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    checkout_root,
+    open_store,
+    print_json,
+    write_output,
+)
 from leaselab.cli.pair import (
     PREVIOUS,
     VERSION,
@@ -17,12 +24,18 @@ from leaselab.cli.pair import (
     load_previous,
     load_version,
 )
-from leaselab.model.errors import LeaselabError, Outcome, regression
+from leaselab.lab.catalog import match_scenarios
+from leaselab.model.errors import LeaselabError, Outcome, regression, usage_error
 from leaselab.report.listing import printable
 from leaselab.report.verdict import closing, comparison_document, print_comparison
+from leaselab.report.verdicts import comparisons_document, print_comparisons
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+
+    from leaselab.archive.store import Store
+    from leaselab.cli.pair import CommitNames
 
 NAME = "compare"
 HELP = "Say whether the server of result B is slower than that of A; exit code 1 if it is."
@@ -51,7 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="A and B are branches, tags or hashes of this git repository, and stand for the "
         "newest results of these commits",
     )
-    parser.add_argument("--scenario", metavar="NAME", help="with --repo: results of what")
+    parser.add_argument(
+        "--scenario",
+        metavar="NAME|PATTERN",
+        help="with --repo: results of what; a pattern, or a family such as threads, compares "
+        "those of each scenario",
+    )
     parser.add_argument(
         "--markdown", metavar="FILE", type=Path, help="write the comment for a merge request"
     )
@@ -66,8 +84,13 @@ def run(args: argparse.Namespace) -> Outcome:
     The files are written whatever comes of it, once B can be read.
     """
     check_threshold(args.threshold)
-    comparison = _compared(args)
-    _write_files(args, comparison)
+    store = open_store(args, existing=True)
+    names = commit_names(args.repo, args.scenario)
+    scenarios = _meant(store, names)
+    if names is not None and scenarios:
+        return _judge_several(args, _each(args, store, names, scenarios))
+    comparison = _compared(args, store, names)
+    _write_files(args, [comparison])
     if args.json:
         print_json(comparison_document(comparison))
     else:
@@ -83,9 +106,65 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
-def _compared(args: argparse.Namespace) -> Comparison:
-    store = open_store(args, existing=True)
-    names = commit_names(args.repo, args.scenario)
+def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) -> Outcome:
+    """Show a verdict on each scenario; the exit code is that of all."""
+    _write_files(args, comparisons)
+    if args.json:
+        print_json(comparisons_document(comparisons))
+    else:
+        print_comparisons(comparisons)
+    sys.stdout.flush()
+    slower = [
+        one.other.scenario.name for one in comparisons if one.outcome is Outcome.REGRESSION
+    ]
+    if slower:
+        told = f"{len(slower)} of {len(comparisons)} scenarios: {', '.join(slower)}"
+        raise _printable(regression(told))
+    for one in comparisons:
+        if one.error is not None:
+            raise _printable(one.error)
+    return Outcome.OK
+
+
+def _meant(store: Store, names: CommitNames | None) -> list[str]:
+    """The scenarios that a pattern or a family means; none where one is named by its name."""
+    if names is None:
+        return []
+    if any(row["scenario"] == names.scenario for row in store.index.every(names.scenario)):
+        return []
+    found = match_scenarios(checkout_root() / "scenarios", [names.scenario])
+    return [one.name for one in found if one.name != names.scenario]
+
+
+def _each(
+    args: argparse.Namespace, store: Store, names: CommitNames, scenarios: Sequence[str]
+) -> list[Comparison]:
+    """The comparison by each scenario that B has a result of; the others are said.
+
+    Raises a usage error where it has none at all.
+    """
+    names.repository.resolve(args.b)  # what names no commit is said once
+    found: list[Comparison] = []
+    left_out: list[str] = []
+    for scenario in scenarios:
+        try:
+            found.append(_compared(args, store, replace(names, scenario=scenario)))
+        except LeaselabError as error:
+            if error.outcome is not Outcome.USAGE:
+                raise
+            left_out.append(scenario)
+    if not found:
+        raise usage_error(
+            f"no result of any scenario for {args.b}",
+            where=str(store.root),
+            wanted=f"one of {', '.join(left_out)}",
+        )
+    if left_out:
+        print(f"without a result of B: {', '.join(left_out)}", file=sys.stderr)
+    return found
+
+
+def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None) -> Comparison:
     other = load_named(store, args.b, names)
     try:
         base = (
@@ -93,7 +172,7 @@ def _compared(args: argparse.Namespace) -> Comparison:
             if args.a == PREVIOUS
             else load_version(store, other, args.a.removeprefix(VERSION))
             if args.a.startswith(VERSION)
-            else load_named(store, args.a, names)
+            else load_named(store, args.a, names, other)
         )
     except LeaselabError as error:
         # B's own failure is told first: it is one whatever A is
@@ -102,15 +181,15 @@ def _compared(args: argparse.Namespace) -> Comparison:
     return compare(base, other, args.threshold)
 
 
-def _write_files(args: argparse.Namespace, comparison: Comparison) -> None:
+def _write_files(args: argparse.Namespace, comparisons: Sequence[Comparison]) -> None:
     if args.markdown is not None:
-        from leaselab.report.export.markdown import markdown_of_comparison  # noqa: PLC0415  # when asked for
+        from leaselab.report.export.markdown import markdown_of_comparisons  # noqa: PLC0415  # when asked for
 
-        write_output(args.markdown, markdown_of_comparison(comparison).encode())
+        write_output(args.markdown, markdown_of_comparisons(comparisons).encode())
     if args.junit is not None:
-        from leaselab.report.export.junit import junit_of_comparison  # noqa: PLC0415
+        from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
 
-        write_output(args.junit, junit_of_comparison(comparison))
+        write_output(args.junit, junit_of_comparisons(comparisons))
 
 
 def _printable(error: LeaselabError) -> LeaselabError:

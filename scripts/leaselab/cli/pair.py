@@ -56,12 +56,17 @@ def commit_names(repo: str | None, scenario: str | None) -> CommitNames | None:
     return CommitNames(open_source(repo), scenario)
 
 
-def load_named(store: Store, ref: str, names: CommitNames | None) -> Record:
+def load_named(
+    store: Store, ref: str, names: CommitNames | None, beside: Record | None = None
+) -> Record:
     """The record of a result; with `names`, `ref` is a branch, a tag or a hash.
+
+    A commit may have several results: the one meant is of the experiment of `beside`, else of
+    its bench, else the newest.
 
     Raises a usage error for what names none, and what `Store.load` raises.
     """
-    return store.load(ref if names is None else _of_commit(store, ref, names))
+    return store.load(ref if names is None else _of_commit(store, ref, names, beside))
 
 
 def load_previous(store: Store, other: Record) -> Record | None:
@@ -173,8 +178,8 @@ def _candidates(store: Store, other: Record) -> Iterator[Row]:
             yield row
 
 
-def _of_commit(store: Store, ref: str, names: CommitNames) -> str:
-    """Id of the newest result of a commit that has a figure, else of its newest."""
+def _of_commit(store: Store, ref: str, names: CommitNames, beside: Record | None) -> str:
+    """Id of a result of a commit; those that have a figure come before those without."""
     commit = names.repository.resolve(ref)
     rows = [
         row
@@ -190,4 +195,18 @@ def _of_commit(store: Store, ref: str, names: CommitNames) -> str:
             todo=f"measure it: leaselab run {names.scenario} --repo {names.repository.name} "
             f"--commit {ref}",
         )
-    return str(next((row for row in rows if row["outcome"] in BELIEVED), rows[0])["id"])
+    return str(min(rows, key=lambda row: _farther(row, beside))["id"])
+
+
+def _farther(row: Row, beside: Record | None) -> tuple[bool, ...]:
+    """Sorts the results of a commit, of which the newest come first: the least is meant."""
+    without = row["outcome"] not in BELIEVED
+    if beside is None:
+        return (without,)
+    experiment = beside.experiment.id if beside.experiment else None
+    bench = (beside.bench.name, beside.bench.environment)
+    return (
+        without,
+        experiment is None or row["experiment"] != experiment,
+        (row["bench"], row["environment"]) != bench,
+    )

@@ -34,14 +34,17 @@ def junit(results: Iterable[tuple[Row, Record | str]]) -> bytes:
     )
 
 
-def junit_of_comparison(comparison: Comparison) -> bytes:
-    """A case for the result that is judged, and one for the verdict on it.
+def junit_of_comparisons(comparisons: Iterable[Comparison]) -> bytes:
+    """A case for each result that is judged, and one for the verdict on it.
 
     A regression is a failure, what came to no verdict is an error, and a first
     of its kind is skipped: none of them is a pass.
     """
-    bench = comparison.other.bench.name
-    return _report([(bench, _case(comparison.other)), (bench, _verdict(comparison))])
+    return _report(
+        (one.other.bench.name, case)
+        for one in comparisons
+        for case in (_case(one.other), _verdict(one))
+    )
 
 
 def _report(cases: Iterable[tuple[str | None, TestCase]]) -> bytes:

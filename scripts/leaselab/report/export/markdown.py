@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.server import server_name
+from leaselab.report import verdicts
 from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.matrix import print_matrix, shown
 from leaselab.report.units import in_shown_units
@@ -60,8 +61,22 @@ def markdown(records: Sequence[Record]) -> str:
     return stream.getvalue()
 
 
-def markdown_of_comparison(comparison: Comparison) -> str:
-    """A comment on a commit: the verdict, both results, the figures, the conditions."""
+def markdown_of_comparisons(comparisons: Sequence[Comparison]) -> str:
+    """A comment on a commit; of several scenarios a table first, and those that stand out."""
+    if len(comparisons) == 1:
+        return _comparison(comparisons[0])
+    parts = [
+        f"## Leaselab: {verdicts.outcome(comparisons).label}\n\n",
+        *markdown_table(verdicts.HEADINGS, [*verdicts.rows(comparisons)], verdicts.NAMES),
+    ]
+    told = [f"- {escaped(line)}\n" for line in verdicts.closings(comparisons)]
+    if told:
+        parts += ["\n", *told]
+    return "".join(parts)
+
+
+def _comparison(comparison: Comparison) -> str:
+    """The verdict, both results, the figures, the conditions."""
     parts = [
         f"## Leaselab: {comparison.word}\n\n{escaped(closing(comparison))}\n\n",
         *markdown_table(headings(comparison), list(rows(comparison)), NAMES),

@@ -1,0 +1,81 @@
+"""Comparisons of two servers by several scenarios: on a terminal, as JSON, for reports."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.verdict import Change, Limit
+from leaselab.model.errors import Outcome
+from leaselab.report.listing import aligned, heading, printable
+from leaselab.report.matrix import shown
+from leaselab.report.units import in_shown_units
+from leaselab.report.verdict import closing, comparison_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.analysis.verdict import Comparison, Verdict
+
+HEADINGS = ("scenario", "verdict", "figure", "A", "B", "ratio B to A", "95 % interval")
+NAMES = 3
+"""Columns of `rows` that are words."""
+_NOTHING = "-"
+
+
+def print_comparisons(comparisons: Sequence[Comparison], stream: TextIO | None = None) -> None:
+    """Print a table of all, and a sentence on each that needs one; stdout unless given."""
+    stream = stream or sys.stdout
+    stream.writelines(aligned(HEADINGS, [*rows(comparisons)], NAMES))
+    told = [*closings(comparisons)]
+    stream.writelines(["\n" * bool(told), *(f"{printable(line)}\n" for line in told)])
+
+
+def comparisons_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """All comparisons for ``--json``, each as `comparison_document` has one."""
+    return {
+        "outcome": outcome(comparisons).label,
+        "comparisons": [comparison_document(one) for one in comparisons],
+    }
+
+
+def outcome(comparisons: Sequence[Comparison]) -> Outcome:
+    """A regression where there is one, else the first outcome that is not well."""
+    outcomes = [one.outcome for one in comparisons]
+    if Outcome.REGRESSION in outcomes:
+        return Outcome.REGRESSION
+    return next((one for one in outcomes if one is not Outcome.OK), Outcome.OK)
+
+
+def rows(comparisons: Sequence[Comparison]) -> Iterator[list[str]]:
+    """What stands under `HEADINGS`, a row for each scenario."""
+    for one in comparisons:
+        both = [record for record in (one.base, one.other) if record is not None]
+        records = in_shown_units(both)
+        figure = records[-1].figure
+        figures = [shown(cell_of(record)) for record in records]
+        yield [
+            printable(one.other.scenario.name),
+            one.word,
+            heading(figure.title, figure.unit),
+            *([_NOTHING] * (one.base is None)),
+            *figures,
+            *_ratio(one.verdict),
+        ]
+
+
+def closings(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """A sentence on each comparison that found a change, or no verdict."""
+    for one in comparisons:
+        if one.verdict is None or one.verdict.change is not Change.NONE:
+            yield f"{one.other.scenario.name}: {closing(one)}"
+
+
+def _ratio(verdict: Verdict | None) -> tuple[str, str]:
+    """The ratio and its interval."""
+    if verdict is None or verdict.limit is Limit.NO_LOAD:
+        return _NOTHING, _NOTHING
+    low, high = verdict.ci95
+    limit = "" if verdict.limit is Limit.NONE else f"{verdict.limit.value} "
+    return f"{limit}{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}"
