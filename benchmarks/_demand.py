@@ -1,4 +1,4 @@
-"""What comes to a lab in some weeks: pushes, nights, ranges by hand.  Pure.
+"""What comes to a lab in some weeks: pushes, nights, weekly sets, ranges by hand.  Pure.
 
 All chance of the demand is drawn here, before anything is simulated, so that labs of
 different sizes meet the same commits and the same durations.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks._lab import DAY_H, Lab
+from benchmarks._lab import DAY_H, WEEK_H, Lab
 
 
 class Kind(enum.Enum):
@@ -20,6 +20,7 @@ class Kind(enum.Enum):
 
     COMMIT = "commit"
     NIGHT = "night"
+    WEEK = "week"
     RANGE = "range"
 
 
@@ -40,7 +41,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One scenario to be measured once."""
+    """One scenario or experiment to be measured once."""
 
     kind: Kind
     ready_h: float
@@ -48,16 +49,16 @@ class Job:
     measure_h: float
     """How long it measures (h)."""
     group: int
-    """Which commit, night or range it belongs to: its number among its kind."""
+    """Which commit, night, week or range it belongs to: its number among its kind."""
     began_h: float
-    """When that began: the push, the evening's first job."""
+    """When that began: the push, the first job of the evening or of the weekly set."""
     commit: Commit | None
     """What must be built first; None where nothing must."""
 
     @property
     def belongs_h(self) -> float:
         """What decides to which week it belongs: a night does as a whole."""
-        return self.began_h if self.kind is Kind.NIGHT else self.ready_h
+        return self.began_h if self.kind in (Kind.NIGHT, Kind.WEEK) else self.ready_h
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ def demand(lab: Lab, until_h: float, seed: int, week: int) -> Demand:
         ]
     jobs += _nights(lab, until_h, commits, np.random.default_rng([seed, week, 2]))
     jobs += _ranges(lab, until_h, np.random.default_rng([seed, week, 3]))
+    jobs += _weekly(lab, until_h, commits, np.random.default_rng([seed, week, 4]))
     return Demand(commits, tuple(sorted(jobs, key=lambda job: job.ready_h)))
 
 
@@ -124,12 +126,31 @@ def _nights(
     jobs = []
     for night in range(int(until_h // DAY_H)):
         began = night * DAY_H + lab.night_at_h
-        known = [commit for commit in commits if commit.found_h <= began]
+        newest = _newest(commits, began)
         for _ in range(lab.nightly):
             ready = began + lab.night_over_h * rng.random()
-            newest = known[-1] if known else None
             jobs.append(Job(Kind.NIGHT, ready, _measure_h(lab, rng), night, began, newest))
     return jobs
+
+
+def _weekly(
+    lab: Lab, until_h: float, commits: tuple[Commit, ...], rng: np.random.Generator
+) -> list[Job]:
+    """Each week's experiments, of the newest commit that was known when they began."""
+    jobs = []
+    for number in range(math.ceil((until_h - lab.weekly_at_h) / WEEK_H)):
+        began = number * WEEK_H + lab.weekly_at_h
+        newest = _newest(commits, began)
+        for _ in range(lab.experiments):
+            took = sum(_measure_h(lab, rng) for _ in range(lab.points))
+            jobs.append(Job(Kind.WEEK, began, took, number, began, newest))
+    return jobs
+
+
+def _newest(commits: tuple[Commit, ...], at_h: float) -> Commit | None:
+    """The last commit that was known at a time."""
+    known = [commit for commit in commits if commit.found_h <= at_h]
+    return known[-1] if known else None
 
 
 def _ranges(lab: Lab, until_h: float, rng: np.random.Generator) -> list[Job]:

@@ -34,6 +34,12 @@ class Lab:
     """Hour of the day at which a night's first jobs start."""
     night_over_h: float = 4.0
     """Time over which cron spreads a night's jobs (h)."""
+    experiments: int = 0
+    """Experiments of the weekly set; each holds one bench, with all its points."""
+    points: int = 8
+    """Points of an experiment, each measured like a scenario."""
+    weekly_at_h: float = 5 * DAY_H
+    """When the weekly set asks for benches, since Monday, 00:00 (h)."""
     ranges: float = 0.0
     """Ranges of commits measured by hand, a week; each holds one bench."""
     range_h: float = 8.0
@@ -67,6 +73,11 @@ class Lab:
     def job_h(self) -> float:
         """Mean time a job holds its bench, without a build (h)."""
         return (self.prepare_min + self.measure_min + self.finish_min) / 60
+
+    @property
+    def experiment_h(self) -> float:
+        """Mean time that an experiment holds its bench, without a build (h)."""
+        return (self.prepare_min + self.points * self.measure_min + self.finish_min) / 60
 
     def pushes_an_hour(self, at_h: float) -> float:
         """Rate of pushes at a time since Monday, 00:00 (1/h)."""
@@ -107,7 +118,7 @@ class Lab:
 
     @property
     def asked_h(self) -> float:
-        """Hours of benches that commits, nights and ranges ask for, a day (h).
+        """Hours of benches that commits, nights, weeks and ranges ask for, a day (h).
 
         Not in it: benches that wait for a build which another one asked for, hourly checks
         (a busy bench has few of them), and attempts that meet a broken bench.
@@ -116,6 +127,7 @@ class Lab:
         return (
             self.measured_a_day * (self.per_commit * self.job_h + build_h)
             + self.nightly * self.job_h
+            + self.experiments / 7 * self.experiment_h
             + self.ranges / 7 * self.range_h
         )
 

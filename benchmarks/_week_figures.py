@@ -49,6 +49,8 @@ class Figures:
     """From a night's first job to the end of its last."""
     nights_late: float
     """Share of the nights that were not done when the next began."""
+    catalogue: Spread
+    """From the beginning of a weekly set of experiments to the end of its last."""
     used: float
     """Share of all benches' time that jobs held them."""
     away: float
@@ -68,6 +70,7 @@ def observe(lab: Lab, asked: Callable[[int], Demand], seed: int, weeks: int) -> 
         logs.append(simulate(lab, demands[-1], COUNTED, UNTIL_H, (seed, week)))
     commits = [_groups(log, Kind.COMMIT) for log in logs]
     nights = [_groups(log, Kind.NIGHT) for log in logs]
+    sets = [_groups(log, Kind.WEEK) for log in logs]
     ends = [[_last(group) for group in week.values()] for week in commits]
     night_times = [[_since_beginning(group) for group in week.values()] for week in nights]
     measured = sum(map(len, commits))
@@ -87,6 +90,9 @@ def observe(lab: Lab, asked: Callable[[int], Demand], seed: int, weeks: int) -> 
         night=spread(night_times),
         nights_late=sum(took > 24 for week in night_times for took in week)
         / max(sum(map(len, night_times)), 1),
+        catalogue=spread(
+            [[_since_beginning(group) for group in week.values()] for week in sets]
+        ),
         used=_mean(
             _share(((h.began_h, h.ended_h) for h in log.holds if h.job), lab) for log in logs
         ),
@@ -120,7 +126,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def _groups(log: Log, kind: Kind) -> dict[int, list[Ran]]:
-    """The jobs of each commit or night of the week that counts."""
+    """The jobs of each commit, night or weekly set of the week that counts."""
     groups: dict[int, list[Ran]] = defaultdict(list)
     for ran in log.ran:
         if ran.job.kind is kind and _within(ran.job.belongs_h):

@@ -23,6 +23,7 @@ _COLUMNS = (
     "\nlate",
     "night done after (h)\nmedian (weeks) 95 % longest",
     "nights\nlate",
+    "experiments done after (h)\nmedian (weeks) 95 % longest",
     "broken\na week",
 )
 
@@ -33,8 +34,9 @@ def heading(lab: Lab, figures: Figures, seed: int) -> str:
     return (
         f"{figures.weeks} weeks a row, seed {seed}; {lab.commits_a_day:g} commits a day, "
         f"{figures.commits:.1f} a week are measured and {figures.skipped:.1f} passed over;\n"
-        f"{lab.per_commit} scenarios a commit, {lab.measure_min:g} min each; a bench breaks "
-        f"every {lab.mtbf_h:g} h, for {lab.repair_h:g} h; {order}"
+        f"{lab.per_commit} scenarios a commit, {lab.measure_min:g} min each; "
+        f"{lab.experiments} experiments a week, {lab.points} points each;\n"
+        f"a bench breaks every {lab.mtbf_h:g} h, for {lab.repair_h:g} h; {order}"
     )
 
 
@@ -57,6 +59,7 @@ def table(cells: Sequence[Cell]) -> Table:
             f"{figures.late:.0%}",
             _spread(figures.night),
             f"{figures.nights_late:.0%}",
+            _spread(figures.catalogue),
             f"{figures.retries:.1f}",
         )
     return made

@@ -1,7 +1,8 @@
 """`leaselab bench week`: a simulated week of a lab, for labs of several sizes.
 
-Commits arrive, nights begin, benches break, all drawn from a seed; jobs wait for a free
-bench as Jenkins' lockable resources let them.  The table says how long.
+Commits arrive, nights and weekly sets of experiments begin, benches break, all drawn from
+a seed; jobs wait for a free bench as Jenkins' lockable resources let them.  The table says
+how long.
 `docs/scaling.md` has what is known of each figure that goes in, and what is assumed.
 """
 
@@ -32,6 +33,8 @@ _NUMBERS = {
     "office": "share of the pushes in working hours, 0 to 1",
     "poll_min": "minutes between two looks at the repository",
     "night_over_h": "hours over which a night's jobs start",
+    "experiments": "experiments measured each week, from Saturday on",
+    "points": "points of an experiment",
     "ranges": "ranges measured by hand, a week",
     "range_h": "hours a range takes, mean",
     "measure_min": "minutes that nine runs of a configuration take, mean",
@@ -43,7 +46,7 @@ _NUMBERS = {
 }
 """Fields of a lab that have an option of their own, and its help."""
 _SHARES = ("office", "cold")
-_ABOVE_ZERO = ("measure_min", "mtbf_h", "repair_h")
+_ABOVE_ZERO = ("points", "measure_min", "mtbf_h", "repair_h")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -72,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(heading(*cells[0], options.seed))
         # Into a pipe nothing is folded: the table is as wide as it must be.
-        Console(width=None if sys.stdout.isatty() else 170).print(table(cells))
+        Console(width=None if sys.stdout.isatty() else 220).print(table(cells))
     return OK
 
 

@@ -37,7 +37,7 @@ parameters_are_ours() {
   is_one REPO '[0-9A-Za-z/.~][0-9A-Za-z_./~@:%+-]*' 'the address of a git repository' || return
   is_one COMMIT "$commit" 'a branch, tag or hash' || return
   is_one BRANCH "$commit" 'a branch' || return
-  is_one COMMITS "$commit([.][.]|,)$commit" 'A..B or A,B' || return
+  is_one COMMITS "$commit(([.][.]|,)$commit)?" 'A..B, A,B or one commit' || return
   # What git hands to a helper program (transport::address) is a command.
   if [[ ${REPO:-} == *::* ]]; then
     echo "leaselab: REPO names a helper program (found ${REPO@Q}, wanted the address of a git repository)" >&2

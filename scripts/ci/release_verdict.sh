@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Stage Verdict of several commits: compares the second of two (COMMITS is A,B) with the first, as this build
-# measured or found them. A range (A..B) has no verdict: its table shows the step.
+# Stage Verdict of several commits: compares the second of two (COMMITS is A,B) with the first, by each
+# scenario that SCENARIO means. A range (A..B) has no verdict, its table shows the step; one commit has none.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-[[ $COMMITS != *..* ]] || exit 0
-find_results
-stage compare "--threshold=${THRESHOLD:-5}" \
-  --markdown ci/comment.md --junit ci/junit.xml -- "${RESULTS[0]}" "${RESULTS[-1]}"
+[[ $COMMITS == *,* ]] || exit 0
+stage compare "--threshold=${THRESHOLD:-5}" --repo server "--scenario=$SCENARIO" \
+  --markdown ci/comment.md --junit ci/junit.xml -- "${COMMITS%,*}" "${COMMITS#*,}"

@@ -15,7 +15,6 @@ from leaselab.lab.catalog import load_families
 
 PROJECT = yaml.safe_load((JOBS / "project.yaml").read_text("utf-8"))
 SETTINGS = PROJECT[0]["project"]
-LEFT_OUT = PROJECT[1]["_left_out_of_the_nights"]
 CONTROLLER = yaml.safe_load((JOBS / "controller/jenkins.yaml").read_text("utf-8"))
 
 
@@ -43,12 +42,13 @@ def test_all_jobs_lie_in_one_folder():
 
 def test_there_are_all_the_families():
     families = {
-        re.sub(r"-(v[46]-|rack[0-9]).*", "", name.removeprefix("leaselab/"))
+        re.match(r"leaselab(-lab-check|-[a-z]+|)", name.removeprefix("leaselab/"))[0]
         for name in made().jobs
     }
     assert families == {
         *("leaselab", "leaselab-commit", "leaselab-branches", "leaselab-nightly"),
-        *("leaselab-release", "leaselab-range", "leaselab-lab-check", "leaselab-selftest"),
+        *("leaselab-weekly", "leaselab-release", "leaselab-range"),
+        *("leaselab-lab-check", "leaselab-selftest"),
     }
 
 
@@ -63,7 +63,7 @@ def test_every_job_is_in_a_view():
             assert [one for one in patterns if one.fullmatch(name)], name
 
 
-def test_the_nights_measure_every_scenario_there_is():
+def test_nights_and_weeks_measure_every_scenario_there_is():
     done = subprocess.run(
         [sys.executable, "-m", "leaselab", "scenarios", "--json"],
         cwd=ROOT,
@@ -73,19 +73,41 @@ def test_the_nights_measure_every_scenario_there_is():
         text=True,
     )
     known = [scenario["name"] for scenario in json.loads(done.stdout)]
-    measured = [parameters(tree)["SCENARIO"] for tree in jobs("leaselab-nightly-").values()]
+    nightly = [parameters(tree)["SCENARIO"] for tree in jobs("leaselab-nightly-").values()]
     families = load_families(JOBS.parent / "scenarios")
-    left_out = [
+    weekly = [
         name
-        for one in LEFT_OUT
-        for name in (families[one].scenarios if one in families else [one])
+        for tree in jobs("leaselab-weekly-").values()
+        for name in families[parameters(tree)["SCENARIO"]].scenarios
     ]
-    assert sorted([*measured, *left_out]) == sorted(known)
-    assert all(LEFT_OUT.values()), "say why a scenario is left out"
+    assert sorted([*nightly, *weekly]) == sorted(known)
+
+
+def test_a_release_is_compared_by_all_that_its_server_has():
+    of_server = {
+        name
+        for name, family in load_families(JOBS.parent / "scenarios").items()
+        if {one.server.kind for one in family.scenarios.values()} == {"kea"}
+    }
+    assert set(SETTINGS["release_experiment"]) == of_server
+    text = (JOBS / "release.Jenkinsfile").read_text("utf-8")
+    started = re.findall(r"build job: '/leaselab/leaselab-release-([^']+)', wait: false", text)
+    assert started == SETTINGS["release_experiment"]
+    for tree in jobs("leaselab-release-").values():
+        assert parameters(tree)["COMMITS"] == SETTINGS["release_commits"]
+
+
+def test_a_week_asks_for_the_branch_as_one_commit():
+    """So that what the archive has of this commit is not measured again."""
+    for tree in jobs("leaselab-weekly-").values():
+        assert parameters(tree)["COMMITS"] == SETTINGS["server_branch"]
+        (trigger,) = tree.iter("hudson.triggers.TimerTrigger")
+        assert trigger.findtext("spec") == SETTINGS["weekly_cron"]
 
 
 def test_a_job_of_a_scenario_is_named_after_it():
-    for family in ("leaselab-nightly-", "leaselab-commit-"):
+    for kind in ("nightly", "commit", "weekly", "release"):
+        family = f"leaselab-{kind}-"
         for name, tree in jobs(family).items():
             assert name == f"leaselab/{family}{parameters(tree)['SCENARIO']}"
 
@@ -119,8 +141,8 @@ def test_jobs_of_one_pipeline_have_the_same_parameters():
     of = {}
     for tree in pipelines().values():
         of.setdefault(script(tree), set()).add(tuple(parameters(tree)))
-    ours = {"jobs/range.Jenkinsfile", "jobs/check.Jenkinsfile", "jobs/selftest.Jenkinsfile"}
-    assert of.keys() == {"Jenkinsfile", *ours}
+    ours = ("range", "release", "check", "selftest")
+    assert of.keys() == {"Jenkinsfile", *(f"jobs/{name}.Jenkinsfile" for name in ours)}
     assert {path: len(sets) for path, sets in of.items()} == dict.fromkeys(of, 1)
 
 

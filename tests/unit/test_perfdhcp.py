@@ -251,6 +251,13 @@ def test_a_lease_must_outlast_the_longest_measurement(procedure):
     assert caught.value.outcome is Outcome.USAGE
 
 
+def test_leases_of_clients_that_come_back_may_expire():
+    """They take no other addresses, and how a server reclaims leases is a question."""
+    short = scenario(5)
+    returning = change(short, load={**short.load, "clients": 1000})
+    Perfdhcp.check_fits(returning, FixedLoad(rate=10))
+
+
 @pytest.mark.parametrize(
     "procedure",
     [

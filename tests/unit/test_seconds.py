@@ -65,6 +65,15 @@ def test_cpu_and_drops_are_what_came_since_the_sample_before():
     assert points[0]["beside"] == {}
 
 
+def test_the_servers_own_counters_are_what_they_gained():
+    changed = with_samples(
+        0, (0, {"counters": {"reclaimed": 3}}), (1, {"counters": {"reclaimed": 45, "new": 1}})
+    )
+    point = next(server_points(changed))
+    length = point["s"] - 0.9
+    assert point["counted"] == {"reclaimed": pytest.approx(42 / length), "new": None}
+
+
 def test_what_serves_beside_it_is_told_by_name():
     changed = with_samples(
         0,

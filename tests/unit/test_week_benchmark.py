@@ -69,6 +69,18 @@ def test_a_night_measures_the_newest_commit_of_its_evening():
         assert night.commit is known[-1]
 
 
+def test_a_weekly_set_asks_for_benches_at_once_on_saturdays():
+    lab = Lab(nightly=0, commits_a_day=0, experiments=13, points=8)
+    asked = demand(lab, 100 * WEEK_H, 1, 0).jobs
+    assert {item.kind for item in asked} == {Kind.WEEK}
+    assert [item.group for item in asked] == [n for n in range(100) for _ in range(13)]
+    assert {item.ready_h % WEEK_H for item in asked} == {5 * 24.0}
+    mean_h = sum(item.measure_h for item in asked) / len(asked)
+    assert mean_h == pytest.approx(8.0, rel=0.03)
+    asked_h = 13 / 7 * (8 + 6 / 60)
+    assert lab.asked_h == pytest.approx(asked_h)
+
+
 def test_measuring_takes_the_mean_that_was_said(years):
     times = [item.measure_h for item in years.jobs]
     assert sum(times) / len(times) == pytest.approx(1.0, rel=0.03)

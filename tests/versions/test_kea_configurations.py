@@ -70,6 +70,13 @@ CATALOGUE = {
         "kea_log_sink": "syslog",
     },
     "stdout": {"kea_log_severity": "NONE", "kea_log_sink": "stdout"},
+    "reclaimed": {
+        "kea_lease_lifetime_s": 5,
+        "kea_reclaim_wait_s": 1,
+        "kea_max_reclaim_leases": 0,
+        "kea_max_reclaim_ms": 0,
+        "kea_hold_reclaimed_s": 0,
+    },
     "unwritten": {"kea_memfile_persist": False, "kea_cache_threshold": 0.25},
     "cleaned": {"kea_lfc_interval_s": 10},
     "reserved": {**RESERVED, "kea_reservations_scope": "in-subnet"},

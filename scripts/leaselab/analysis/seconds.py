@@ -44,7 +44,8 @@ def server_points(one: Round, role: str = SERVER) -> Iterator[Point]:
 
     Keys: ``s`` (s), ``trial``, ``cpu`` (CPUs busy), ``beside`` (the same of what serves beside
     it, by name), ``rss_mb`` (1e6 bytes), ``held``, ``gained`` (what came to be held, 1/s),
-    ``drops`` (packets lost for want of receive buffer, 1/s). The time is that of the servers'
+    ``drops`` (packets lost for want of receive buffer, 1/s), ``counted`` (what its own counters
+    gained, 1/s, by their names). The time is that of the servers'
     clock from the first sample of the server under test in the trial on, as its clock may not
     agree with ours; what another told before that is left out.
     """
@@ -67,6 +68,10 @@ def server_points(one: Round, role: str = SERVER) -> Iterator[Point]:
                 "held": now.held,
                 "gained": _slope(before.held, now.held, length),
                 "drops": _slope(before.udp_drops, now.udp_drops, length),
+                "counted": {
+                    name: _slope(before.counters.get(name), count, length)
+                    for name, count in now.counters.items()
+                },
             }
 
 

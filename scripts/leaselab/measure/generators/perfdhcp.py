@@ -75,7 +75,9 @@ class Perfdhcp:
         """Refuse a scenario whose leases or pool cannot hold a procedure (usage error)."""
         where = f"scenario {scenario.name}"
         lifetime_s = scenario.server.options.get("lease_lifetime_s", math.inf)
-        if lifetime_s <= procedure.longest_s:
+        clients = returning_clients(scenario)
+        # Clients that come back take no other addresses when their leases have expired.
+        if lifetime_s <= procedure.longest_s and not clients:
             raise usage_error(
                 "leases could expire while the sweep runs",
                 where=where,
@@ -85,7 +87,6 @@ class Perfdhcp:
             )
         size = pool_size(scenario.load["pool"])
         procedure.check_capacity(size, where)
-        clients = returning_clients(scenario)
         if procedure.fills and clients:
             raise usage_error(
                 "clients that come back fill no pool",

@@ -38,6 +38,8 @@ _OF_ROLES = (PURPLE, ORANGE, GREY)
 """Colours of the servers beside the one under test."""
 _BESIDE = (GREEN, ORANGE, RED, GREY)
 """Colours of what serves beside them."""
+_OF_COUNTERS = (GREY, BLUE, RED, ORANGE, PURPLE, GREEN)
+"""Colours of a server's own counters."""
 
 
 class _Line(NamedTuple):
@@ -159,6 +161,7 @@ def _lines(one: Round, plural: str, holds: str) -> dict[str, list[_Line]]:
             _Line("99 %", traffic, "p99_ms", ORANGE),
         ],
         **by_role,
+        "its counters (1/s)": list(_counters(servers[0][1])),
     }
 
 
@@ -170,6 +173,15 @@ def _servers(one: Round) -> list[tuple[str, Sequence[Point], str]]:
         (role, list(server_points(one, role)), looks[place % len(looks)])
         for place, role in enumerate(roles)
     ]
+
+
+def _counters(points: Sequence[Point]) -> Iterator[_Line]:
+    """What the server under test counted itself, as far as it counted anything."""
+    names = dict.fromkeys(name for point in points for name in point["counted"])
+    for name, colour in zip(names, cycle(_OF_COUNTERS), strict=False):
+        gained = [{**point, "gained": point["counted"].get(name)} for point in points]
+        if any(point["gained"] for point in gained):
+            yield _Line(name, gained, "gained", colour)
 
 
 def _beside(role: str, points: Sequence[Point], looks: Iterator[str]) -> Iterator[_Line]:
