@@ -128,6 +128,13 @@ def test_a_report_that_cannot_be_written_is_said_and_changes_no_outcome(
     assert "the report was not written: " in capsys.readouterr().err
 
 
+def test_of_a_report_without_a_result_nothing_is_said(lab, monkeypatch, capsys):
+    monkeypatch.setattr(run, "report_after", report_after)
+    lab.faults["v4-memfile", 1] = KeyboardInterrupt()
+    assert main(["run", "v4-memfile", "v6-memfile"]) == 130
+    assert "report" not in capsys.readouterr().err
+
+
 def test_an_unknown_one_is_refused_before_anything_is_touched(lab, capsys):
     assert main(["run", "v4-memfile", "v5-*"]) == 2
     assert (lab.prepared, lab.deployed) == ([], [])

@@ -83,9 +83,12 @@ def report_after(store: Store) -> None:
     """Bring the archive's report up to date once something was measured.
 
     The measurement stands whatever becomes of it, so that a report that cannot
-    be written, or that nobody waits for, is said and is not an error.
+    be written, or that nobody waits for, is said and is not an error.  Nothing is written of an
+    archive without a result, as of an interrupted first measurement.
     """
     try:
+        if not store.index.rows(limit=1):
+            return
         from leaselab.report.site.site import write_site  # noqa: PLC0415  # draws; slow to import
 
         first = write_site(store, store.root / FOLDER)
