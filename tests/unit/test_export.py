@@ -96,6 +96,19 @@ def test_metrics_for_a_scraper_are_the_newest_and_have_no_time(capfdbinary):
     assert outcomes == {"ok", "invalid"}
 
 
+def test_each_procedure_of_a_scenario_has_its_newest_metrics(archive, capfdbinary):
+    archive_result(archive, fixed_load_result([0.01] * 3, started=START + timedelta(9)))
+    families = {
+        family.name: family
+        for family in text_string_to_metric_families(
+            export(capfdbinary, "--openmetrics").decode()
+        )
+    }
+    (rate,) = families["leaselab_max_rate"].samples
+    (latency,) = families["leaselab_p99_seconds"].samples
+    assert (rate.labels["procedure"], latency.labels["procedure"]) == ("max-rate", "fixed-load")
+
+
 @pytest.mark.usefixtures("archive")
 def test_a_history_of_metrics_has_every_result_at_its_time(capfdbinary):
     text = export(capfdbinary, "--openmetrics", "--history").decode()
@@ -205,7 +218,7 @@ def test_a_build_that_fails_after_a_good_result_is_no_pass(archive, capfdbinary)
 @pytest.mark.usefixtures("archive")
 def test_markdown_has_the_table_the_flags_and_the_ids(capfdbinary):
     text = export(capfdbinary, "--markdown").decode()
-    assert "| clients | backend | durability | single |" in text
+    assert "| protocol | backend | durability | single |" in text
     assert "- **v6-memfile**: generator-limited: run 3: perfdhcp started 5702 of 6000" in text
     assert f"`{example_result(started=START + timedelta(days=1)).id}`" in text
 

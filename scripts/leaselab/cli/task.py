@@ -206,9 +206,11 @@ class Session:
         return False
 
     def measured(self, task: Task) -> str:
-        """Id of a result of the same commit, scenario, parameters and environment, or none."""
+        """Id of a result of the same commit, scenario, parameters and bench, or none."""
         commit = task.commit.hash if task.commit else None
-        for row in self.store.index.rows(scenario=task.scenario.name, commit=commit):
+        for row in self.store.index.rows(
+            scenario=task.scenario.name, commit=commit, bench=self.inventory.bench
+        ):
             if row["outcome"] in _SETTLED:
                 found = self.store.load(row["id"])
                 # A commit that does not build has no figure that a procedure could move.

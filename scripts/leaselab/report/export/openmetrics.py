@@ -11,9 +11,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from leaselab.archive.row import PLACE
 from leaselab.model.errors import BELIEVED
 
-_LABELS = ("scenario", "server", "durability", "bench", "environment")
+_LABELS = ("scenario", "procedure", "server", "durability", "bench", "environment")
 """What one line of a history has in common; version and commit are `leaselab_result_info`'s."""
 _ENDS = {
     "": "",
@@ -87,7 +88,7 @@ def _newest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The newest of each line in whatever environment: a lab that is gone says nothing."""
     newest = {}
     for row in sorted(rows, key=lambda row: str(row["finished_at"])):
-        newest[row["scenario"], row["server"], row["durability"], row["bench"]] = row
+        newest[tuple(row[name] for name in (*PLACE, "server", "bench"))] = row
     return list(newest.values())
 
 
