@@ -27,6 +27,10 @@ scenario:
       memfile_persist: True
       lfc_interval_s: 3600
       lease_lifetime_s: 86400
+      reclaim_wait_s: 10
+      max_reclaim_leases: 100
+      max_reclaim_ms: 250
+      hold_reclaimed_s: 3600
       multi_threading: True
       threads: 4
       queue_size: 64

@@ -102,7 +102,7 @@ def test_provenance_names_what_can_move_a_result():
     for fact in (
         "server            kea 2.7.0 (1a2b3c4d5e)",
         "commit            1a2b3c4d5e6f7a8b",
-        "factors           clients DHCPv4, backend memfile, threading single, servers none",
+        "factors           protocol DHCPv4, backend memfile, threading single, servers none",
         "leases            durability written\n",
         "database          MySQL 8.4, flush=1",
         "config/kea-dhcp4.conf (sha256 ",

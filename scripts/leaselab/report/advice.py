@@ -30,7 +30,7 @@ def print_advice(advice: Advice, stream: TextIO | None = None) -> None:
 
 
 def summary(advice: Advice) -> str:
-    """The last line: ``3 known costs, 1 of them measured here (kea 3.0)``."""
+    """The last line: ``3 known costs, 1 of them measured here (NAME 3.0)``."""
     count = len(advice.findings)
     measured = sum(any(cost.measured for cost in one.costs) for one in advice.findings)
     told = f"{count or 'no'} known cost{'' if count == 1 else 's'}"
