@@ -3,11 +3,13 @@
 import ast
 import inspect
 
+from tests.examples import example_result
+
 from leaselab.analysis import credibility, steadiness
 from leaselab.measure import trials
 from leaselab.measure.generators import adapter, perfdhcp_reading
 from leaselab.measure.search_error import SearchReason
-from leaselab.report.site.validity import MEANINGS, meanings
+from leaselab.report.site.validity import MEANINGS, meanings, validity
 
 NO_REASONS = {"EVERYBODY"}
 
@@ -45,3 +47,11 @@ def test_each_reason_and_each_flag_has_a_meaning_and_no_meaning_is_of_a_word_tha
 def test_a_word_is_explained_once_and_an_unknown_one_not_at_all():
     found = meanings(["traffic", "noisy", "traffic", "what"])
     assert list(found) == ["traffic", "noisy"]
+
+
+def test_results_stand_in_the_order_of_their_numbers():
+    names = ["v4-threads-12", "v6-threads-1", "v4-threads-2", "v4-threads-1"]
+    shown = validity([example_result(scenario=name) for name in names], [])["results"]
+    assert [one["scenario"] for one in shown] == [
+        *("v4-threads-1", "v4-threads-2", "v4-threads-12", "v6-threads-1")
+    ]
