@@ -166,6 +166,14 @@ def test_clients_that_come_back_cannot_fill_a_pool():
     assert caught.value.outcome is Outcome.USAGE
 
 
+def test_clients_that_come_back_make_no_burst():
+    few = change(scenario(), load={**scenario().load, "clients": 100})
+    Perfdhcp.check_fits(scenario(), Burst(clients=100))
+    with pytest.raises(LeaselabError, match="clients of a burst do not come back") as caught:
+        Perfdhcp.check_fits(few, Burst(clients=100))
+    assert caught.value.outcome is Outcome.USAGE
+
+
 @pytest.mark.parametrize("clients", [-1, 1.5, "many", True])
 def test_a_number_of_clients_is_one(clients):
     one = scenario()

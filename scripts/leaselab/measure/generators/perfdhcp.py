@@ -29,6 +29,7 @@ from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
+from leaselab.model.procedures.burst import Burst
 from leaselab.model.record import GENERATOR, SERVER, Scenario
 
 COUNT_SHARE = 0.998
@@ -90,6 +91,13 @@ class Perfdhcp:
         if procedure.fills and clients:
             raise usage_error(
                 "clients that come back fill no pool",
+                where=where,
+                found=f"a load of {clients} clients",
+                todo="take a load whose clients are all new, or another procedure",
+            )
+        if isinstance(procedure, Burst) and clients:
+            raise usage_error(
+                "the clients of a burst do not come back",
                 where=where,
                 found=f"a load of {clients} clients",
                 todo="take a load whose clients are all new, or another procedure",
