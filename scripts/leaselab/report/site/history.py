@@ -225,9 +225,9 @@ def _goal_change(before: Row, row: Row) -> str:
 
 def _note(count: int, *, worse: bool) -> str:
     told = (
-        "A small dot is a run, a pale grey one was dropped; a large dot is the trimmed mean, "
-        "the line through it its 95 % interval. A dashed line is a change of the lab, told "
-        "below by its number."
+        "A small dot is a run, a pale grey one was dropped; a large dot is the figure of "
+        "a result, the line through it its 95 % interval. A dashed line is a change of the "
+        "lab, told below by its number."
     )
     if worse:
         told += " Red: worse than the result before, and the two intervals do not overlap."
