@@ -47,6 +47,25 @@ def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(re
         }
 
 
+@pytest.mark.usefixtures("deployed")
+def test_a_fixed_load_is_measured_second_by_second(results):
+    """The load passes through the playbooks, whole, and comes out of bench.json."""
+    load = ["--procedure=fixed-load", "--rate=200", "--duration-s=3", "--runs=1"]
+    done = leaselab("run", "v6-dnsmasq-file", *load, "--results", results, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    procedure = document["procedure"]
+    assert (procedure["name"], procedure["rate"], procedure["share"]) == (
+        "fixed-load",
+        200,
+        None,
+    )
+    (trial,) = trials_of(document)
+    assert [second["attempted"] for second in trial["per_second"]] == pytest.approx(
+        [200] * 3, abs=20
+    )
+
+
 USER = "keeper"
 # Hosts of the lab let in root alone, by a file that only root reads.
 ADD_USER = f"""

@@ -215,6 +215,24 @@ def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
     assert caught.value.outcome is Outcome.USAGE
 
 
+@pytest.mark.parametrize(
+    "procedure",
+    [
+        MaxRate(),
+        FixedLoad(rate=300),
+        FixedLoad(share=0.5).at_max_rate(1000),
+        Event(rate=300),
+        Burst(clients=100),
+        Fill(share=0.8, fill=0.5, fill_rate=900).at_max_rate(1000),
+    ],
+)
+def test_a_whole_procedure_is_what_it_is(monkeypatch, procedure):
+    """So a load that a command has worked out passes through the playbooks unchanged."""
+    a_family(monkeypatch, ["fill"], name="fill", fill=0.9)
+    whole = msgspec.to_builtins(procedure)
+    assert find_procedure(None, "v4-memfile", whole) == procedure
+
+
 def test_a_parameter_that_is_a_factor_is_not_overridden(monkeypatch):
     """The scenario's name and its factors would say another number of clients."""
     a_family(monkeypatch, ["clients"], name="burst", clients=5000)

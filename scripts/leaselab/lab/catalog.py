@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from leaselab.lab.build import build
 from leaselab.lab.roles import resolved
 from leaselab.model.errors import unknown, usage_error
-from leaselab.model.procedures import AnyProcedure, procedure_of
+from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Scenario, ServerOptions, Transaction
 
@@ -181,9 +181,13 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
     """Return the procedure of a scenario: what its file says, under what was asked for.
 
     Another procedure than the file's has other parameters, so the file's are left out then;
-    so is its load where another one was asked for, a rate or a share of the max rate.
+    so is its load where another one was asked for, a rate or a share of the max rate.  Where
+    every parameter is given, nothing of the file counts: somebody has found it before, and a
+    share may have become a rate.
     Raises a usage error for parameters that no measurement could meet.
     """
+    if _is_whole(overrides):
+        return procedure_of(overrides)
     family = next(one for one in load_families(folder).values() if scenario in one.scenarios)
     given = family.procedures[scenario]
     usual = MaxRate.__struct_config__.tag
@@ -206,6 +210,12 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
     if loads:
         given = {name: value for name, value in given.items() if name not in ("rate", "share")}
     return procedure_of({**given, **overrides})
+
+
+def _is_whole(parameters: Mapping[str, Any]) -> bool:
+    """Whether they are all that a procedure has."""
+    kind = PROCEDURES.get(str(parameters.get("name")))
+    return kind is not None and parameters.keys() >= set(kind.__struct_fields__)
 
 
 def _entries(
