@@ -684,11 +684,20 @@ def test_percentiles_of_a_stage():
     assert (found.p50, found.p90, found.p99, found.max) == pytest.approx((0.5, 0.9, 0.99, 1.0))
 
 
-def test_per_second_splits_starts_and_completions():
-    first = Stage(4, 4, 0, 0, np.array([0.1, 0.6, 1.2, 1.9]), np.array([0.2, 0.9, 1.3, 2.4]))
+@pytest.mark.parametrize(
+    ("reports", "attempted"),
+    [
+        # the last report may be missing: what is left was sent in the last second
+        (((2, 2, 2, 2), (4, 3, 3, 3)), [2, 2, 1]),
+        (((2, 2, 2, 2), (4, 3, 3, 3), (5, 3, 4, 3)), [2, 2, 1]),
+        (((2, 2, 2, 2),), [2, None, None]),
+    ],
+)
+def test_per_second_splits_starts_and_completions(reports, attempted):
+    first = Stage(5, 4, 0, 0, np.array([0.1, 0.6, 1.2, 1.9]), np.array([0.2, 0.9, 1.3, 2.4]))
     second = Stage(4, 3, 0, 0, np.array([0.2, 0.9, 1.3]), np.array([0.3, 1.0, 1.4]))
-    rows = perfdhcp_output.per_second(Output(first, second, ((2, 2, 2, 2), (4, 3, 3, 3))), 3)
-    assert [row.attempted for row in rows] == [2, 2, None]
+    rows = perfdhcp_output.per_second(Output(first, second, reports), 3)
+    assert [row.attempted for row in rows] == attempted
     assert [row.completed for row in rows] == [2, 1, 0]
     assert rows[0].p50_s == pytest.approx(0.2)
     assert rows[2].p50_s is None

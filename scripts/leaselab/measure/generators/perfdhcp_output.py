@@ -252,6 +252,9 @@ def per_second(output: Output, duration_s: int) -> tuple[Second, ...]:
         if second < len(output.reports):
             attempted = output.reports[second][0] - before
             before = output.reports[second][0]
+        elif second == len(output.reports) == duration_s - 1:
+            # perfdhcp may end before it prints the report of its last second
+            attempted = output.first.sent - before
         delays = output.first.latency_s[sent_second == second]
         series.append(
             Second(
