@@ -112,6 +112,11 @@ def refused(act):
     return caught.value
 
 
+def test_a_start_says_how_long_it_took_where_the_contract_tells():
+    assert server(Host(start={**STARTED, "start_s": 0.16})).start().start_s == 0.16
+    assert server(Host(start=STARTED)).start().start_s is None
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [

@@ -17,6 +17,7 @@ from leaselab.measure.point import (
     ROUND,
     ROUND_DONE,
     TRIAL,
+    memory_mib,
     read_journal,
 )
 from leaselab.measure.search_error import SearchReason
@@ -24,6 +25,7 @@ from leaselab.measure.trials import FOREIGN_REPLY, FOREIGN_REQUEST, NOT_IN_STATE
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.observation import Foreign, Generated
 from leaselab.model.procedure import PAUSE_LIMIT_S
+from leaselab.model.trial import Sample
 from leaselab.run.experiment import run_points
 
 SOME_TIME = "2026-11-23T00:00:00Z"
@@ -539,6 +541,20 @@ def test_a_filling_that_was_killed_begins_its_round_anew_and_the_journal_tells_i
     assert [name for name, _ in world.events] == [*names[:first], *names]
     assert [data["index"] for name, data in world.events if name == ROUND] == [1, 1, 2]
     assert world.trials == whole.trials + names[:first].count(TRIAL)
+
+
+def test_a_round_tells_how_long_the_start_took_and_the_most_memory():
+    first, *_ = World().measure(bench()).rounds
+    assert first.metrics["start_s"] == 0.25
+    taken = [
+        Sample(t=t, cpu_s=0.0, rss_bytes=rss, udp_drops=0, held=0, counters={})
+        for t, rss in ((1.0, 2**20), (2.0, 3 * 2**20), (3.0, None))
+    ]
+    trial = first.trials[0]
+    samples = {"server": tuple(taken), "partner": ()}
+    made = [msgspec.structs.replace(trial, samples=samples), trial]
+    assert memory_mib(made) == 3.0
+    assert memory_mib([trial]) is None
 
 
 def test_clients_that_begin_at_once_are_all_served_and_it_is_told_how_long_it_took():

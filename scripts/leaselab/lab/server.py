@@ -87,6 +87,7 @@ class ContractServer:
             program_sha256=answer.get("program_sha256"),
             libraries_sha256=answer.get("libraries_sha256", {}),
             confinement=answer.get("confinement"),
+            start_s=answer.get("start_s"),
         )
         self._check_deployed(started)
         self._check_beside(answer.get("beside", {}))

@@ -21,13 +21,14 @@ from leaselab.measure.ports import Clock, During, Hold, Listener, Recorder
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.load import Load
-from leaselab.model.procedure import PAUSE_LIMIT_S
-from leaselab.model.record import Confirmation, Round
+from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, START_S
+from leaselab.model.record import SERVER, Confirmation, Round
 from leaselab.model.trial import Trial
 
 if TYPE_CHECKING:
     from leaselab.measure.procedures.method import Found, Method
     from leaselab.measure.trials import Trials
+    from leaselab.model.observation import ServerStarted
 
 ROUND, WARM_UP, TRIAL, ROUND_DONE = "round", "warm-up", "trial", "round-done"
 """Names of the journal's events, in the order a round writes them."""
@@ -208,6 +209,7 @@ class Point:
                 metrics["cpu_us"] = procedure.cpu_us(made)
             if found:
                 metrics |= found.metrics
+            metrics |= {START_S: start_s, MEMORY: memory_mib(made)}
             return Round(
                 index=index,
                 started_at=started_at,
@@ -220,8 +222,10 @@ class Point:
                 trials=tuple(made),
             )
 
+        start_s: float | None = None
         try:
-            with self._serving():
+            with self._serving() as started:
+                start_s = started.start_s
                 rate = self.method.first_load(self.rounds)
                 name = f"run-{index}-warm-up-{len(warm_ups) + 1}"
                 warmed = self._warm_up(rate, name)
@@ -278,7 +282,7 @@ class Point:
         self.recorder.record(name, {**data, "trial": msgspec.to_builtins(trial)})
 
     @contextmanager
-    def _serving(self) -> Iterator[None]:
+    def _serving(self) -> Iterator[ServerStarted]:
         """Start the server clean, and stop it in the end, whatever happened.
 
         Of two errors the first is the one to tell; the host may be beyond reach.
@@ -286,8 +290,7 @@ class Point:
         try:
             self.hold.renew()
             self.listener.phase("starting the server")
-            self.trials.start_server()
-            yield
+            yield self.trials.start_server()
         except BaseException:
             with suppress(LeaselabError):
                 self.trials.server.stop()
@@ -313,6 +316,20 @@ def spoiled_in_a_row(trials: Sequence[Trial]) -> int:
     words = (GENERATOR_STALLED, GENERATOR_LIMITED)
     row = list(takewhile(lambda trial: trial.reason in words, reversed(trials)))
     return len(row) if any(trial.reason == GENERATOR_STALLED for trial in row) else 0
+
+
+def memory_mib(trials: Sequence[Trial]) -> float | None:
+    """Return the highest resident memory of the server under test in any sample (MiB).
+
+    None without a sample that tells it.
+    """
+    known = [
+        sample.rss_bytes
+        for trial in trials
+        for sample in trial.samples.get(SERVER, ())
+        if sample.rss_bytes is not None
+    ]
+    return max(known) / 2**20 if known else None
 
 
 def _as_asked(trial: Trial, load: Load) -> Trial:

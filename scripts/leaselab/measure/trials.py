@@ -17,7 +17,7 @@ from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
 from leaselab.model.load import Load
-from leaselab.model.observation import Foreign, HostReading
+from leaselab.model.observation import Foreign, HostReading, ServerStarted
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, SERVER
 from leaselab.model.trial import EarlyAttempt, HostUse, Sample, Trial
@@ -48,21 +48,23 @@ class Trials:
     clock: Clock = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
-    def start_server(self) -> None:
+    def start_server(self) -> ServerStarted:
         """Start the server clean, and prove by a transaction that it serves.
 
         Raises a server-broken error when it does not, a broken-lab error before it where
         anybody else was heard since the last trial.
         """
         self.refuse_foreign(_foreign_doubt(self._foreign())[1])
-        self.server.start()
+        started = self.server.start()
         if not self.generator.answers():
             raise server_broken(
-                "the server started, but completes no exchange with the generator",
+                "the server started, but completes no "
+                f"{self.bench.scenario.transaction.name} with the generator",
                 where=self.bench.hosts[SERVER].access.name,
                 todo="look at its log, and at the test network: leaselab check",
             )
         self.server.reset()  # what proved it has left its trace
+        return started
 
     def refuse_foreign(self, found: str) -> None:
         """Raise a broken-lab error for traffic that is not the bench's, where any was found."""

@@ -20,6 +20,9 @@ class ServerStarted:
     """Hash of every library that it has loaded, by path."""
     confinement: str | None = None
     """AppArmor profile and mode; None where the host's kernel has no AppArmor."""
+    start_s: float | None = None
+    """From the launch of its process until it answered (s); None where the contract does not
+    tell."""
 
 
 @dataclass(frozen=True, slots=True)

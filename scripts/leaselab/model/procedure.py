@@ -53,6 +53,16 @@ class MetricKind(msgspec.Struct, frozen=True, kw_only=True):
     how: str = TRIMMED_MEAN
 
 
+START_S, MEMORY = "start_s", "memory_mib"
+"""Names of `SERVER_KINDS`."""
+SERVER_KINDS = (
+    MetricKind(name=START_S, title="start", unit="s", better="lower", how=MEDIAN),
+    MetricKind(name=MEMORY, title="memory", unit="MiB", better="lower", how=MEDIAN),
+)
+"""What each round tells of the server under test, whatever the procedure: from the launch of
+its process until it answered, and its highest resident memory in any sample."""
+
+
 class Procedure(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="name"
 ):

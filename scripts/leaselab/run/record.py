@@ -14,6 +14,7 @@ from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.model import moment, record
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.procedure import SERVER_KINDS
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
 
@@ -151,7 +152,7 @@ def _metrics(
     rounds: Sequence[Round],
     confirmation: Confirmation | None,
 ) -> tuple[record.Metric, ...]:
-    kinds = procedure.metrics(scenario.transaction.plural)
+    kinds = (*procedure.metrics(scenario.transaction.plural), *SERVER_KINDS)
     holds = confirmation is None or confirmation.holds
     return metrics_of(kinds, rounds, procedure, holds=holds)
 

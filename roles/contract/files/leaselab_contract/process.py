@@ -28,8 +28,14 @@ class Child(subprocess.Popen):
 
     def __init__(self, *arguments, **options):
         self.denials = Denials()
+        self._launched_at = time.monotonic()
         super().__init__(*arguments, **options)
         self.denials.follow(self.pid)
+
+    @property
+    def age_s(self):
+        """How long ago it was launched (s)."""
+        return time.monotonic() - self._launched_at
 
 
 def launch(process):

@@ -45,11 +45,11 @@ def start(config):
 
 
 def launch(config):
-    """Start it with an empty lease store; return its pid and version when it answers."""
+    """Start it with an empty lease store; return pid, version and start_s when it answers."""
     Path(config["lease_file"]).unlink(missing_ok=True)
     child = process.launch(config["process"])
     version = process.wait_until(lambda: bus.version(config), child, config["process"], START_S)
-    return {"pid": child.pid, "version": version}
+    return {"pid": child.pid, "version": version, "start_s": child.age_s}
 
 
 def reset(config):

@@ -40,6 +40,7 @@ def serve(config):
         config["process"],
         START_S,
     )
+    start_s = child.age_s
     if config["agent"]:
         pair.start_agent(config["agent"])
     if config["poller"]:
@@ -49,6 +50,7 @@ def serve(config):
         "version": version["extended"].split()[0],
         "commit": config["commit"],
         "config_sha256": config_hash(config),
+        "start_s": start_s,
         "beside": beside,
         **loaded.identity(child.pid),
     }
