@@ -14,6 +14,7 @@ from leaselab.measure.procedures.fixed_load import figures, latency_drift, memor
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
+from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.trial import Percentiles, Sample, Second, Trial
@@ -234,6 +235,9 @@ class World:
             return replace(trial, valid=False, reason=GENERATOR_STALLED)
         return trial
 
+    def start(self):
+        return ServerStarted(7, "1.0", None, "1" * 64)
+
     def answers(self):
         return True
 
@@ -259,7 +263,7 @@ class World:
     def ignore(self, *_, **__):
         """It is of no matter here."""
 
-    start = stop = renew = phase = ignore
+    stop = renew = phase = ignore
     round_started = trial_started = trial_done = round_done = ignore
 
     def point(self, procedure):

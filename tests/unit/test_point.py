@@ -405,7 +405,7 @@ def test_a_server_that_answers_nobody_is_a_broken_server():
     world = World(answering=False)
     error, _ = ended(world)
     assert error.outcome is Outcome.BUILD
-    assert "completes no exchange" in str(error)
+    assert "completes no DHCPv4 exchange" in str(error)
     assert world.trials == 0
     assert not world.running
 

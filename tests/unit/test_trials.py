@@ -237,7 +237,7 @@ def test_a_server_that_started_is_tried_and_reset_again():
 
 
 def test_a_server_that_answers_nobody_is_its_own_fault():
-    with pytest.raises(LeaselabError, match="completes no exchange") as caught:
+    with pytest.raises(LeaselabError, match="completes no DHCPv4 exchange") as caught:
         World(answering=False).trials().start_server()
     assert caught.value.outcome is Outcome.BUILD
     assert caught.value.where == "leaselab-server"
