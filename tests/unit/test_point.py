@@ -11,13 +11,13 @@ from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.generators.perfdhcp_reading import LOST_UPDATES, POOL_TOO_FULL
+from leaselab.measure.memory import memory_mib
 from leaselab.measure.point import (
     CONFIRMATION,
     PAUSE,
     ROUND,
     ROUND_DONE,
     TRIAL,
-    memory_mib,
     read_journal,
 )
 from leaselab.measure.search_error import SearchReason

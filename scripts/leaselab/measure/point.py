@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.memory import memory_mib
 from leaselab.measure.ports import Clock, During, Hold, Listener, Recorder
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.load import Load
 from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, START_S
-from leaselab.model.record import SERVER, Confirmation, Round
+from leaselab.model.record import Confirmation, Round
 from leaselab.model.trial import Trial
 
 if TYPE_CHECKING:
@@ -316,20 +317,6 @@ def spoiled_in_a_row(trials: Sequence[Trial]) -> int:
     words = (GENERATOR_STALLED, GENERATOR_LIMITED)
     row = list(takewhile(lambda trial: trial.reason in words, reversed(trials)))
     return len(row) if any(trial.reason == GENERATOR_STALLED for trial in row) else 0
-
-
-def memory_mib(trials: Sequence[Trial]) -> float | None:
-    """Return the highest resident memory of the server under test in any sample (MiB).
-
-    None without a sample that tells it.
-    """
-    known = [
-        sample.rss_bytes
-        for trial in trials
-        for sample in trial.samples.get(SERVER, ())
-        if sample.rss_bytes is not None
-    ]
-    return max(known) / 2**20 if known else None
 
 
 def _as_asked(trial: Trial, load: Load) -> Trial:

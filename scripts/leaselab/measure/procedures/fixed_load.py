@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from itertools import pairwise
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
+from leaselab.measure.memory import memory_drift
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.record import SERVER, Round
+from leaselab.model.record import Round
 from leaselab.model.trial import Trial
 
 CLIENTS_PER_ATTEMPT = 2
@@ -97,20 +97,3 @@ def latency_drift(trials: Sequence[Trial]) -> float | None:
         return None
     first, last = statistics.median(medians[:third]), statistics.median(medians[-third:])
     return last / first - 1.0 if first else None
-
-
-def memory_drift(trials: Sequence[Trial]) -> float | None:
-    """How fast the server's resident memory grows (bytes/s): a line through all samples.
-
-    None with fewer than two samples.
-    """
-    taken = [
-        (sample.t, float(sample.rss_bytes))
-        for trial in trials
-        for sample in trial.samples.get(SERVER, ())
-        if sample.rss_bytes is not None
-    ]
-    if len(taken) < 2 or all(one[0] == other[0] for one, other in pairwise(taken)):
-        return None
-    slope, _ = statistics.linear_regression(*zip(*taken, strict=True))
-    return slope

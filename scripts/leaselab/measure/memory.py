@@ -1,0 +1,42 @@
+"""Resident memory of the server under test, as the samples of its trials tell it."""
+
+from __future__ import annotations
+
+import statistics
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from leaselab.model.record import SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.model.trial import Trial
+
+
+def memory_mib(trials: Sequence[Trial]) -> float | None:
+    """Return the highest of all samples (MiB); None without a sample that tells it."""
+    highest = max((used for _, used in _taken(trials)), default=None)
+    return None if highest is None else highest / 2**20
+
+
+def memory_drift(trials: Sequence[Trial]) -> float | None:
+    """Return how fast it grows (bytes/s): a line through all samples.
+
+    None with fewer than two samples.
+    """
+    taken = _taken(trials)
+    if len(taken) < 2 or all(one[0] == other[0] for one, other in pairwise(taken)):
+        return None
+    slope, _ = statistics.linear_regression(*zip(*taken, strict=True))
+    return slope
+
+
+def _taken(trials: Sequence[Trial]) -> list[tuple[float, float]]:
+    """When each sample that tells it was taken (s), and what it tells (bytes)."""
+    return [
+        (sample.t, float(sample.rss_bytes))
+        for trial in trials
+        for sample in trial.samples.get(SERVER, ())
+        if sample.rss_bytes is not None
+    ]
