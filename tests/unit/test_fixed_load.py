@@ -8,10 +8,10 @@ from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
-from leaselab.measure.memory import memory_drift
 from leaselab.measure.point import Point, read_journal
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.fixed_load import figures, latency_drift
+from leaselab.measure.server_use import memory_drift
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load

@@ -11,7 +11,6 @@ from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.generators.perfdhcp_reading import LOST_UPDATES, POOL_TOO_FULL
-from leaselab.measure.memory import memory_mib
 from leaselab.measure.point import (
     CONFIRMATION,
     PAUSE,
@@ -21,6 +20,7 @@ from leaselab.measure.point import (
     read_journal,
 )
 from leaselab.measure.search_error import SearchReason
+from leaselab.measure.server_use import memory_mib, written_rate
 from leaselab.measure.trials import FOREIGN_REPLY, FOREIGN_REQUEST, NOT_IN_STATE
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.observation import Foreign, Generated
@@ -555,6 +555,21 @@ def test_a_round_tells_how_long_the_start_took_and_the_most_memory():
     made = [msgspec.structs.replace(trial, samples=samples), trial]
     assert memory_mib(made) == 3.0
     assert memory_mib([trial]) is None
+
+
+def test_a_round_tells_what_the_server_wrote_per_second_where_it_counts_that():
+    first, *_ = World().measure(bench()).rounds
+    trial = first.trials[first.shown_trial]
+    plain = Sample(t=1.0, cpu_s=0.0, rss_bytes=None, udp_drops=0, held=0, counters={})
+    taken = [
+        msgspec.structs.replace(plain, t=t, written=written)
+        for t, written in ((1.0, 100), (2.0, None), (3.0, 5100), (4.0, None))
+    ]
+    counted = msgspec.structs.replace(trial, samples={"server": tuple(taken)})
+    assert written_rate(counted) == 2500.0
+    alone = msgspec.structs.replace(trial, samples={"server": tuple(taken[:2])})
+    assert written_rate(alone) is None
+    assert first.metrics["written_rate"] is None
 
 
 def test_clients_that_begin_at_once_are_all_served_and_it_is_told_how_long_it_took():

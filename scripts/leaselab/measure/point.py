@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
-from leaselab.measure.memory import memory_mib
 from leaselab.measure.ports import Clock, During, Hold, Listener, Recorder
+from leaselab.measure.server_use import memory_mib, written_rate
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.load import Load
-from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, START_S
+from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, START_S, WRITTEN_RATE
 from leaselab.model.record import Confirmation, Round
 from leaselab.model.trial import Trial
 
@@ -211,6 +211,7 @@ class Point:
             if found:
                 metrics |= found.metrics
             metrics |= {START_S: start_s, MEMORY: memory_mib(made)}
+            metrics[WRITTEN_RATE] = _written_rate(made, found)
             return Round(
                 index=index,
                 started_at=started_at,
@@ -317,6 +318,13 @@ def spoiled_in_a_row(trials: Sequence[Trial]) -> int:
     words = (GENERATOR_STALLED, GENERATOR_LIMITED)
     row = list(takewhile(lambda trial: trial.reason in words, reversed(trials)))
     return len(row) if any(trial.reason == GENERATOR_STALLED for trial in row) else 0
+
+
+def _written_rate(made: Sequence[Trial], found: Found | None) -> float | None:
+    """What the server wrote in the trial that stands for a round (1/s); None without one."""
+    if found is None or found.shown_trial is None:
+        return None
+    return written_rate(made[found.shown_trial])
 
 
 def _as_asked(trial: Trial, load: Load) -> Trial:

@@ -53,14 +53,18 @@ class MetricKind(msgspec.Struct, frozen=True, kw_only=True):
     how: str = TRIMMED_MEAN
 
 
-START_S, MEMORY = "start_s", "memory_mib"
+START_S, MEMORY, WRITTEN_RATE = "start_s", "memory_mib", "written_rate"
 """Names of `SERVER_KINDS`."""
 SERVER_KINDS = (
     MetricKind(name=START_S, title="start", unit="s", better="lower", how=MEDIAN),
     MetricKind(name=MEMORY, title="memory", unit="MiB", better="lower", how=MEDIAN),
+    MetricKind(
+        name=WRITTEN_RATE, title="written", unit="changes/s", better="neither", how=MEDIAN
+    ),
 )
 """What each round tells of the server under test, whatever the procedure: from the launch of
-its process until it answered, and its highest resident memory in any sample."""
+its process until it answered, its highest resident memory in any sample, and what it wrote to
+its store in the trial that stands for the round."""
 
 
 class Procedure(

@@ -80,6 +80,9 @@ class Sample(Figures, frozen=True, kw_only=True):
     refused: Count | None = None
     """Requests refused since the server started; null where it does not count them, or did not
     answer in time."""
+    written: Count | None = None
+    """Changes written to its store since the server started; null where it does not count
+    them, or did not answer in time."""
     beside_cpu_s: dict[str, Amount] = {}
     """CPU time of what serves beside it since it started, such as its database, by name (s)."""
 

@@ -47,5 +47,16 @@ def take(config):
         "held": held,
         "counters": counters,
         "refused": counters.get(config["refused_counter"]),
+        "written": written(counters, *config["written_counters"]),
         "beside_cpu_s": beside,
     }
+
+
+def written(counters, served, reused):
+    """Return how many leases were written: those served but for the ones that the cache saved.
+
+    None where a counter is missing.
+    """
+    if served not in counters or reused not in counters:
+        return None
+    return counters[served] - counters[reused]

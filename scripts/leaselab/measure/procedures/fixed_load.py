@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
-from leaselab.measure.memory import memory_drift
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method
+from leaselab.measure.server_use import memory_drift
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT

@@ -1,4 +1,4 @@
-"""Resident memory of the server under test, as the samples of its trials tell it."""
+"""What the samples of trials tell of the server under test: memory, and what it wrote."""
 
 from __future__ import annotations
 
@@ -30,6 +30,21 @@ def memory_drift(trials: Sequence[Trial]) -> float | None:
         return None
     slope, _ = statistics.linear_regression(*zip(*taken, strict=True))
     return slope
+
+
+def written_rate(trial: Trial) -> float | None:
+    """Return how many changes it wrote to its store in a trial (1/s).
+
+    None without two samples that tell it.
+    """
+    told = [
+        (sample.t, sample.written)
+        for sample in trial.samples.get(SERVER, ())
+        if sample.written is not None
+    ]
+    if len(told) < 2 or told[-1][0] <= told[0][0]:
+        return None
+    return (told[-1][1] - told[0][1]) / (told[-1][0] - told[0][0])
 
 
 def _taken(trials: Sequence[Trial]) -> list[tuple[float, float]]:
