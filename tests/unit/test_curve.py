@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import MAX_RATES, example_result, invalid_result
+from tests.examples import MAX_RATES, PROCEDURE, example_result, invalid_result
 
-from leaselab.analysis.curve import curves_of
+from leaselab.analysis.curve import Standing, curves_of
 from leaselab.model.record import Experiment
 
+SINGLE = replace(PROCEDURE, rounds=1, trim=0)
 DRIFT = [1.0 - 0.02 * place for place in range(9)]
 """Speed of a machine that slows from round to round."""
 
@@ -37,7 +38,7 @@ def curve_of(records):
 
 
 def told(curve):
-    return [(one.at, one.is_best, one.may_be_best) for one in curve.points]
+    return [(one.at, one.standing) for one in curve.points]
 
 
 def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_told():
@@ -45,10 +46,10 @@ def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_told(
     curve = curve_of(records)
     assert (curve.factor, curve.title, curve.unit) == ("threads", "max rate", "exchanges/s")
     assert told(curve) == [
-        (2, False, False),
-        (4, False, True),
-        (8, True, True),
-        (16, False, False),
+        (2, "differs"),
+        (4, "no difference seen"),
+        (8, "best"),
+        (16, "differs"),
     ]
     assert curve.best.at == 8
     assert curve.best.value == 6006.0
@@ -59,40 +60,50 @@ def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_told(
 def test_the_best_is_the_lowest_where_lower_is_better():
     records = [point(2, 0.7), point(4, 0.7005), point(8, 1.0)]
     curve = curve_of([lower_is_better(one) for one in records])
-    assert told(curve) == [(2, True, True), (4, False, True), (8, False, False)]
+    assert told(curve) == [(2, "best"), (4, "no difference seen"), (8, "differs")]
     neither = [
         replace(one, metrics=(replace(one.figure, better="neither"),)) for one in records
     ]
     assert curve_of(neither).best is None
-    assert [one.may_be_best for one in curve_of(neither).points] == [False] * 3
+    assert [one.standing for one in curve_of(neither).points] == [None] * 3
 
 
-@pytest.mark.parametrize(("interleaved", "as_good"), [(True, False), (False, True)])
-def test_rounds_that_alternate_show_what_drift_hides(interleaved, as_good):
+@pytest.mark.parametrize(
+    ("interleaved", "standing"), [(True, Standing.OTHER), (False, Standing.ALIKE)]
+)
+def test_rounds_that_alternate_show_what_drift_hides(interleaved, standing):
     """3 % on a machine that slows by 16 %; the rounds of the example scatter alike."""
     records = [
         point(threads, factor, interleaved=interleaved)
         for threads, factor in ((2, 0.97), (4, 1.0))
     ]
     below, best = curve_of(records).points
-    assert best.is_best
-    assert below.may_be_best is as_good
+    assert (best.standing, below.standing) == (Standing.BEST, standing)
 
 
 def test_a_point_without_a_figure_has_its_place_and_is_not_the_best():
     curve = curve_of([point(2), point(4, record=invalid_result(token="0004"))])
     last = curve.points[-1]
-    assert (last.at, last.value, last.half_width, last.may_be_best) == (4, None, None, False)
+    assert (last.at, last.value, last.half_width, last.standing) == (4, None, None, None)
     assert curve.best.at == 2
 
 
-def test_a_point_with_too_few_rounds_to_say_may_be_the_best():
+def test_a_point_with_too_few_rounds_is_neither_like_the_best_nor_unlike_it():
     few = example_result(MAX_RATES[:3], token="0004")
     few = replace(few, metrics=(replace(few.figure, value=5000.0, n=3, trim=1),))
     assert told(curve_of([point(2), point(4, record=few)])) == [
-        (2, True, True),
-        (4, False, True),
+        (2, "best"),
+        (4, "too few runs to tell"),
     ]
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_single_runs_cannot_tell_points_apart_however_far_they_are(interleaved):
+    records = []
+    for threads, factor in ((2, 0.5), (4, 1.0)):
+        one = example_result([factor * MAX_RATES[0]], procedure=SINGLE, token=f"{threads:04x}")
+        records.append(point(threads, interleaved=interleaved or None, record=one))
+    assert told(curve_of(records)) == [(2, "too few runs to tell"), (4, "best")]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +140,7 @@ def test_points_that_differ_in_more_are_on_curves_of_their_own_each_with_its_bes
     one, other = curves_of(records)
     assert (one.factor, one.alike) == ("threads", {"backend": "mysql"})
     assert other.alike == {"backend": "postgresql"}
-    best = [(2, False, False), (4, True, True), (8, False, False)]
+    best = [(2, "differs"), (4, "best"), (8, "differs")]
     assert told(one) == told(other) == best
     assert other.best.value == pytest.approx(0.5 * one.best.value)
 

@@ -33,6 +33,7 @@ from leaselab.report.site.vega import BLUE, RED
 
 FEW = replace(PROCEDURE, rounds=3, trim=0)
 """A procedure of three rounds: pages of nine take three times as long to draw."""
+SINGLE = replace(PROCEDURE, rounds=1, trim=0)
 
 
 class OneLoad(Procedure, frozen=True, kw_only=True, tag="one-load"):
@@ -264,6 +265,21 @@ def test_an_experiment_along_a_number_is_a_curve_with_its_best_point_marked():
         "threads 2",
         "threads 4",
     ]
+
+
+def test_an_experiment_of_single_runs_says_that_they_cannot_tell():
+    records = [
+        replace(
+            point(place, factor, threads=2**place),
+            metrics=example_result([factor * MAX_RATES[0]], procedure=SINGLE).metrics,
+            rounds=example_result([factor * MAX_RATES[0]], procedure=SINGLE).rounds,
+        )
+        for place, factor in enumerate((0.5, 1))
+    ]
+    context, (curve, _) = experiment(records)
+    assert [one.standing for one in context["points"]] == ["too few runs to tell", "best"]
+    assert "interval" not in curve.note.partition("A square")[0]
+    assert "one run has no interval" in curve.note
 
 
 @pytest.mark.parametrize(

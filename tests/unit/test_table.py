@@ -162,12 +162,12 @@ def test_an_experiment_along_one_factor_is_a_curve():
     assert lines[1].split() == ["threads", "max", "rate/s"]
     told = [[part for part in re.split(" {2,}", line.strip()) if part] for line in lines[2:6]]
     assert told == [
-        ["2", "3003 ± 12", "█" * 20],
+        ["2", "3003 ± 12", "█" * 20, "differs"],
         ["4", "6006 ± 25", "█" * 40, "best"],
-        ["8", "6000 ± 25", "█" * 40, "may be best"],
-        ["16", "5405 ± 22", "█" * 36],
+        ["8", "6000 ± 25", "█" * 40, "no difference seen"],
+        ["16", "5405 ± 22", "█" * 36, "differs"],
     ]
-    assert lines[7].startswith("may be best: nothing tells it from the best at 5 %")
+    assert lines[7].startswith("no difference seen: from the best, at 5 %")
     assert lines[8].startswith("one point was measured after the other (one host each): ")
     assert len({line.index("█") for line in lines[2:6]}) == 1
 
@@ -176,7 +176,7 @@ def test_points_whose_runs_alternated_are_told_apart_by_less_and_without_a_warni
     lines = curves(
         [point(at, factor, interleaved=True) for at, factor in ((2, 1.0), (4, 0.999))]
     )
-    assert [line.split()[-1] for line in lines[2:4]] == ["best", "█" * 40]
+    assert [line.split()[-1] for line in lines[2:4]] == ["best", "differs"]
     assert len(lines) == 6
 
 

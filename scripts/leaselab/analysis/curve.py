@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.ratio import ratio_of, runs_of
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
     Factor = str | int | float | bool
 
 
+class Standing(StrEnum):
+    """How a point stands to the best one, in the words of tables and pages."""
+
+    BEST = "best"
+    ALIKE = "no difference seen"
+    """None at 5 %.  Each is tested alone: of 20 that are as good, one is left out by chance."""
+    UNTOLD = "too few runs to tell"
+    """There is no test, as of a single run, which says nothing about its error."""
+    OTHER = "differs"
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One point of an experiment."""
@@ -29,11 +41,8 @@ class Point:
     """The figure; None where there is none."""
     half_width: float | None
     """Half of its 95 % interval; None where it has none."""
-    is_best: bool
-    may_be_best: bool
-    """Whether nothing is known to tell it from the best: the best itself, those that do not
-    differ from it at 5 %, and those with too few rounds to say.  Each is tested alone, so that
-    one of 20 that are as good is left out by chance."""
+    standing: Standing | None
+    """How it stands to the best of its curve; None where one of the two has no figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class Curve:
     @property
     def best(self) -> Point | None:
         """The best point; None where there is no figure, or none is better than another."""
-        return next((point for point in self.points if point.is_best), None)
+        return next((one for one in self.points if one.standing is Standing.BEST), None)
 
 
 def curves_of(records: Sequence[Record]) -> list[Curve]:
@@ -121,12 +130,18 @@ def best_of(records: Sequence[Record]) -> Record | None:
     return pick(measured, key=lambda one: one.figure.value or 0.0)
 
 
-def may_be_best(record: Record, best: Record | None) -> bool:
-    """Whether nothing is known to tell a record from the best one, see `Point.may_be_best`."""
-    if best is None or record is best:
-        return best is not None
+def standing(record: Record, best: Record | None) -> Standing | None:
+    """How a record stands to the best one; None where one of the two has no figure."""
+    if best is None:
+        return None
+    if record is best:
+        return Standing.BEST
     ratio = ratio_of(best, record)
-    return ratio is not None and not ratio.differs
+    if ratio is None:
+        return None
+    if ratio.differs is None:
+        return Standing.UNTOLD
+    return Standing.OTHER if ratio.differs else Standing.ALIKE
 
 
 def _point(at: float, record: Record, best: Record | None) -> Point:
@@ -136,6 +151,5 @@ def _point(at: float, record: Record, best: Record | None) -> Point:
         id=record.id,
         value=record.figure.value if measured else None,
         half_width=record.figure.half_width if measured else None,
-        is_best=record is best,
-        may_be_best=may_be_best(record, best),
+        standing=standing(record, best),
     )

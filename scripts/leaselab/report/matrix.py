@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 
-from leaselab.analysis.curve import curves_of
+from leaselab.analysis.curve import Standing, curves_of
 from leaselab.analysis.matrix import by_figure, cell_of, columns_of, rows_of
 from leaselab.report.listing import (
     aligned,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _NONE = "-"
 _PLAIN = "none"
 """Value of a factor that the heading of a column leaves out."""
-_AS_GOOD = "may be best"
 _BAR = 40
 """Letters of the longest bar of a curve."""
 _GAIN, _OVERLAP = "gain", "none seen"
@@ -77,9 +76,8 @@ def _print_alike(cells: Sequence[Cell], stream: TextIO, *, markdown: bool) -> No
 def print_curves(records: Sequence[Record], stream: TextIO | None = None) -> None:
     """Print the curves of each experiment of which there are points along a factor.
 
-    A line for each point: the factor's value, the figure, a bar, and whether it is the best
-    of its curve or nothing tells it from the best.  Nothing without an experiment; stdout
-    unless given.
+    A line for each point: the factor's value, the figure, a bar, and how it stands to the best
+    of its curve.  Nothing without an experiment; stdout unless given.
     """
     stream = stream or sys.stdout
     experiments: dict[str, list[Record]] = {}
@@ -103,17 +101,20 @@ def _curve_texts(curve: Curve) -> tuple[list[str], list[list[str]]]:
     for point in curve.points:
         told = measured(point.value, curve.unit, point.half_width)
         bar = "█" * round(_BAR * (point.value or 0.0) / (highest or 1.0))
-        mark = "best" if point.is_best else _AS_GOOD if point.may_be_best else ""
-        body.append([f"{point.at:g}", told, bar.ljust(_BAR), mark.ljust(len(_AS_GOOD))])
+        mark = (point.standing or "").ljust(max(map(len, Standing)))
+        body.append([f"{point.at:g}", told, bar.ljust(_BAR), mark])
     return [curve.factor, heading(curve.title, curve.unit), "", ""], body
 
 
 def _curve_legend(curves: Sequence[Curve], record: Record) -> Iterator[str]:
-    if any(curve.best for curve in curves):
+    standings = {point.standing for curve in curves for point in curve.points}
+    if standings & {Standing.ALIKE, Standing.OTHER}:
         yield (
-            f"{_AS_GOOD}: nothing tells it from the best at 5 %, each tested alone: of 20 that "
-            "are as good, one is left out by chance"
+            f"{Standing.ALIKE}: from the best, at 5 %, each tested alone: of 20 that are as "
+            "good, one differs by chance"
         )
+    if Standing.UNTOLD in standings:
+        yield f"{Standing.UNTOLD}: one run has no interval, so take two or more (--runs)"
     experiment = record.experiment
     if experiment and not experiment.interleaved:
         why = f" ({experiment.why})" if experiment.why else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.curve import Curve, best_of, curves_of, may_be_best
+from leaselab.analysis.curve import Curve, Standing, best_of, curves_of, standing
 from leaselab.analysis.ratio import runs_of
 from leaselab.model.server import server_name
 from leaselab.report.listing import sentence
@@ -34,8 +34,12 @@ if TYPE_CHECKING:
 
     from leaselab.model.record import Record
 
-_BEST, _ALIKE, _OTHER = "best", "no difference seen", "differs"
-_LOOKS = {_BEST: (GREEN, "diamond"), _ALIKE: (BLUE, "circle"), _OTHER: (GREY, "triangle-down")}
+_LOOKS = {
+    Standing.BEST: (GREEN, "diamond"),
+    Standing.ALIKE: (BLUE, "circle"),
+    Standing.UNTOLD: (BLUE, "square"),
+    Standing.OTHER: (GREY, "triangle-down"),
+}
 """How a point stands to the best one: colour and shape of its mark."""
 _TICKS = 16
 """Values of a factor that stand on its axis; of more, some do."""
@@ -54,8 +58,8 @@ class Shown:
     """Its values of what the points differ in, in the order of `varied`."""
     measured: bool
     """Whether it has a figure that is one."""
-    standing: str
-    """How it stands to the best point; empty where that cannot be said."""
+    standing: Standing | None
+    """How it stands to the best point; None where one of the two has no figure."""
 
 
 def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure | None]]:
@@ -135,35 +139,31 @@ def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
     return found
 
 
-def _standings(records: Sequence[Record], curves: Sequence[Curve]) -> dict[str, str]:
+def _standings(
+    records: Sequence[Record], curves: Sequence[Curve]
+) -> dict[str, Standing | None]:
     """How each point stands to the best of its curve, by the result's id.
 
     Without curves the best is one of those with the same kind of transaction, such as the
     clients of one protocol: others do other work.
     """
     if curves:
-        told = [point for curve in curves if curve.best for point in curve.points]
-        return {
-            one.id: _BEST if one.is_best else _ALIKE if one.may_be_best else _OTHER
-            for one in told
-            if one.value is not None
-        }
-    found: dict[str, str] = {}
+        return {point.id: point.standing for curve in curves for point in curve.points}
     kinds: dict[tuple[str, str], list[Record]] = {}
     for one in records:
         kinds.setdefault((one.scenario.transaction.name, one.figure.name), []).append(one)
-    for members in kinds.values():
-        best = best_of(members)
-        for one in members if best else ():
-            if runs_of(one) is not None:
-                found[one.id] = _ALIKE if may_be_best(one, best) else _OTHER
-        if best:
-            found[best.id] = _BEST
-    return found
+    return {
+        one.id: standing(one, best)
+        for members in kinds.values()
+        for best in [best_of(members)]
+        for one in members
+    }
 
 
 def _points(
-    records: Sequence[Record], known: Mapping[str, Sequence[Any]], standings: Mapping[str, str]
+    records: Sequence[Record],
+    known: Mapping[str, Sequence[Any]],
+    standings: Mapping[str, Standing | None],
 ) -> list[Shown]:
     points: list[Shown] = []
     for place, one in enumerate(records):
@@ -174,7 +174,7 @@ def _points(
         if not label or any(point.label == label for point in points):
             label = f"{label} #{place + 1}".strip()
         measured = runs_of(one) is not None
-        points.append(Shown(one, label, cells, measured, standings.get(one.id, "")))
+        points.append(Shown(one, label, cells, measured, standings[one.id]))
     return points
 
 
@@ -228,15 +228,24 @@ def _mark(point: Shown, at: float | None) -> dict[str, Any]:
 
 
 def _note(marks: Sequence[Mapping[str, Any]], *, interleaved: bool) -> str:
-    told = "The line through a point is its 95 % interval."
-    if any(mark["standing"] == _BEST for mark in marks):
-        told += (
-            " The diamond is the best point; a circle may be as good: no difference was seen "
-            "at 5 %, or there are too few runs to see one."
+    standings = {mark["standing"] for mark in marks}
+    told = []
+    if any(mark["low"] is not None for mark in marks):
+        told.append("The line through a point is its 95 % interval.")
+    if Standing.BEST in standings:
+        told.append("The diamond is the best point.")
+    if Standing.ALIKE in standings:
+        told.append("A circle may be as good: no difference was seen at 5 %.")
+    if Standing.UNTOLD in standings:
+        told.append(
+            "A square has too few runs to tell whether it is as good: one run has no interval."
         )
-        if interleaved:
-            told += " That is told round by round, so that intervals may overlap all the same."
-    return told
+    if interleaved and standings & {Standing.ALIKE, Standing.OTHER}:
+        told.append(
+            "Points are compared round by round, so that intervals may overlap although they "
+            "differ."
+        )
+    return " ".join(told)
 
 
 def _curve_chart(
