@@ -18,6 +18,7 @@ from tests.examples import (
 )
 from tests.unit.test_site import Page
 
+from leaselab.analysis.latency import whole_latency
 from leaselab.archive.index import Index
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
@@ -267,16 +268,42 @@ def test_an_experiment_along_a_number_is_a_curve_with_its_best_point_marked():
     ]
 
 
-def test_an_experiment_of_single_runs_says_that_they_cannot_tell():
-    records = [
-        replace(
-            point(place, factor, threads=2**place),
-            metrics=example_result([factor * MAX_RATES[0]], procedure=SINGLE).metrics,
-            rounds=example_result([factor * MAX_RATES[0]], procedure=SINGLE).rounds,
+def single_runs(*factors, apart_s=0):
+    """Points of an experiment along the threads, of one run each."""
+    found = []
+    for place, factor in enumerate(factors):
+        one = example_result(
+            [factor * MAX_RATES[0]],
+            started=START + timedelta(seconds=place * apart_s),
+            procedure=SINGLE,
         )
-        for place, factor in enumerate((0.5, 1))
+        shown = point(place, factor, threads=2**place)
+        found.append(replace(shown, metrics=one.metrics, rounds=one.rounds))
+    return found
+
+
+def test_runs_within_a_minute_have_places_with_seconds_on_the_clock():
+    _, (_, runs) = experiment(single_runs(0.5, 0.7, 1, apart_s=20))
+    labels = re.findall(r">(2026-[^<]+)<", runs.drawing)
+    assert len(set(labels)) == len(labels) > 1
+    assert any(re.fullmatch(r"[-0-9]+ \d\d:\d\d:\d\d", one) for one in labels)
+
+
+def test_an_experiment_has_the_latency_beside_a_figure_that_is_none():
+    records = single_runs(0.5, 1)
+    context, _ = experiment(records)
+    assert context["latencies"] == ("median latency", "p99 latency")
+    for shown, record in zip(context["points"], records, strict=True):
+        whole = whole_latency(record)
+        assert shown.latencies_ms == (1000 * whole["p50"], 1000 * whole["p99"])
+    loads = [
+        replace(fixed_load_result((0.0113,), token="0002"), experiment=records[0].experiment)
     ]
-    context, (curve, _) = experiment(records)
+    assert experiment(loads)[0]["latencies"] == ()
+
+
+def test_an_experiment_of_single_runs_says_that_they_cannot_tell():
+    context, (curve, _) = experiment(single_runs(0.5, 1))
     assert [one.standing for one in context["points"]] == ["too few runs to tell", "best"]
     assert "interval" not in curve.note.partition("A square")[0]
     assert "one run has no interval" in curve.note

@@ -29,3 +29,9 @@ def latencies(record: Record) -> dict[str, list[float]]:
         for stage, seen in found.items()
         if seen
     }
+
+
+def whole_latency(record: Record) -> dict[str, float]:
+    """The same of the whole transaction alone, by percentile (s); empty where it has none."""
+    found = list(latencies(record).values())
+    return dict(zip(PERCENTILES, found[-1], strict=True)) if found else {}

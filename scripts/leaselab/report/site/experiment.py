@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.curve import Curve, Standing, best_of, curves_of, standing
+from leaselab.analysis.latency import whole_latency
 from leaselab.analysis.ratio import runs_of
 from leaselab.model.server import server_name
 from leaselab.report.listing import sentence
@@ -41,6 +42,8 @@ _LOOKS = {
     Standing.OTHER: (GREY, "triangle-down"),
 }
 """How a point stands to the best one: colour and shape of its mark."""
+_LATENCIES = {"p50": "median latency", "p99": "p99 latency"}
+"""Percentiles of the latency that stand beside a figure that is none, and their titles."""
 _TICKS = 16
 """Values of a factor that stand on its axis; of more, some do."""
 _LOGARITHMIC = 30
@@ -60,6 +63,8 @@ class Shown:
     """Whether it has a figure that is one."""
     standing: Standing | None
     """How it stands to the best point; None where one of the two has no figure."""
+    latencies_ms: tuple[float | None, ...]
+    """Of the whole transaction at the load that its runs stand for, by `_LATENCIES` (ms)."""
 
 
 def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure | None]]:
@@ -101,6 +106,7 @@ def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure |
         "missing": len(set(first.experiment.points) - {one.id for one in records}),
         "titles": list(known),
         "metrics": first.metrics,
+        "latencies": () if _has_latency(first) else tuple(_LATENCIES.values()),
         "charts": charts,
         "started_at": min(one.started_at for one in records),
         "finished_at": max(one.finished_at for one in records),
@@ -173,9 +179,15 @@ def _points(
         label = _label(zip(known, cells, strict=True))
         if not label or any(point.label == label for point in points):
             label = f"{label} #{place + 1}".strip()
-        measured = runs_of(one) is not None
-        points.append(Shown(one, label, cells, measured, standings[one.id]))
+        measured, whole = runs_of(one) is not None, whole_latency(one)
+        latency = tuple(1000 * whole[name] if whole else None for name in _LATENCIES)
+        points.append(Shown(one, label, cells, measured, standings[one.id], latency))
     return points
+
+
+def _has_latency(record: Record) -> bool:
+    """Whether its procedure has latencies among its metrics."""
+    return any(one.title in _LATENCIES.values() for one in record.metrics)
 
 
 def _label(told: Iterable[tuple[str, str]]) -> str:

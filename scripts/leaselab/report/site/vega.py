@@ -26,10 +26,11 @@ PALETTE = (BLUE, PURPLE, GREEN, ORANGE, RED, GREY)
 _MANY = {"scheme": "tableau20"}
 """Colours of more things than the palette has."""
 _ISO = (
-    "utcFormat(datum.value, utchours(datum.value) || utcminutes(datum.value)"
-    " ? '%Y-%m-%d %H:%M' : '%Y-%m-%d')"
+    "utcFormat(datum.value, utcseconds(datum.value) ? '%Y-%m-%d %H:%M:%S'"
+    " : utchours(datum.value) || utcminutes(datum.value) ? '%Y-%m-%d %H:%M' : '%Y-%m-%d')"
 )
-"""Words of a moment on an axis: the date, with the time where a tick is not at midnight."""
+"""Words of a moment on an axis: the date, with the time where a tick is not at midnight, and
+its seconds where ticks are closer than minutes."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _CONFIG = {
     "background": None,
