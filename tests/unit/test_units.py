@@ -1,4 +1,4 @@
-"""The units that figures are shown in: milliseconds below a second, seconds in the archive."""
+"""The units that figures are shown in: seconds, ratios and bytes are those of the archive."""
 
 import io
 import json
@@ -30,11 +30,13 @@ LATER = {"started": START + timedelta(hours=1), "token": "0002"}
         ("s", [0.0141, None, 0.9], ("ms", 1000.0)),
         ("s", [0.0141, 1.0], ("s", 1.0)),
         ("s", [None], ("s", 1.0)),
-        ("ratio", [0.0141], ("ratio", 1.0)),
+        ("ratio", [0.0141, 1.5], ("%", 100.0)),
+        ("ratio", [None], ("%", 100.0)),
+        ("bytes/s", [-2048.0], ("KiB/s", 1 / 1024)),
         ("exchanges/s", [0.5], ("exchanges/s", 1.0)),
     ],
 )
-def test_seconds_are_milliseconds_where_all_are_below_one(unit, values, scale):
+def test_seconds_are_milliseconds_below_one_and_ratios_are_percent(unit, values, scale):
     assert scale_of(unit, values) == scale
 
 
@@ -72,7 +74,9 @@ def test_all_that_is_known_of_a_figure_is_in_its_unit():
     assert found.ci95 == pytest.approx([1000 * end for end in was.ci95])
     assert shown.values("p99_s") == pytest.approx([11.3, 14.12, 12.5])
     assert found.spread == was.spread
-    assert shown.metrics[2:] == record.metrics[2:]
+    loss = shown.metric("loss_ratio")
+    assert (loss.value, loss.unit) == (pytest.approx(0.1), "%")
+    assert shown.metrics[3:] == record.metrics[3:]
 
 
 def test_a_list_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, capsys):
@@ -99,7 +103,7 @@ def test_the_other_metrics_of_a_row_are_scaled_too():
     metrics = json.loads(row["metrics"])
     assert metrics["p50_s"][0] == pytest.approx(6.32, abs=0.01)
     assert metrics["p50_s"][3] == "ms"
-    assert metrics["loss_ratio"][3] == "ratio"
+    assert (metrics["loss_ratio"][0], metrics["loss_ratio"][3]) == (pytest.approx(0.1), "%")
     assert json.loads(row["rounds"])[0] == [pytest.approx(11.3), False]
 
 

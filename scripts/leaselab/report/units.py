@@ -1,6 +1,7 @@
-"""The units that figures are shown in: times below a second in milliseconds.
+"""The units that figures are shown in: milliseconds, percent, KiB.
 
-Records, the index and exports have seconds; what is changed here is only shown.
+Records, the index and exports have seconds, ratios and bytes; what is changed here is only
+shown.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ _OF_ROWS = ("value", "ci_low", "ci_high", "standard_error")
 """Columns of the index that are in the unit of the row's metric."""
 
 
+_ALWAYS = {"ratio": ("%", 100.0), "bytes/s": ("KiB/s", 1 / 1024)}
+"""Units that are never shown, what is in their place, and the factor to it."""
+
+
 def scale_of(unit: str, values: Iterable[float | None]) -> tuple[str, float]:
     """The unit in which figures that stand together are shown, and the factor to it.
 
-    Seconds become milliseconds where all of the values, as far as there are any, are below 1.
+    Seconds become milliseconds where all of the values, as far as there are any, are below 1;
+    ratios become percent.
     """
+    if unit in _ALWAYS:
+        return _ALWAYS[unit]
     sizes = [abs(value) for value in values if value is not None]
     return ("ms", 1000.0) if unit == "s" and sizes and max(sizes) < 1 else (unit, 1.0)
 
