@@ -129,6 +129,18 @@ def test_the_command_asks_for_times_and_waits_for_late_replies():
     assert "-A1" not in argv
 
 
+@pytest.mark.parametrize("offered", [LOAD, Load(0, 60, at_once=400)])
+def test_what_gives_it_a_receive_buffer_runs_it(offered):
+    """Within the time of clients that begin at once: what ends perfdhcp is to reach it."""
+    launcher = ["/opt/leaselab/receive-buffer", "16777216"]
+    document = {**DOCUMENT, "generator": {**DOCUMENT["generator"], "launcher": launcher}}
+    bench = parse_bench(document, "tests")
+    launched = Perfdhcp(bench, PROCEDURE, None).command(offered, None)
+    plain = command(offered=offered, address=bench.hosts["server"].test_address)
+    at = plain.index("/usr/sbin/perfdhcp")
+    assert launched == [*plain[:at], *launcher, *plain[at:]]
+
+
 def test_every_exchange_of_a_trial_is_a_new_client():
     assert int(option(command(), "-R")[0]) > LOAD.rate * LOAD.duration_s
 

@@ -143,6 +143,8 @@ class GeneratorTool:
     name: str
     path: str
     version: str
+    launcher: tuple[str, ...] = ()
+    """What runs it, before its path: perfdhcp with a larger receive buffer."""
     threading: str = "multi"
     """perfdhcp's ``-g``: ``single`` suits one processor, ``multi`` more."""
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -50,6 +50,7 @@ def record_of(
     parts: Sequence[Round | Confirmation] = point.rounds
     if point.confirmation is not None:
         parts = [*parts, point.confirmation]
+    launcher = list(bench.generator.launcher)
     found = Record(
         id=point_id,
         started_at=started_at,
@@ -69,6 +70,8 @@ def record_of(
                 "path": bench.generator.path,
                 "threading": bench.generator.threading,
                 "environment": dict(bench.generator.environment),
+                # Without one, nothing is said of it, as in results of older releases.
+                **({"launcher": launcher} if launcher else {}),
             },
         ),
         bench=record.Bench(

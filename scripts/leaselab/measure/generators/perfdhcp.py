@@ -179,7 +179,7 @@ class Perfdhcp:
 
     def _begun(self, threading: str) -> list[str]:
         """Return the beginning of every command: the clients and their interface."""
-        argv = [self._tool.path, f"-{self._family}"]
+        argv = [*self._tool.launcher, self._tool.path, f"-{self._family}"]
         argv += ["-A1"] if self._relayed else []
         return [*argv, "-g", threading, "-l", self._interface]
 
