@@ -21,7 +21,7 @@ from tests.bench_document import DOCUMENT, host
 from tests.examples import CONFIG, START, example_round, example_trial
 
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, resume, run, task
+from leaselab.cli import bench_setup, rerun, resume, run, task
 from leaselab.lab import benches, catalog
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.transport import Completed
@@ -99,6 +99,8 @@ class Lab:
             ("deploy", self._deploy),
         ):
             monkeypatch.setattr(task, name, double)
+        for module in (task, resume, rerun):
+            monkeypatch.setattr(module, "give_back", self._give_back)
         for name, double in (
             ("connect", lambda access: nullcontext(_Connection(access))),
             ("check_tuned", lambda *_: None),
@@ -141,6 +143,9 @@ class Lab:
         assert full in (True, False)
         self.prepared.append(distribution)
         return self.environment
+
+    def _give_back(self, _inventory: Any) -> None:
+        self.deployed.append("hosts given back")
 
     def _build(self, server: str, commit: Any, files: Path, *_: Any) -> dict[str, str]:
         assert server == "kea"

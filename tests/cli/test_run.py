@@ -10,7 +10,7 @@ from tests.made_up import RATE, Lab
 from leaselab.cli import run
 from leaselab.cli.main import main
 from leaselab.cli.report import report_after
-from leaselab.model.errors import invalid_measurement, lab_broken
+from leaselab.model.errors import invalid_measurement, lab_broken, usage_error
 
 MEASURED = example_result().figure.value
 
@@ -344,3 +344,70 @@ class TestExperiment:
         lab.faults["v4-memfile", 2] = invalid_measurement("too slow")
         assert main(["resume"]) == 3
         assert sorted(row["outcome"] for row in lab.store.index.rows()) == ["invalid", "ok"]
+
+
+HARDWARE = [f"v4-hardware-smt-off-governor-{name}" for name in ("performance", "powersave")]
+
+
+def test_points_that_set_hosts_are_measured_one_after_the_other_and_say_why(lab, capsys):
+    lab.faults[HARDWARE[1], 1] = invalid_measurement("the generator is too slow")
+    assert main(["run", *HARDWARE, "v4-memfile", "--runs", "2"]) == 3
+    assert lab.rounds == [
+        (HARDWARE[0], 1),
+        (HARDWARE[0], 2),
+        (HARDWARE[1], 1),
+        ("v4-memfile", 1),
+        ("v4-memfile", 2),
+    ]
+    why = "a host has one state of its processors at a time"
+    assert f"one after the other: {why}" in capsys.readouterr().err
+    records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+    assert {(one.experiment.interleaved, one.experiment.why) for one in records} == {
+        (False, why)
+    }
+    assert {str(one.scenario.hosts) for one in records} == {
+        "{'host_tuning': {'smt': 'off', 'governor': 'performance'}}",
+        "{'host_tuning': {'smt': 'off', 'governor': 'powersave'}}",
+        "{}",
+    }
+
+
+def test_hosts_are_given_back_after_the_last_point_and_not_where_it_can_be_resumed(lab):
+    assert main(["run", *HARDWARE, "--runs", "1"]) == 0
+    assert lab.deployed == [*HARDWARE, "hosts given back"]
+    lab.forget()
+    assert main(["run", HARDWARE[0], "--runs", "1"]) == 0
+    assert lab.deployed == [HARDWARE[0], "hosts given back"]
+    lab.forget()
+    lab.faults[HARDWARE[0], 2] = lab_broken("the host is gone")
+    assert main(["run", HARDWARE[0], "--runs", "2"]) == 4
+    assert lab.deployed == [HARDWARE[0]]
+    lab.faults.clear()
+    assert main(["resume"]) == 0
+    assert lab.deployed == [HARDWARE[0], "hosts given back"]
+
+
+def test_a_point_that_the_hosts_cannot_be_set_for_does_not_keep_the_others_from_it(lab, capsys):
+    lab.deploy_faults[HARDWARE[0]] = usage_error("no processor shows a governor", where="sut")
+    assert main(["run", *HARDWARE, "--runs", "1"]) == 2
+    assert lab.measured == HARDWARE[1:]
+    assert lab.deployed == [*HARDWARE, "hosts given back"]
+    out, err = capsys.readouterr()
+    assert f"leaselab: {HARDWARE[0]}: sut: no processor shows a governor" in err
+    assert "6000" in out
+    (row,) = lab.store.index.rows()
+    assert row["scenario"] == HARDWARE[1]
+
+
+def test_hosts_that_were_never_set_are_not_given_back(lab, capsys):
+    for name in HARDWARE:
+        lab.deploy_faults[name] = usage_error("no processor shows a governor", where="sut")
+    assert main(["run", *HARDWARE]) == 2
+    assert lab.deployed == HARDWARE
+    assert capsys.readouterr().err.count("no processor shows a governor") == 2
+
+
+def test_what_is_wrong_with_an_option_still_ends_a_run(lab):
+    lab.deploy_faults["v4-memfile"] = usage_error("no such place", where="sut")
+    assert main(["run", "v4-memfile", "v6-memfile"]) == 2
+    assert lab.rounds == []

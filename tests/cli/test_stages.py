@@ -247,3 +247,32 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
     deployment.distrust_deployment(bench_setup.checkout_root(), bench.bench)
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v6-memfile")[0] == []
+
+
+def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(playbooks):
+    """What lies there was tuned with other settings, so none of it still stands."""
+    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench_setup.prepare(bench)
+    one, other = (f"v4-hardware-smt-off-governor-{name}" for name in ("powersave", "schedutil"))
+
+    def deploy(scenario):
+        playbooks.given.clear()
+        bench_setup.deploy(scenario, bench, MaxRate(), full=False)
+        return sorted(playbooks.given)
+
+    assert deploy("v4-memfile") == ["deploy", "tune"]
+    assert deploy(one) == ["deploy", "tune"]
+    assert deploy(one) == []
+    assert deploy(other) == ["deploy", "tune"]
+    assert deploy("v4-memfile") == ["deploy", "tune"]
+    assert deploy("v6-memfile") == ["deploy", "tune"]
+    assert deploy("v4-memfile") == []
+    assert deploy(one) == ["deploy", "tune"]
+    playbooks.given.clear()
+    bench_setup.give_back(bench)
+    assert set(playbooks.given) == {"retune"}
+    assert deploy("v4-memfile") == ["deploy", "tune"]
+    assert deploy("v4-memfile") == []
+    bench_setup.tune(one, bench, MaxRate())
+    record = deployment.read_deployment(bench_setup.checkout_root(), bench.bench)
+    assert record.settings == find_scenario(playbooks.checkout / "scenarios", one).hosts

@@ -28,6 +28,8 @@ BEFORE = {
     "cpu/intel_pstate/no_turbo": "0",
     "cpu/cpu0/cpufreq/scaling_governor": "powersave",
     "cpu/cpu1/cpufreq/scaling_governor": "schedutil",
+    "cpu/cpu0/cpufreq/scaling_available_governors": "performance powersave schedutil",
+    "cpu/cpu1/cpufreq/scaling_available_governors": "performance powersave schedutil",
     "core/rmem_default": "212992",
     "core/rmem_max": "212992",
 }
@@ -122,6 +124,7 @@ def test_check_mode_says_what_would_change(played):
     assert changed(tasks) == [
         "host_tuning : Set processors and interrupts",
         "host_tuning : Set the kernel's settings",
+        "host_tuning : Note it on the host until the next boot",
     ]
     assert document(tasks)["turbo"] is True
 
@@ -145,6 +148,51 @@ def test_a_tuned_host_is_another_environment_and_stays_the_same_one(played):
     plays, _ = played
     names = [environment(plays[play]) for play in ("Read", "Tune", "Tune again")]
     assert names[0] != names[1] == names[2]
+
+
+def test_a_scenario_sets_the_host_and_the_environment_keeps_its_name(played):
+    """Else two points of one experiment could not be compared."""
+    plays, place = played
+    of_scenario = document(plays["Scenario"])
+    assert of_scenario["governor"] == "powersave"
+    assert of_scenario["tuning"]["governor"] == {
+        "asked": "powersave",
+        "found": "powersave",
+        "why": None,
+    }
+    assert of_scenario["turbo"] is False, "what the inventory says of the rest still holds"
+    assert environment(plays["Scenario"]) == environment(plays["Tune"])
+    noted = json.loads((place / "seen/scenario.json").read_text(encoding="utf-8"))
+    assert noted == of_scenario["tuning"]
+
+
+def test_after_a_scenario_the_host_is_what_its_inventory_says(played):
+    """The files that were looked at were copied after it."""
+    plays, _ = played
+    assert "host_tuning : Set processors and interrupts" in changed(plays["Retune"])
+    assert document(plays["Retune"]) == document(plays["Tune again"])
+
+
+@pytest.mark.parametrize(
+    ("play", "said"),
+    [
+        (
+            "No SMT",
+            "Found: smt: the processor has or may use one thread a core. Wanted: smt on, ",
+        ),
+        (
+            "No such governor",
+            "Found: governor: the kernel has no governor ondemand here, but performance "
+            "powersave schedutil.",
+        ),
+        ("Left alone", "Found: host_tuning_enabled is false. Wanted: governor powersave, "),
+    ],
+)
+def test_a_host_that_cannot_be_what_a_scenario_asks_for_is_refused(played, play, said):
+    told = " ".join(dict(played[0][play])["Tell"]["msg"].split())
+    assert said in told
+    assert "and nothing was changed on it" in told
+    assert changed(played[0][play]) == []
 
 
 def test_everything_is_given_back_once(played):

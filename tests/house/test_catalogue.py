@@ -47,7 +47,16 @@ def test_the_catalogue_says_what_the_file_says(name):
 def test_no_two_points_of_an_experiment_are_the_same(name):
     family = FAMILIES[name]
     points = [
-        str((one.server.options, one.beside, one.partner, one.load, family.procedures[place]))
+        str(
+            (
+                one.server.options,
+                one.beside,
+                one.hosts,
+                one.partner,
+                one.load,
+                family.procedures[place],
+            )
+        )
         for place, one in family.scenarios.items()
     ]
     factors = [str(sorted(one.factors.items())) for one in family.scenarios.values()]

@@ -112,6 +112,19 @@ def test_what_is_asked_for_is_set_and_read_back(machine):
     }
 
 
+def test_a_governor_that_the_kernel_does_not_have_is_named_with_those_that_it_has(machine):
+    cpus = "sys/devices/system/cpu"
+    for cpu in range(4):
+        place = f"{cpus}/cpu{cpu}/cpufreq/scaling_available_governors"
+        machine.put({place: "performance powersave"})
+    (found,) = machine.record(governor="schedutil").values()
+    assert found["found"] == "powersave"
+    assert found["why"] == (
+        "the kernel has no governor schedutil here, but performance powersave"
+    )
+    assert machine.record(governor="powersave")["governor"]["why"] is None
+
+
 def test_a_second_time_changes_nothing(machine):
     machine.tune(**ALL)
     before = machine.read()

@@ -1,6 +1,7 @@
 """A sweep goes on only on hosts that are tuned as they were when it began."""
 
 import copy
+import json
 
 import pytest
 import yaml
@@ -14,15 +15,17 @@ from leaselab.model.errors import LeaselabError, Outcome
 
 
 class Host:
-    """A host in whose boot something was tuned, or not."""
+    """A host on which role host_tuning has left its note, or none."""
 
-    def __init__(self, *, noted):
+    def __init__(self, *, noted=None):
         self.noted, self.asked = noted, []
 
     def run(self, argv, *, timeout_s):
         assert timeout_s > 0
         self.asked.append(argv)
-        return Completed(0 if self.noted else 1, b"", "")
+        if self.noted is None:
+            return Completed(1, b"", "cat: no such file")
+        return Completed(0, json.dumps(self.noted).encode(), "")
 
 
 def bench_host(**facts):
@@ -32,23 +35,38 @@ def bench_host(**facts):
 
 
 TUNED = {"tuning": {"governor": {"asked": "performance", "found": "performance", "why": None}}}
+OTHERWISE = {"governor": {"asked": "powersave", "found": "powersave", "why": None}}
 
 
 def test_a_host_that_was_rebooted_is_not_measured_untuned():
     with pytest.raises(LeaselabError, match="no longer tuned") as caught:
-        check_tuned(bench_host(**TUNED), Host(noted=False))
+        check_tuned(bench_host(**TUNED), Host())
     assert caught.value.outcome is Outcome.LAB
     assert caught.value.where == "leaselab-server"
     assert "leaselab tune" in caught.value.todo
 
 
+@pytest.mark.parametrize("noted", [OTHERWISE, {**TUNED["tuning"], "smt": OTHERWISE}])
+def test_a_host_that_another_scenario_has_set_since_is_not_measured(noted):
+    with pytest.raises(LeaselabError, match="no longer tuned") as caught:
+        check_tuned(bench_host(**TUNED), Host(noted=noted))
+    assert caught.value.outcome is Outcome.LAB
+
+
+def test_what_was_set_since_is_named():
+    with pytest.raises(LeaselabError) as caught:
+        check_tuned(bench_host(**TUNED), Host(noted=OTHERWISE))
+    assert caught.value.found == "governor powersave"
+    assert caught.value.wanted == "governor performance"
+
+
 @pytest.mark.parametrize("facts", [{}, {"tuning": None}, TUNED])
 def test_a_host_as_it_was_is_measured(facts):
-    host = Host(noted=bool(facts.get("tuning")))
+    host = Host(noted=facts.get("tuning"))
     check_tuned(bench_host(**facts), host)
-    assert host.asked == ([["test", "-e", NOTE]] if facts.get("tuning") else [])
+    assert host.asked == ([["cat", NOTE]] if facts.get("tuning") else [])
 
 
 def test_the_note_is_the_one_that_the_role_writes():
     names = yaml.safe_load((ROLES / "host_tuning/vars/main.yml").read_text(encoding="utf-8"))
-    assert f"{names['host_tuning_folder']}/before.json" == NOTE
+    assert f"{names['host_tuning_folder']}/tuned.json" == NOTE

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from leaselab.archive.version1 import upgraded_scenario
 from leaselab.lab.catalog import find_scenario, load_scenarios
-from leaselab.lab.roles import ROLES, lab_roles, options_of, resolved, roles_of
+from leaselab.lab.roles import ROLES, apart, lab_roles, options_of, resolved, roles_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import Scenario, ServerOptions
 
@@ -60,9 +60,37 @@ def test_settings_beside_the_server_are_those_asked_for():
     assert resolved(changed, "here").beside == {"mysql": {"innodb_log_mib": 64}}
 
 
+def test_scenarios_lie_side_by_side_as_far_as_they_ask_the_same_of_the_hosts():
+    tuned = {
+        value: resolved(replace(KEA, hosts={"host_tuning": {"governor": value}}), "here")
+        for value in ("performance", "powersave")
+    }
+    assert tuned["powersave"].hosts == {"host_tuning": {"governor": "powersave"}}
+    why = lab_roles()["host_tuning"].apart
+    assert why
+    assert apart([KEA, MYSQL]) == ""
+    assert apart([tuned["powersave"], replace(tuned["powersave"], name="another")]) == ""
+    assert apart(tuned.values()) == why
+    assert apart([KEA, tuned["powersave"]]) == why
+    assert apart([tuned["powersave"], KEA]) == why
+
+
 @pytest.mark.parametrize(
     ("scenario", "said"),
     [
+        (replace(KEA, hosts={"mysql": {}}), "unknown role that sets hosts 'mysql'"),
+        (
+            replace(KEA, hosts={"host_tuning": {"governer": "powersave"}}),
+            "unknown setting of host_tuning 'governer'; did you mean 'governor'?",
+        ),
+        (
+            replace(KEA, hosts={"host_tuning": {"enabled": True}}),
+            "unknown setting of host_tuning 'enabled'",
+        ),
+        (
+            replace(KEA, hosts={"host_tuning": {"smt": True}}),
+            "smt: value of another type (found True, wanted str)",
+        ),
         (
             asking(DNSMASQ, backend="memroy"),
             "backend: value not allowed (found memroy, wanted memory or file)",
@@ -193,7 +221,9 @@ def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know(
         for path in ROLES.glob("*/meta/argument_specs.yml")
         if options_of(path.parent.parent.name, "scenario")
     }
-    assert servers == set(roles_of("server")) == {"kea", "dnsmasq"}
-    assert all(lab_roles()[name].programs for name in lab_roles())
+    assert set(roles_of("server")) == {"kea", "dnsmasq"}
+    assert set(roles_of("host")) == {"host_tuning"}
+    assert servers == {*roles_of("server"), *roles_of("host")}
+    assert all(role.programs for role in lab_roles().values() if role.part != "host")
     assert set(roles_of("beside")) == {"mysql", "postgresql", "delayed_link"}
     assert all(options_of(role, "tune") for role in roles_of("beside"))

@@ -82,6 +82,11 @@ class Host:
         found = {text(knob.path) for knob in self.governor(asked)} - {None}
         if not found:
             return Reading(None, holds=False, why="no processor shows a governor")
+        places = self._each("cpufreq/scaling_available_governors")
+        lacking = [path for path in places if asked not in (text(path) or "").split()]
+        if lacking:
+            why = f"the kernel has no governor {asked} here, but {text(lacking[0])}"
+            return Reading(", ".join(sorted(found)), holds=False, why=why)
         return Reading(", ".join(sorted(found)), holds=found == {asked})
 
     def turbo(self, asked: str) -> list[Knob]:

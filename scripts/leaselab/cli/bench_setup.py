@@ -247,9 +247,11 @@ def deploy(
     chosen = find_scenario(root / "scenarios", scenario)
     wanted = digest(msgspec.to_builtins(chosen), build_key, distribution, at)
     record = read_deployment(root, inventory.bench)
+    as_tuned = record is not None and record.settings == chosen.hosts
     if (
         not full
         and record is not None
+        and as_tuned
         and wanted in record.documents
         and stands(record, inventory, record.played)
     ):
@@ -265,8 +267,13 @@ def deploy(
         variables["contract_variants"] = list(keep)
     document = _tuned(inventory, variables, distribution, "deploy", "tune")
     if record is not None:
-        documents = {**record.documents, wanted: document}
-        deployed = replace(record, hosts=host_states(inventory), documents=documents)
+        documents = {**(record.documents if as_tuned else {}), wanted: document}
+        deployed = replace(
+            record,
+            hosts=host_states(inventory),
+            settings=chosen.hosts,
+            documents=documents,
+        )
         write_deployment(root, inventory.bench, deployed)
     return document
 
@@ -283,19 +290,36 @@ def tune(
     scenario: str, inventory: Inventory, procedure: AnyProcedure, build_key: str = ""
 ) -> dict[str, Any]:
     """Tune what a deployed scenario stands on; return its bench document."""
-    with _still_prepared(inventory):
+    settings = find_scenario(checkout_root() / "scenarios", scenario).hosts
+    with _still_prepared(inventory, settings):
         return _tuned(inventory, _deploying(scenario, procedure, build_key), "", "tune")
 
 
+def give_back(inventory: Inventory) -> None:
+    """Tune hosts as their inventory says, after scenarios that have set something on them."""
+    with _still_prepared(inventory, {}):
+        _playbook("retune", inventory.path, {})
+
+
 @contextmanager
-def _still_prepared(inventory: Inventory) -> Iterator[None]:
-    """Change what is deployed; the hosts stay prepared, where they were and all goes well."""
+def _still_prepared(
+    inventory: Inventory, settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[None]:
+    """Change what is deployed; the hosts stay prepared, where they were and all goes well.
+
+    `settings` is what is on the hosts then, None where that stays as it was.
+    """
     root = checkout_root()
     record = read_deployment(root, inventory.bench)
     forget_deployment(root, inventory.bench)
     yield
     if record is not None:
-        changed = replace(record, hosts=host_states(inventory), documents={})
+        changed = replace(
+            record,
+            hosts=host_states(inventory),
+            settings=record.settings if settings is None else settings,
+            documents={},
+        )
         write_deployment(root, inventory.bench, changed)
 
 
@@ -340,6 +364,7 @@ _TITLES = {
     "build": "building the server",
     "deploy": "deploying the server",
     "tune": "tuning what it stands on",
+    "retune": "tuning the hosts as their inventory says",
 }
 
 

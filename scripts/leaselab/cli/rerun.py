@@ -10,6 +10,7 @@ from leaselab.cli.bench_setup import (
     add_inventory,
     build_commit,
     deploy,
+    give_back,
     inventory_of,
     is_kept,
     prepare,
@@ -79,6 +80,8 @@ def run(args: argparse.Namespace) -> Outcome:
     )
     _same_tuning(before, parse_bench(document, "bench.json"))
     ended = measure_alone(store, document, BENCH_FILE, checkout_root(), progress)
+    if before.scenario.hosts:
+        give_back(inventory)
     report_after(store)
     return tell(store, ended, as_json=args.json)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from leaselab.cli.bench_setup import give_back
 from leaselab.cli.options import add_json, add_recover, add_results, checkout_root, open_store
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
@@ -16,8 +17,10 @@ from leaselab.run.experiment import finish, open_experiment, point_owner
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from leaselab.archive.running import RunningSweep
+    from leaselab.lab.inventory import Inventory
     from leaselab.model.errors import Outcome
 
 NAME = "resume"
@@ -46,22 +49,37 @@ def run(args: argparse.Namespace) -> Outcome:
                 stack.enter_context(running)
             _recover(points[0])
             stack.pop_all()
+    benches = [_bench(running) for running in points]
     ended = finish(store, points, root, progress)
+    if any(bench.get("scenario", {}).get("hosts") for bench in benches):
+        give_back(_inventory(benches[0], points[0].id))
     report_after(store)
     return tell(store, *ended, as_json=args.json)
 
 
 def _recover(running: RunningSweep) -> None:
     """Recover the bench of an unfinished sweep, by the inventory that it was begun with."""
-    bench = next((dict(event.data["bench"]) for event in running.events()), {})
+    bench = _bench(running)
+    inventory = _inventory(bench, running.id)
+    recover(inventory, point_owner(running.id, str(bench["name"]), checkout_root()))
+
+
+def _bench(running: RunningSweep) -> dict[str, Any]:
+    """The bench document of an unfinished sweep; empty where its journal has none."""
+    return next((dict(event.data["bench"]) for event in running.events()), {})
+
+
+def _inventory(bench: Mapping[str, Any], begun: str) -> Inventory:
+    """Read the inventory that a bench was measured by; `begun` is the id of its sweep."""
     place = checkout_root() / str(bench.get("inventory"))
     if not place.exists():
         raise usage_error(
-            "the inventory that it was begun with is not here, and it says what switches hosts",
-            where=running.id,
+            "the inventory that it was begun with is not here, and it says what switches and "
+            "tunes hosts",
+            where=begun,
             found=f"no {bench.get('inventory')} in this checkout",
-            todo="leaselab lab power cycle HOST -i INVENTORY, then resume without --recover",
+            todo="leaselab lab power cycle HOST -i INVENTORY, then resume without --recover; "
+            "ansible/retune.yml gives back what a scenario has set on hosts",
         )
     benches = read_benches(place, checkout_root() / ".leaselab" / "inventories")
-    named = str(bench["name"])
-    recover(bench_named(benches, named), point_owner(running.id, named, checkout_root()))
+    return bench_named(benches, str(bench["name"]))

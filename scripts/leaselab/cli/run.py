@@ -214,7 +214,7 @@ class _Series:
                 print(f"{len(left)} to measure: {names}", file=sys.stderr, flush=True)
                 if why:
                     print(f"one after the other: {why}", file=sys.stderr, flush=True)
-                self._session.measure(left, self._sealed, why=why)
+                self._session.measure(left, self._sealed, why=why, refused=self._note)
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(*stop.args, *self._rest()) from None
         except LeaselabError as fault:

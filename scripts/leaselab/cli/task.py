@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.archive.ident import fresh_id
-from leaselab.cli.bench_setup import build_commit, build_log, deploy, prepare
+from leaselab.cli.bench_setup import build_commit, build_log, deploy, give_back, prepare
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.lab.catalog import find_procedure
+from leaselab.lab.roles import apart
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
@@ -96,6 +97,8 @@ class Session:
     """The lab's own state; known once it is prepared."""
     distribution: str | None = None
     """What serves there now, None before it is prepared."""
+    changed_hosts: bool = False
+    """Whether the scenario tuned last has settings of its own for hosts."""
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
 
@@ -112,15 +115,19 @@ class Session:
         sealed: Callable[[Task, Ended], object],
         *,
         why: str | None = None,
+        refused: Callable[[Task, LeaselabError], object] | None = None,
     ) -> None:
         """Build, deploy, tune, measure and archive; `sealed` is told each result.
 
         Several tasks are the points of an experiment, which alternate round by round; `why`
         says why they do not (empty: as that was asked for).  A commit that does not build, or
-        whose server does not start, is a result.  Raises for a broken lab, and what `finish`
+        whose server does not start, is a result.  `refused` is told each task whose settings
+        the hosts cannot have, and the others are measured; without it, that is raised.  At the
+        end, hosts are what their inventory says; where the lab breaks they stay as they are,
+        so that the measurement can be resumed.  Raises for a broken lab, and what `finish`
         raises.
         """
-        tasks = self._with_known_rates(tasks, sealed, why)
+        tasks = self._with_known_rates(tasks, sealed, why, refused)
         ids = [fresh_id(task.scenario.name) for task in tasks]
         experiment = None
         if len(tasks) > 1:
@@ -129,9 +136,21 @@ class Session:
             )
         steps = [list(zip(tasks, ids, strict=True))]
         if why is not None:
-            steps = [[pair] for pair in steps[0]]
+            steps = [[pair] for pair in _by_hosts(steps[0])]
         for step in steps:
-            self._measure(step, experiment, sealed)
+            try:
+                self._measure(step, experiment, sealed)
+            except LeaselabError as error:
+                if refused is None or not _of_hosts(step, error):
+                    raise
+                refused(step[0][0], error)
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Tune hosts as their inventory says, where a scenario has set something else."""
+        if self.changed_hosts:
+            give_back(self.inventory)
+            self.changed_hosts = False
 
     def _measure(
         self,
@@ -202,6 +221,7 @@ class Session:
 
             opened = open_experiment(self.store, point_id)
             finish(self.store, opened, checkout_root(), progress, ended)
+            self.give_back()
             return True
         return False
 
@@ -248,11 +268,12 @@ class Session:
         tasks: Sequence[Task],
         sealed: Callable[[Task, Ended], object],
         why: str | None,
+        refused: Callable[[Task, LeaselabError], object] | None,
     ) -> Sequence[Task]:
         """Measure the max rates that loads are a share of, where the archive has none.
 
         Returns the tasks whose loads are known then; `sealed` is told the results of those
-        that came to no max rate.  `why` is as in `measure`.
+        that came to no max rate.  `why` and `refused` are as in `measure`.
         """
         unknown = [task for task in tasks if self._lacks_rate(task)]
         if not unknown:
@@ -267,7 +288,13 @@ class Session:
                 failed.add(task)
                 sealed(task, found)
 
-        first.measure(unknown, ended, why=why)
+        def left_out(task: Task, error: LeaselabError) -> None:
+            failed.add(task)
+            if refused is None:
+                raise error
+            refused(task, error)
+
+        first.measure(unknown, ended, why=why, refused=left_out)
         self.environment, self.distribution = first.environment, first.distribution
         return [task for task in tasks if task not in failed]
 
@@ -337,7 +364,7 @@ class Session:
 
     def _deployed(self, task: Task, keep: Sequence[str] = ()) -> dict[str, Any]:
         """Build, deploy and tune beside the variants to `keep`; return the bench document."""
-        return deploy(
+        document = deploy(
             task.scenario.name,
             self.inventory,
             self.ready(task, self.procedure(task)),
@@ -346,6 +373,8 @@ class Session:
             full=self.full,
             keep=keep,
         )
+        self.changed_hosts = bool(task.scenario.hosts)
+        return document
 
     def archive(
         self,
@@ -420,4 +449,18 @@ def separate(tasks: Sequence[Task]) -> str:
     """Return why tasks cannot lie side by side on a bench; empty where they can."""
     if len({task.distribution for task in tasks}) > 1:
         return "the bench has one host for servers, and each release needs its own"
-    return ""
+    return apart(task.scenario for task in tasks)
+
+
+def _by_hosts(steps: Sequence[tuple[Task, str]]) -> list[tuple[Task, str]]:
+    """Put tasks together that need the same of the hosts: these are set anew less often."""
+    needs = [(task.distribution, task.scenario.hosts) for task, _ in steps]
+    return [
+        steps[place]
+        for place in sorted(range(len(steps)), key=lambda at: needs.index(needs[at]))
+    ]
+
+
+def _of_hosts(step: Sequence[tuple[Task, str]], error: LeaselabError) -> bool:
+    """Whether a task was refused for what it asks of hosts, before anything was changed."""
+    return len(step) == 1 and bool(step[0][0].scenario.hosts) and error.outcome is Outcome.USAGE

@@ -42,6 +42,7 @@ class _Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     load: str | dict[str, Any] | None = None
     partner: bool | None = None
     beside: dict[str, dict[str, Any]] = {}
+    hosts: dict[str, dict[str, Any]] = {}
     factors: dict[str, Factor] = {}
     procedure: dict[str, Any] = {}
 
@@ -236,8 +237,8 @@ def _entry_of(factor: str, value: Factor, where: str) -> _Value:
     """The entry that one value of a factor makes.
 
     A name without dots is an option of the server; with them it says what has it, such as
-    ``load.pool``, ``procedure.clients`` or ``beside.mysql.innodb_log_mib``.  It is shown by
-    its last part.
+    ``load.pool``, ``procedure.clients``, ``beside.mysql.innodb_log_mib`` or
+    ``hosts.host_tuning.governor``.  It is shown by its last part.
     """
     *place, last = factor.split(".")
     told = str(value).lower() if isinstance(value, bool) else str(value)
@@ -248,13 +249,14 @@ def _entry_of(factor: str, value: Factor, where: str) -> _Value:
         return replace(made, options=setting)
     if place in (["load"], ["procedure"]):
         return replace(made, **{place[0]: setting})
-    if place[0] == "beside" and len(place) == 2:
-        return replace(made, beside={place[1]: setting})
+    if place[0] in ("beside", "hosts") and len(place) == 2:
+        return replace(made, **{place[0]: {place[1]: setting}})
     raise usage_error(
         "not a place for a factor",
         where=where,
         found=factor,
-        wanted="an option of the server, load.NAME, procedure.NAME or beside.ROLE.NAME",
+        wanted="an option of the server, load.NAME, procedure.NAME, beside.ROLE.NAME or "
+        "hosts.ROLE.NAME",
     )
 
 
@@ -271,6 +273,7 @@ def _scenario(
     _check_factors(file, entries, where)
     options = dict(file.server.options)
     beside: dict[str, dict[str, Any]] = {}
+    hosts: dict[str, dict[str, Any]] = {}
     factors: dict[str, Factor] = {}
     load: dict[str, Any] = {}
     partner = False
@@ -278,8 +281,9 @@ def _scenario(
         load |= part.of_load
         partner = partner if part.partner is None else part.partner
         factors |= part.factors
-        for role, settings in part.beside.items():
-            beside[role] = {**beside.get(role, {}), **settings}
+        for found, given in ((beside, part.beside), (hosts, part.hosts)):
+            for role, settings in given.items():
+                found[role] = {**found.get(role, {}), **settings}
         options |= part.options if isinstance(part, _Entry) else {}
     generator, transaction, rest = _load(path.parent / LOADS, load, loads, where)
     scenario = Scenario(
@@ -288,6 +292,7 @@ def _scenario(
         server=ServerOptions(kind=file.server.kind, options=options),
         partner=partner,
         beside=beside,
+        hosts=hosts,
         generator=generator,
         transaction=transaction,
         load=rest,

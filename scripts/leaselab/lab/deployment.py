@@ -66,9 +66,12 @@ class Deployment:
     """The lab's own state, as `provision` named it."""
     hosts: Mapping[str, str]
     """By inventory name: hash of the host's state after the last playbook."""
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the scenario tuned last has set on hosts, by role; none: they are as their inventory
+    says."""
     documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The bench document that tuning wrote for each variant that lies there, of whatever
-    procedure, by the hash of its scenario and build."""
+    procedure, by the hash of its scenario and build; all with these settings on the hosts."""
 
 
 def read_deployment(checkout: Path, bench: str) -> Deployment | None:

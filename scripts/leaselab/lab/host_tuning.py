@@ -1,17 +1,20 @@
-"""Whether a host is still tuned as a sweep began: nothing that was set survives a reboot."""
+"""Whether a host is still tuned as a sweep began: a reboot and another scenario change it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from leaselab.lab.transport import Connection
     from leaselab.model.bench import BenchHost
 
-NOTE = "/run/leaselab-host-tuning/before.json"
-"""What role host_tuning writes before its first change in a boot, and removes with its last."""
+NOTE = "/run/leaselab-host-tuning/tuned.json"
+"""What role host_tuning read back when it tuned the host last; gone when it gives that back."""
 _TIMEOUT_S = 20.0
 
 
@@ -20,13 +23,26 @@ def check_tuned(host: BenchHost, connection: Connection) -> None:
 
     Its first runs would be of one machine, the rest of another.
     """
-    if not host.facts.get("tuning"):
+    wanted = host.facts.get("tuning")
+    if not wanted:
         return
-    if connection.run(["test", "-e", NOTE], timeout_s=_TIMEOUT_S).status != 0:
-        raise lab_broken(
-            "the host is no longer tuned as it was for this sweep",
-            where=host.access.name,
-            found=f"no {NOTE}: it was rebooted, or its settings were given back",
-            wanted="the settings that the result will name",
-            todo="tune it again: leaselab tune SCENARIO, or ansible/tune.yml",
-        )
+    note = connection.run(["cat", NOTE], timeout_s=_TIMEOUT_S)
+    gone = note.status != 0
+    found: Mapping[str, Any] = {} if gone else json.loads(note.stdout)
+    other = [name for name in wanted if gone or found.get(name) != wanted[name]]
+    if not other and found.keys() == wanted.keys():
+        return
+    raise lab_broken(
+        "the host is no longer tuned as it was for this sweep",
+        where=host.access.name,
+        found=f"no {NOTE}: it was rebooted, or its settings were given back"
+        if gone
+        else _told(found, other),
+        wanted=_told(wanted, other),
+        todo="tune it again: leaselab tune SCENARIO, or ansible/tune.yml",
+    )
+
+
+def _told(tuning: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Settings as they were read back, by name."""
+    return ", ".join(f"{name} {(tuning.get(name) or {}).get('found')}" for name in names)

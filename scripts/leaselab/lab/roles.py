@@ -1,13 +1,14 @@
 """What roles declare: the options that a scenario may set, and what the lab must know of them.
 
 Each option is declared once, in its role's ``meta/argument_specs.yml``: those of a server that
-a scenario may set in the entry point ``scenario``, those of what serves beside it, such as a
-database, in ``tune``.  Scenarios and inventories name them without and with the role's name.
+a scenario may set in the entry point ``scenario``, and so are those of a host; those of what
+serves beside it, such as a database, in ``tune``.  Scenarios and inventories name them without
+and with the role's name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -33,8 +34,9 @@ Options = Mapping[str, Mapping[str, Any]]
 class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the lab must know of a role, from its ``vars/lab.yml``."""
 
-    part: Literal["server", "beside", "generator"]
-    """What it installs: a server under test, what serves beside one, or a generator."""
+    part: Literal["server", "beside", "generator", "host"]
+    """What it installs: a server under test, what serves beside one, or a generator; or that
+    it sets hosts."""
     programs: tuple[str, ...]
     """Its programs; none of them may run when a bench is prepared."""
     profiles: tuple[str, ...] = ()
@@ -43,6 +45,9 @@ class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """UDP ports that it serves."""
     packages: Mapping[str, tuple[str, ...]] = {}
     """Packages whose version is asked for, by whose they are (``distribution``, ``isc``)."""
+    apart: str = ""
+    """Why scenarios that ask for different settings of it cannot lie side by side; empty where
+    they can."""
 
 
 @cache
@@ -95,6 +100,11 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
         _one_of(role, "role beside a server", roles_of("beside"), where)
         known = options_of(role, "tune")
         beside[role] = _checked(settings, known, f"setting of {role}", where)
+    hosts = {}
+    for role, settings in scenario.hosts.items():
+        _one_of(role, "role that sets hosts", roles_of("host"), where)
+        known = options_of(role, "scenario")
+        hosts[role] = _checked(settings, known, f"setting of {role}", where)
     load = {name: value for name, value in scenario.load.items() if name in serving}
     _checked(load, serving, "load", where)
     check_pool(scenario.load, where)
@@ -107,7 +117,17 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
     _check_together(kind, {f"{kind}_{name}": value for name, value in given.items()}, where)
     untold = tuple(name for name in declared if name not in asked)
     server = ServerOptions(kind=kind, options=options, untold=untold)
-    return replace(scenario, server=server, beside=beside)
+    return replace(scenario, server=server, beside=beside, hosts=hosts)
+
+
+def apart(scenarios: Iterable[Scenario]) -> str:
+    """Why scenarios cannot lie side by side, by their `hosts`; empty where they can."""
+    asked = [scenario.hosts for scenario in scenarios]
+    for role in dict.fromkeys(name for hosts in asked for name in hosts):
+        why = lab_roles()[role].apart
+        if why and any(hosts.get(role) != asked[0].get(role) for hosts in asked):
+            return why
+    return ""
 
 
 def _checked(

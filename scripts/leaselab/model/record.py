@@ -183,6 +183,9 @@ class Scenario(Description, frozen=True, kw_only=True):
     beside: dict[str, dict[str, Any]] = {}
     """What serves beside each server, such as its database: by role, the role's variables that
     differ from their defaults."""
+    hosts: dict[str, dict[str, Any]] = {}
+    """What it asks of the hosts that serve, such as a governor: by role, the settings that come
+    before those of the inventory."""
     generator: str
     """Which generator makes the load, such as perfdhcp."""
     transaction: Transaction
@@ -307,7 +310,7 @@ class Generator(Description, frozen=True, kw_only=True):
     host: str | None = None
     """Role of the host it ran on; null where it never ran."""
     options: dict[str, Any] = {}
-    """How it was run, the same for all trials: path, threading, environment."""
+    """How it was run, the same for all trials: path, launcher, threading, environment."""
 
 
 class Nic(Description, frozen=True, kw_only=True):
