@@ -19,7 +19,7 @@ from leaselab.lab import benches, deployment
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.repository import open_repository
-from leaselab.model.errors import lab_broken, server_broken
+from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
 
@@ -276,3 +276,18 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
     bench_setup.tune(one, bench, MaxRate())
     record = deployment.read_deployment(bench_setup.checkout_root(), bench.bench)
     assert record.settings == find_scenario(playbooks.checkout / "scenarios", one).hosts
+
+
+def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks):
+    """A run of many points that are refused does not prepare the hosts for each anew."""
+    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench_setup.prepare(bench)
+    bench_setup.deploy("v4-memfile", bench, MaxRate(), full=False)
+    for fault, played in ((usage_error("no governor"), []), (lab_broken("gone"), ["deploy"])):
+        playbooks.faults["deploy"] = fault
+        with pytest.raises(LeaselabError):
+            bench_setup.deploy("v6-memfile", bench, MaxRate(), full=False)
+        playbooks.faults.clear()
+        playbooks.given.clear()
+        bench_setup.deploy("v4-memfile", bench, MaxRate(), full=False)
+        assert list(playbooks.given)[:1] == played

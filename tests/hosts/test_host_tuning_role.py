@@ -178,14 +178,15 @@ def test_after_a_scenario_the_host_is_what_its_inventory_says(played):
     [
         (
             "No SMT",
-            "Found: smt: the processor has or may use one thread a core. Wanted: smt on, ",
+            "Found: smt: the processor has or may use one thread a core. Wanted: smt on, "
+            "governor powersave on a machine of its own",
         ),
         (
             "No such governor",
             "Found: governor: the kernel has no governor ondemand here, but performance "
             "powersave schedutil.",
         ),
-        ("Left alone", "Found: host_tuning_enabled is false. Wanted: governor powersave, "),
+        ("Left alone", "Found: host_tuning_enabled is false. Wanted: governor powersave on a "),
     ],
 )
 def test_a_host_that_cannot_be_what_a_scenario_asks_for_is_refused(played, play, said):

@@ -35,7 +35,7 @@ from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, PARTNER_GROUP
 from leaselab.lab.lock import refuse_in_use
 from leaselab.lab.transport import connect
 from leaselab.measure.generators import adapter_of
-from leaselab.model.errors import LeaselabError
+from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.source import Commit
 
 if TYPE_CHECKING:
@@ -265,7 +265,13 @@ def deploy(
         variables["leaselab_at"] = at
     if keep:
         variables["contract_variants"] = list(keep)
-    document = _tuned(inventory, variables, distribution, "deploy", "tune")
+    try:
+        document = _tuned(inventory, variables, distribution, "deploy", "tune")
+    except LeaselabError as error:
+        # Refused before anything was changed; `stands` looks whether that is so.
+        if record is not None and error.outcome is Outcome.USAGE:
+            write_deployment(root, inventory.bench, record)
+        raise
     if record is not None:
         documents = {**(record.documents if as_tuned else {}), wanted: document}
         deployed = replace(
