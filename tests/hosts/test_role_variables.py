@@ -46,6 +46,9 @@ def handed(tmp_path_factory):
         scenario = SCENARIOS[name]
         given = {
             "leaselab_scenario": msgspec.to_builtins(scenario),
+            "leaselab_serves": msgspec.to_builtins(scenario.server),
+            "leaselab_supporting": False,
+            "leaselab_beside": scenario.beside,
             "leaselab_peers": PEERS if scenario.partner else [],
             "leaselab_built": BUILT.get(name, {}),
             "leaselab_at": 2 if name == AT_TWO else 1,

@@ -84,6 +84,26 @@ def test_a_pair_needs_its_partner(document, part):
     refused(document, "no partner for the pair")
 
 
+def support(document):
+    """Have something serve for the server, on the partner's host."""
+    pair(document)
+    document["scenario"] |= {"partner": False, "support": {"kind": "mysql", "options": {}}}
+
+
+@pytest.mark.parametrize("part", ["servers", "hosts"])
+def test_a_support_needs_its_host(document, part):
+    support(document)
+    assert parse_bench(document, "bench.json").partner
+    del document[part]["partner"]
+    refused(document, "no support")
+
+
+def test_a_lock_lasts_until_a_support_and_then_the_server_have_started(document):
+    alone = lease_s(parse_bench(document, "bench.json"))
+    support(document)
+    assert lease_s(parse_bench(document, "bench.json")) == 300 > alone
+
+
 def test_a_bench_needs_its_server(document):
     document["servers"] = {}
     refused(document, r"no server.*wanted servers\.server")

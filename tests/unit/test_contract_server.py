@@ -284,10 +284,10 @@ def test_a_server_that_holds_nothing_has_nothing_to_tell():
     assert one.reset() == {}
 
 
-def several(first=None, second=None):
+def several(first=None, second=None, *, pair=True):
     hosts = first or Host(), second or Host("leaselab-partner")
     roles = zip(("server", "partner"), hosts, strict=True)
-    return Servers({role: server(host) for role, host in roles}), *hosts
+    return Servers({role: server(host) for role, host in roles}, pair=pair), *hosts
 
 
 def test_a_pair_starts_with_its_partner_and_waits_for_both():
@@ -312,6 +312,56 @@ def test_a_partner_that_dies_ends_the_measurement_and_is_named():
     both.start()
     error = refused(both.sample_now)
     assert (error.outcome, error.where) == (Outcome.INVALID, "leaselab-partner")
+
+
+def test_a_support_is_started_first_and_has_no_state_with_the_server():
+    both, first, second = several(pair=False)
+    order = []
+    first.verbs = second.verbs = order
+    assert both.start().pid == 7
+    assert both.trouble() == ""
+    both.settle()
+    assert order == ["start", "start"]
+    assert {role: len(found) for role, found in both.samples().items()} == {
+        "server": 1,
+        "partner": 1,
+    }
+
+
+def test_a_support_is_stopped_after_the_server_whatever_their_order_in_the_file():
+    stopped = []
+    hosts = {"partner": Host("leaselab-partner"), "server": Host()}
+    for role, host in hosts.items():
+        host.verbs = SimpleNamespace(
+            append=lambda verb, role=role: stopped.append((role, verb))
+        )
+    Servers({role: server(host) for role, host in hosts.items()}).stop()
+    assert stopped == [("server", "stop"), ("partner", "stop")]
+
+
+def test_what_a_support_keeps_for_the_server_is_the_servers_to_empty():
+    both, *_ = several(
+        second=Host("leaselab-partner", reset={"held": None, "was": None}), pair=False
+    )
+    assert both.reset() == {"server": 5}
+
+
+@pytest.mark.parametrize("status", [1, 4])
+def test_a_support_that_does_not_start_is_no_fault_of_the_server(status):
+    support = Host("leaselab-partner", start=(status, "no room"))
+    both, first, _ = several(second=support, pair=False)
+    error = refused(both.start)
+    assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-partner")
+    assert "no room" in error.what
+    assert first.verbs == []
+
+
+def test_a_support_that_dies_is_a_broken_lab_and_is_named():
+    both, *_ = several(second=Host("leaselab-partner", Sampler(1, "killed")), pair=False)
+    both.start()
+    error = refused(both.sample_now)
+    assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-partner")
+    assert "what it stands on: the server died while it was measured: killed" in error.what
 
 
 def test_a_crash_is_that_of_the_server_alone():

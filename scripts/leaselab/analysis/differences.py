@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _EVERY_TIME = re.compile(
     r"bench\.lock_owner|provenance\.command|[^.]+\.config_file"
-    r"|scenario\.(description|factors\..+|across|server\.untold)"
+    r"|scenario\.(description|factors\..+|across|(server|support)\.untold)"
 )
 """Fields that differ without meaning anything, or say again what another says."""
 _NONE = "-"

@@ -100,7 +100,7 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
 def check(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
     """Refuse what can be refused without touching anything (usage errors)."""
     adapter_of(scenario).check_fits(scenario, procedure)
-    if scenario.partner:
+    if scenario.needs_partner:
         inventory.only(PARTNER_GROUP)
 
 

@@ -49,9 +49,9 @@ def parse_bench(document: Any, where: str) -> Bench:  # noqa: ANN401  (parsed JS
             raise usage_error(f"no host for the {role}", where=where, wanted=f"hosts.{role}")
     if SERVER not in bench.servers:
         raise usage_error("no server", where=where, wanted=f"servers.{SERVER}")
-    if bench.scenario.partner and not (PARTNER in bench.hosts and bench.partner):
+    if bench.scenario.needs_partner and not (PARTNER in bench.hosts and bench.partner):
         raise usage_error(
-            "no partner for the pair",
+            "no partner for the pair" if bench.scenario.partner else "no support",
             where=where,
             wanted="servers.partner and hosts.partner",
             todo="deploy again, with a host in the inventory's group dhcp_partner",

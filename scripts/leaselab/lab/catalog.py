@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from msgspec import Struct
 from msgspec.structs import replace
 
 from leaselab.lab.build import build
 from leaselab.lab.roles import resolved
+from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
@@ -28,47 +28,6 @@ LOADS = "loads"
 """Folder beside the families: the loads that they name, a file each."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 """Of a scenario; the server contract takes the same as the name of a variant."""
-Factor = str | int | float | bool
-
-
-class _Server(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    kind: str
-    options: dict[str, Any] = {}
-
-
-class _Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a family and each entry of its axes may set."""
-
-    load: str | dict[str, Any] | None = None
-    partner: bool | None = None
-    beside: dict[str, dict[str, Any]] = {}
-    hosts: dict[str, dict[str, Any]] = {}
-    factors: dict[str, Factor] = {}
-    procedure: dict[str, Any] = {}
-
-    @property
-    def of_load(self) -> dict[str, Any]:
-        """What is set of the load: `name` is its file, all else differs from that."""
-        return {"name": self.load} if isinstance(self.load, str) else self.load or {}
-
-
-class _Entry(_Settings, frozen=True, kw_only=True):
-    name: str = ""
-    options: dict[str, Any] = {}
-
-
-class _Value(_Entry, frozen=True, kw_only=True):
-    """The entry that one value of a factor makes."""
-
-    factor: str
-    """Its whole name, such as ``procedure.clients``."""
-
-
-class _File(_Settings, frozen=True, kw_only=True):
-    description: str
-    server: _Server
-    across: tuple[str, ...] = ()
-    axes: tuple[tuple[_Entry, ...] | dict[str, tuple[Factor, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +110,7 @@ def _scenarios(families: Mapping[str, Family]) -> dict[str, Scenario]:
 
 def _family(path: Path, loads: dict[Path, Mapping[str, Any]]) -> Family:
     """Read a family; `loads` are the files of loads that are read already."""
-    file = build(_File, _mapping(path), path.name)
+    file = build(ScenarioFile, _mapping(path), path.name)
     scenarios: dict[str, Scenario] = {}
     procedures: dict[str, Mapping[str, Any]] = {}
     varied: dict[str, frozenset[str]] = {}
@@ -162,12 +121,12 @@ def _family(path: Path, loads: dict[Path, Mapping[str, Any]]) -> Family:
         varied[one.name] = frozenset(
             entry.factor.removeprefix(OF_PROCEDURE)
             for entry in entries
-            if isinstance(entry, _Value) and entry.factor.startswith(OF_PROCEDURE)
+            if isinstance(entry, Value) and entry.factor.startswith(OF_PROCEDURE)
         )
     return Family(path.stem, scenarios, procedures, varied)
 
 
-def _procedure(file: _File, entries: Sequence[_Entry]) -> dict[str, Any]:
+def _procedure(file: ScenarioFile, entries: Sequence[Entry]) -> dict[str, Any]:
     """Parameters of the procedure, merged; those of another one than the last named go."""
     found: dict[str, Any] = {}
     for part in (file, *entries):
@@ -220,8 +179,8 @@ def _is_whole(parameters: Mapping[str, Any]) -> bool:
 
 
 def _entries(
-    axis: tuple[_Entry, ...] | Mapping[str, Sequence[Factor]], where: str
-) -> Iterator[_Entry]:
+    axis: tuple[Entry, ...] | Mapping[str, Sequence[Factor]], where: str
+) -> Iterator[Entry]:
     """The entries of an axis; one of a factor has an entry for each of its values."""
     if not isinstance(axis, Mapping):
         yield from axis
@@ -233,7 +192,7 @@ def _entries(
             yield _entry_of(name, value, where)
 
 
-def _entry_of(factor: str, value: Factor, where: str) -> _Value:
+def _entry_of(factor: str, value: Factor, where: str) -> Value:
     """The entry that one value of a factor makes.
 
     A name without dots is an option of the server; with them it says what has it, such as
@@ -244,26 +203,28 @@ def _entry_of(factor: str, value: Factor, where: str) -> _Value:
     told = str(value).lower() if isinstance(value, bool) else str(value)
     setting = {last: value}
     name = f"{last.replace('_', '-')}-{told}"
-    made = _Value(name=name, factors=setting, factor=factor)
+    made = Value(name=name, factors=setting, factor=factor)
     if not place:
         return replace(made, options=setting)
     if place in (["load"], ["procedure"]):
         return replace(made, **{place[0]: setting})
     if place[0] in ("beside", "hosts") and len(place) == 2:
         return replace(made, **{place[0]: {place[1]: setting}})
+    if place == ["support"]:
+        return replace(made, support=SupportPart(options=setting))
     raise usage_error(
         "not a place for a factor",
         where=where,
         found=factor,
-        wanted="an option of the server, load.NAME, procedure.NAME, beside.ROLE.NAME or "
-        "hosts.ROLE.NAME",
+        wanted="an option of the server, load.NAME, procedure.NAME, beside.ROLE.NAME, "
+        "hosts.ROLE.NAME or support.NAME",
     )
 
 
 def _scenario(
     path: Path,
-    file: _File,
-    entries: Sequence[_Entry],
+    file: ScenarioFile,
+    entries: Sequence[Entry],
     loads: dict[Path, Mapping[str, Any]],
 ) -> Scenario:
     name = "-".join(entry.name for entry in entries if entry.name) or path.stem
@@ -277,14 +238,19 @@ def _scenario(
     factors: dict[str, Factor] = {}
     load: dict[str, Any] = {}
     partner = False
+    support = ServerOptions(kind="")
     for part in (file, *entries):
+        support = ServerOptions(
+            kind=part.support.kind or support.kind,
+            options={**support.options, **part.support.options},
+        )
         load |= part.of_load
         partner = partner if part.partner is None else part.partner
         factors |= part.factors
         for found, given in ((beside, part.beside), (hosts, part.hosts)):
             for role, settings in given.items():
                 found[role] = {**found.get(role, {}), **settings}
-        options |= part.options if isinstance(part, _Entry) else {}
+        options |= part.options if isinstance(part, Entry) else {}
     generator, transaction, rest = _load(path.parent / LOADS, load, loads, where)
     scenario = Scenario(
         name=name,
@@ -293,6 +259,7 @@ def _scenario(
         partner=partner,
         beside=beside,
         hosts=hosts,
+        support=support if support.kind or support.options else None,
         generator=generator,
         transaction=transaction,
         load=rest,
@@ -302,10 +269,10 @@ def _scenario(
     return resolved(scenario, where)
 
 
-def _check_factors(file: _File, entries: Sequence[_Entry], where: str) -> None:
+def _check_factors(file: ScenarioFile, entries: Sequence[Entry], where: str) -> None:
     """Refuse a factor of an axis that another part sets as well: it would say two things."""
     for entry in entries:
-        shown = entry.factor.rpartition(".")[2] if isinstance(entry, _Value) else ""
+        shown = entry.factor.rpartition(".")[2] if isinstance(entry, Value) else ""
         others = [part for part in (file, *entries) if part is not entry]
         if shown and any(shown in part.factors for part in others):
             raise usage_error(

@@ -80,12 +80,13 @@ def lease_s(bench: Bench) -> int:
     It is renewed before each trial and each start, so it must outlast the longer
     of the two: a trial with as much again to spare, with a pair also the time in
     which it may find together again; a start of one server after the other, with
-    their databases, and of the pair.
+    what serves beside or for them, and of the pair.
     """
     settle = 2 * bench.server.settle_s  # of a pair, one is asked after the other
     trial = bench.procedure.longest_trial_s + bench.procedure.wait_s + TRIAL_OVERHEAD_S
-    servers = 2 if bench.scenario.partner else 1
-    start = START_TIMEOUT_S if bench.scenario.beside else ROUND_OVERHEAD_S
+    servers = 2 if bench.scenario.needs_partner else 1
+    slow = bench.scenario.beside or bench.scenario.support
+    start = START_TIMEOUT_S if slow else ROUND_OVERHEAD_S
     return round(max(2 * trial + settle, servers * start + settle))
 
 

@@ -43,6 +43,9 @@ class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names of the AppArmor profiles that may confine them."""
     ports: tuple[int, ...] = ()
     """UDP ports that it serves."""
+    supports: bool = False
+    """Whether it can serve on the partner's host for the server under test (`support` of a
+    scenario), behind the server contract there; its options: entry point ``scenario``."""
     packages: Mapping[str, tuple[str, ...]] = {}
     """Packages whose version is asked for, by whose they are (``distribution``, ``isc``)."""
     apart: str = ""
@@ -84,7 +87,12 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
     _one_of(kind, "kind of server", roles_of("server"), where)
     _one_of(scenario.generator, "generator", roles_of("generator"), where)
     serving = options_of(kind, "main")
-    for name, asks in (("partner", scenario.partner), ("beside", scenario.beside)):
+    wanting = {
+        "partner": scenario.partner,
+        "beside": scenario.beside,
+        "support": scenario.support,
+    }
+    for name, asks in wanting.items():
         if asks and name not in serving:
             raise usage_error(
                 f"{kind} serves alone",
@@ -92,9 +100,13 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
                 found=name,
                 wanted=f"a server whose role declares {kind}_{name}",
             )
-    declared = options_of(kind, "scenario")
-    asked = _checked(scenario.server.options, declared, f"option of {kind}", where)
-    options = {name: asked.get(name, option["default"]) for name, option in declared.items()}
+    if scenario.partner and scenario.support:
+        raise usage_error(
+            "the partner's host has one thing to serve",
+            where=where,
+            wanted="partner or support",
+        )
+    server = _with_defaults(scenario.server, where)
     beside = {}
     for role, settings in scenario.beside.items():
         _one_of(role, "role beside a server", roles_of("beside"), where)
@@ -108,16 +120,16 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
     load = {name: value for name, value in scenario.load.items() if name in serving}
     _checked(load, serving, "load", where)
     check_pool(scenario.load, where)
+    support = _support(scenario.support, where) if scenario.support else None
     given = {
         **load,
-        **options,
+        **server.options,
         "partner": scenario.partner,
         "beside": list(scenario.beside),
+        "support": {"kind": support.kind, "options": support.options} if support else {},
     }
-    _check_together(kind, {f"{kind}_{name}": value for name, value in given.items()}, where)
-    untold = tuple(name for name in declared if name not in asked)
-    server = ServerOptions(kind=kind, options=options, untold=untold)
-    return replace(scenario, server=server, beside=beside, hosts=hosts)
+    _check_together(kind, given, where)
+    return replace(scenario, server=server, beside=beside, hosts=hosts, support=support)
 
 
 def apart(scenarios: Iterable[Scenario]) -> str:
@@ -128,6 +140,26 @@ def apart(scenarios: Iterable[Scenario]) -> str:
         if why and any(hosts.get(role) != asked[0].get(role) for hosts in asked):
             return why
     return ""
+
+
+def _support(asked: ServerOptions, where: str) -> ServerOptions:
+    """Return what serves for the server under test, with every option of its role."""
+    known = [name for name, role in lab_roles().items() if role.supports]
+    _one_of(asked.kind, "kind of support", known, where)
+    found = _with_defaults(asked, where)
+    _check_together(found.kind, found.options, where)
+    return found
+
+
+def _with_defaults(asked: ServerOptions, where: str) -> ServerOptions:
+    """Return a role and all its options: those asked for, the role's default of the others."""
+    declared = options_of(asked.kind, "scenario")
+    told = _checked(asked.options, declared, f"option of {asked.kind}", where)
+    return ServerOptions(
+        kind=asked.kind,
+        options={name: told.get(name, option["default"]) for name, option in declared.items()},
+        untold=tuple(name for name in declared if name not in told),
+    )
 
 
 def _checked(
@@ -165,8 +197,9 @@ def _one_of(name: str, what: str, known: list[str], where: str) -> None:
         raise unknown(what, name, known, where)
 
 
-def _check_together(kind: str, variables: Mapping[str, Any], where: str) -> None:
+def _check_together(kind: str, given: Mapping[str, Any], where: str) -> None:
     """Refuse options that the role's own tasks would refuse, before anything is touched."""
+    variables = {f"{kind}_{name}": value for name, value in given.items()}
     for condition, reason in _conditions(kind):
         if condition(variables) is not True:  # Ansible takes no other value for true
             raise usage_error(" ".join(reason.render(variables).split()), where=where)

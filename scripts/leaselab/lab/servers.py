@@ -1,4 +1,4 @@
-"""Servers that are measured as one: one alone, or several that share what they hold."""
+"""Servers that are measured as one: one alone, with what serves for it, or a pair."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from leaselab.lab.server import ContractServer
 from leaselab.lab.transport import Connection
 from leaselab.model.bench import Bench
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.observation import ServerStarted
 from leaselab.model.record import SERVER
 from leaselab.model.trial import Sample
@@ -22,10 +22,13 @@ TWO_ADDRESSES = "two-addresses"
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The server under test and those that serve with it, each behind its own contract."""
+    """The server under test and what serves with it or for it, each behind its own contract."""
 
     by_role: Mapping[str, ContractServer]
-    """The server under test is `SERVER`; it is started last."""
+    """The server under test is `SERVER`; it is started last and stopped first."""
+    pair: bool = False
+    """Whether all share what they hold and have a state together; else the others serve for
+    the server under test, and what they hold is its own to empty."""
 
     @property
     def _others(self) -> Mapping[str, ContractServer]:
@@ -38,20 +41,33 @@ class Servers:
         not what was deployed or what it stands on fails.
         """
         for one in self._others.values():
-            one.start()
+            with self._no_fault_of_the_server():
+                one.start()
         started = self.by_role[SERVER].start()
         self.settle()
         return started
 
+    @contextmanager
+    def _no_fault_of_the_server(self) -> Iterator[None]:
+        """Have what serves for the server under test fail as a broken lab does."""
+        try:
+            yield
+        except LeaselabError as error:
+            if not self.pair and error.outcome in (Outcome.BUILD, Outcome.INVALID):
+                raise replace(
+                    error, outcome=Outcome.LAB, what=f"what it stands on: {error.what}"
+                ) from error
+            raise
+
     def trouble(self) -> str:
-        """How several differ from the state asked for; empty when they do not, and of one."""
-        if not self._others:
+        """How a pair differs from the state asked for; empty when it does not, or is none."""
+        if not self.pair:
             return ""
         return next(filter(None, (one.state() for one in self.by_role.values())), "")
 
     def settle(self) -> None:
-        """Wait until several are in the state asked for; raises a broken-lab error."""
-        if self._others:
+        """Wait until a pair is in the state asked for; raises a broken-lab error."""
+        if self.pair:
             for one in self.by_role.values():
                 one.settle()
 
@@ -80,9 +96,9 @@ class Servers:
         self._each(ContractServer.clear)
 
     def _each(self, act: Callable[[ContractServer], None]) -> None:
-        """Do it to all; raises the first error after the last."""
+        """Do it to all, the server under test first; raises the first error after the last."""
         errors = []
-        for one in self.by_role.values():
+        for one in (self.by_role[SERVER], *self._others.values()):
             try:
                 act(one)
             except LeaselabError as error:
@@ -93,10 +109,12 @@ class Servers:
     def sample_now(self) -> Sample:
         """Return a sample of the server under test taken now.
 
-        Raises an invalid-measurement error when any has died.
+        Raises an invalid-measurement error when any of them has died, a broken-lab error when
+        that is what serves for the server under test.
         """
         for one in self._others.values():
-            one.sample_now()
+            with self._no_fault_of_the_server():
+                one.sample_now()
         return self.by_role[SERVER].sample_now()
 
     def samples(self) -> Mapping[str, Sequence[Sample]]:
@@ -143,7 +161,7 @@ def _apart(bench: Bench) -> Bench:
 
 def _refuse_both(one: Bench, other: Bench) -> None:
     for bench in (one, other):
-        if bench.scenario.partner or TWO_ADDRESSES not in bench.server.capabilities:
+        if bench.scenario.needs_partner or TWO_ADDRESSES not in bench.server.capabilities:
             raise usage_error(
                 "it cannot be up at once with another variant",
                 where=f"{bench.server.name}, variant {bench.server.variant}",

@@ -162,7 +162,8 @@ class Bench:
     hosts: Mapping[str, BenchHost]
     """By role: ``server``, ``generator`` and, where there is one, ``partner``."""
     servers: Mapping[str, ServerUnderTest]
-    """By role: the server under test and, where the scenario asks for one, its partner."""
+    """By role: the server under test and, where the scenario asks for it, what serves on the
+    partner's host."""
     generator: GeneratorTool
     scenario: Scenario
     procedure: AnyProcedure = field(default_factory=MaxRate)
@@ -177,5 +178,5 @@ class Bench:
 
     @property
     def partner(self) -> ServerUnderTest | None:
-        """The other one; None where it serves alone."""
+        """What serves on the partner's host; None where nothing does."""
         return self.servers.get(PARTNER)

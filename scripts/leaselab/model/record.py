@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = 2
 SERVER, PARTNER, GENERATOR = "server", "partner", "generator"
-"""Roles of hosts: the server under test, the other one of a pair, the load's source."""
+"""Roles of hosts: the server under test, what serves with it or for it, the load's source."""
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """A name that pages and files are called by: a foreign result's leads nowhere else."""
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
@@ -180,6 +180,9 @@ class Scenario(Description, frozen=True, kw_only=True):
     """The server under test, as it was asked for."""
     partner: bool = False
     """Whether a second server serves with it, on the partner's host."""
+    support: ServerOptions | None = None
+    """What serves on the partner's host for the server under test, such as its database; null
+    where nothing does."""
     beside: dict[str, dict[str, Any]] = {}
     """What serves beside each server, such as its database: by role, the role's variables that
     differ from their defaults."""
@@ -203,11 +206,19 @@ class Scenario(Description, frozen=True, kw_only=True):
         Without the options that the other lacks and that this one leaves at their default.
         """
         fields: dict[str, Any] = to_builtins(self)
-        server = fields["server"]
-        untold = set(server.pop("untold")) - other.server.options.keys()
-        for name in untold:
-            server["options"].pop(name, None)
+        for part, others in (("server", other.server), ("support", other.support)):
+            asked = fields[part]
+            if asked is None:
+                continue
+            untold = set(asked.pop("untold")) - (others.options.keys() if others else set())
+            for name in untold:
+                asked["options"].pop(name, None)
         return fields
+
+    @property
+    def needs_partner(self) -> bool:
+        """Whether anything serves on the partner's host, with the server or for it."""
+        return self.partner or self.support is not None
 
 
 class Build(Description, frozen=True, kw_only=True):
@@ -467,7 +478,8 @@ class Record(Description, frozen=True, kw_only=True):
     procedure: AnyProcedure
     """What was done in each round."""
     servers: dict[str, Server]
-    """The server under test (server) and, of a pair, the other one (partner)."""
+    """The server under test (server) and what serves on the partner's host (partner): the other
+    one of a pair, or what `Scenario.support` asks for."""
     generator: Generator
     """What made the load."""
     bench: Bench

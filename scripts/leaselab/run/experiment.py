@@ -341,7 +341,8 @@ def _point(
         {
             role: ContractServer(hosts[role], server, live.sampler(role))
             for role, server in bench.servers.items()
-        }
+        },
+        pair=bench.scenario.partner,
     )
     generator = adapter_of(bench.scenario)(
         bench, bench.procedure, RemoteGenerator(hosts[GENERATOR])
