@@ -128,5 +128,6 @@ def test_what_serves_beside_it_gets_what_the_scenario_sets_and_no_more(handed):
     }
     assert settings == {
         "mysql_innodb_flush_log_at_trx_commit": 1,
+        "mysql_server": "kea",
         "mysql_variant": "v4-mysql-durable",
     }

@@ -53,7 +53,7 @@ def test_a_database_that_died_of_a_reset_or_before_it_is_told_as_gone(database, 
 def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
     database, config, monkeypatch
 ):
-    monkeypatch.setattr(database, "DYING_S", 0.2)
+    monkeypatch.setattr("leaselab_contract.database.DYING_S", 0.2)
     with subprocess.Popen(["sleep", "60"]) as living:
         Path(config["database"]["pid_file"]).write_text(str(living.pid), encoding="ascii")
         try:

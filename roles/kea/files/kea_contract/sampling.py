@@ -3,6 +3,7 @@
 import time
 
 from leaselab_contract import sampling
+from leaselab_contract.database import acquit, check_running
 from leaselab_contract.errors import ContractError
 from leaselab_contract.process import running_pid, tree_cpu_s
 
@@ -21,10 +22,10 @@ def follow(config):
 
 def take(config):
     """Take one; raises the reason when Kea, its agent or its database has gone."""
-    database_pid = database.check_running(config) if config["database"] else None
+    database_pid = check_running(config) if config["database"] else None
     cpu_s, rss_bytes = sampling.used(
         pair.processes(config),
-        lambda: database.acquit(config) if config["database"] else None,
+        lambda: acquit(config) if config["database"] else None,
     )
     beside = {"database": tree_cpu_s(database_pid)} if database_pid else {}
     if config["poller"]:

@@ -1,0 +1,70 @@
+"""The database beside a server, through the database's own contract.
+
+A server's settings have it as `database`: `contract` (its program), `pid_file`, `free_bytes`
+(least room on its disk).
+"""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+from leaselab_contract.errors import BeneathError, last_line
+from leaselab_contract.process import POLL_S, alive
+
+ANSWER_S = 55.0
+DYING_S = 2.0
+
+
+def ask(config, verb, text=""):
+    """Call one verb of the database's contract; return what it prints."""
+    try:
+        done = subprocess.run(
+            [config["database"]["contract"], verb, config["variant"]],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BeneathError(f"database: no answer to {verb} within {ANSWER_S:.0f} s") from None
+    if done.returncode != 0:
+        raise BeneathError(f"database: {last_line(done.stderr)}")
+    return done.stdout
+
+
+def check_running(config):
+    """Return the database's pid; raises its last words when it has gone."""
+    try:
+        pid = int(Path(config["database"]["pid_file"]).read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        pid = 0
+    if not pid or not alive(pid):
+        raise BeneathError(
+            f"the database is gone: {json.loads(ask(config, 'state'))['reason']}"
+        )
+    return pid
+
+
+def acquit(config):
+    """Raise what is wrong with the database, where the server may have died of it.
+
+    It may take a moment longer to end than the server that lost it.
+    """
+    deadline = time.monotonic() + DYING_S
+    while time.monotonic() < deadline:
+        check_running(config)
+        time.sleep(POLL_S)
+    check_disk(config)
+
+
+def check_disk(config):
+    """Raise when its disk is as good as full."""
+    wanted = config["database"]["free_bytes"]
+    found = json.loads(ask(config, "state"))
+    if found["free_bytes"] < wanted:
+        raise BeneathError(
+            f"the database's disk is full (found {found['free_bytes'] >> 20} MiB free, wanted "
+            f"{wanted >> 20} MiB); its last error: {found['reason']}"
+        )
