@@ -23,7 +23,21 @@ PLACES = {
 BUILT = {"v4-dnsmasq-file": {"key": "0a1b2c3d4e5f"}}
 AT_TWO = "v6-memfile"
 VARIANTS = {"v6-memfile": "v6-memfile-at2", "v4-dnsmasq-file": "v4-dnsmasq-file.0a1b2c3d4e"}
-PLAYED = ("v4-memfile-mt-hs", "v6-memfile", "v4-mysql-durable", "v4-dnsmasq-file")
+PLAYED = (
+    *("v4-memfile-mt-hs", "v6-memfile", "v4-mysql-durable", "v4-dnsmasq-file"),
+    *("v4-mysql-apart", "v4-mysql-cluster"),
+)
+SUPPORTING = "v4-mysql-cluster"
+"""The scenario of which this is the partner's host."""
+
+OF_THE_WAY = ("mysql_support_address",)
+"""What only the host of the server that asks has: here it is of the scenario before."""
+
+
+def serving(name):
+    """What a scenario has on this host."""
+    scenario = SCENARIOS[name]
+    return scenario.support if name == SUPPORTING else scenario.server
 
 
 @pytest.fixture(scope="module")
@@ -35,19 +49,20 @@ def handed(tmp_path_factory):
     tasks = [
         {
             "ansible.builtin.add_host": {
-                "name": "generator",
-                "groups": ["dhcp_generator"],
-                "leaselab_test_address": "198.18.0.30",
-                "leaselab_test_address6": "2001:2:0:1::30",
+                "name": name,
+                "groups": [f"dhcp_{name}"],
+                "leaselab_test_address": f"198.18.0.{last}",
+                "leaselab_test_address6": f"2001:2:0:1::{last}",
             }
         }
+        for name, last in (("server", 10), ("partner", 20), ("generator", 30))
     ]
     for name in PLAYED:
         scenario = SCENARIOS[name]
         given = {
             "leaselab_scenario": msgspec.to_builtins(scenario),
-            "leaselab_serves": msgspec.to_builtins(scenario.server),
-            "leaselab_supporting": False,
+            "leaselab_serves": msgspec.to_builtins(serving(name)),
+            "leaselab_supporting": name == SUPPORTING,
             "leaselab_beside": scenario.beside,
             "leaselab_peers": PEERS if scenario.partner else [],
             "leaselab_built": BUILT.get(name, {}),
@@ -61,7 +76,7 @@ def handed(tmp_path_factory):
             # The role's own check of its options, by what it was handed.
             {
                 "ansible.builtin.include_role": {
-                    "name": scenario.server.kind,
+                    "name": serving(name).kind,
                     "tasks_from": "scenario",
                 }
             },
@@ -93,11 +108,13 @@ def handed(tmp_path_factory):
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
     """Whatever another scenario set before: nothing of it stays behind."""
-    scenario = SCENARIOS[name]
-    kind = scenario.server.kind
+    scenario, kind = SCENARIOS[name], serving(name).kind
     declared = options_of(kind, "main")
+    support = {}
+    if scenario.support and name != SUPPORTING:
+        support = {"kind": scenario.support.kind, "options": scenario.support.options}
     wanted = {
-        **scenario.server.options,
+        **serving(name).options,
         **scenario.load,
         "scenario": name,
         "test_interface": "leaselab2" if name == AT_TWO else "eth1",
@@ -110,11 +127,15 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
         "partner": scenario.partner,
         "peers": PEERS if scenario.partner else [],
         "beside": list(scenario.beside),
+        "support": support,
+        "support_address": "198.18.0.20" if scenario.support else "",
+        "client_address": "198.18.0.10" if name == SUPPORTING else "",
+        "server": scenario.server.kind,
     }
     found = {
         variable.removeprefix(f"{kind}_"): value
         for variable, value in handed[name].items()
-        if variable.startswith(f"{kind}_")
+        if variable.startswith(f"{kind}_") and variable not in OF_THE_WAY
     }
     assert found == {option: wanted[option] for option in wanted if option in declared}
 
@@ -130,4 +151,16 @@ def test_what_serves_beside_it_gets_what_the_scenario_sets_and_no_more(handed):
         "mysql_innodb_flush_log_at_trx_commit": 1,
         "mysql_server": "kea",
         "mysql_variant": "v4-mysql-durable",
+    }
+
+
+def test_the_way_to_a_support_leads_from_the_servers_host_to_the_partners(handed):
+    way = {
+        name: handed["v4-mysql-apart"][name]
+        for name in ("mysql_variant", "mysql_server", "mysql_support_address")
+    }
+    assert way == {
+        "mysql_variant": "v4-mysql-apart",
+        "mysql_server": "kea",
+        "mysql_support_address": "198.18.0.20",
     }

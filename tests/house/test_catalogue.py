@@ -53,6 +53,7 @@ def test_no_two_points_of_an_experiment_are_the_same(name):
                 one.beside,
                 one.hosts,
                 one.partner,
+                one.support,
                 one.load,
                 family.procedures[place],
             )

@@ -225,7 +225,7 @@ def test_a_read_is_done_in_check_mode_as_well(role):
 
 LEFT_OUT_OF_CHECKS = {
     "build": ("make", "fetch"),
-    "database": ("main", "tune"),
+    "database": ("main", "support", "tune"),
     "delayed_link": ("tune",),
     "dnsmasq": ("verify",),
     "docker_lab": ("install_engine", "image_from_packages", "image_from_registry", "verify"),

@@ -314,3 +314,23 @@ def test_a_load_without_its_generator_or_transaction_is_refused(folder, key):
     less = {name: value for name, value in LOAD.items() if name != key}
     (place / "loads" / "four.yml").write_text(yaml.safe_dump(less), "utf-8")
     refused(place, f"loads/four.yml: key missing .wanted {key}")
+
+
+def test_a_support_is_named_by_one_part_and_varied_by_another(folder):
+    place = folder(
+        family(
+            server={"kind": "kea", "options": {"backend": "mysql"}},
+            support={"kind": "mysql", "options": {"innodb_log_mib": 64}},
+            axes=[[{"name": "one"}], {"support.nodes": [1, 3]}],
+        )
+    )
+    found = load_scenarios(place)
+    assert list(found) == ["one-nodes-1", "one-nodes-3"]
+    assert [one.support.kind for one in found.values()] == ["mysql", "mysql"]
+    assert [one.support.options["nodes"] for one in found.values()] == [1, 3]
+    assert [one.support.options["innodb_log_mib"] for one in found.values()] == [64, 64]
+    assert [one.factors["nodes"] for one in found.values()] == [1, 3]
+
+
+def test_options_of_a_support_without_a_kind_are_refused(folder):
+    refused(folder(family(support={"options": {"nodes": 3}})), "unknown kind of support ''")

@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +16,14 @@ ME = pwd.getpwuid(os.getuid()).pw_name
 
 
 class Contract:
-    """A folder with the program, and a database that answers while its socket is there."""
+    """A folder with the programs, and a database that answers while its socket is there."""
 
     def __init__(self, folder):
         self.run_folder = folder / "run"
         shutil.copy(ROLES / "database/files/database", folder)
+        shutil.copytree(
+            ROLES / "database/files/database_contract", folder / "database_contract"
+        )
         shutil.copytree(
             ROLES / "contract/files/leaselab_contract", folder / "leaselab_contract"
         )
@@ -50,14 +54,20 @@ class Contract:
             "variables": ["flush"],
             "reset_sql": "DROP",
         }
-        place = folder / "variants" / "v4-mysql"
-        place.mkdir(parents=True)
-        (place / "database.json").write_text(json.dumps(settings), encoding="utf-8")
+        self.settings = settings
+        self._place = folder / "variants" / "v4-mysql"
+        self._place.mkdir(parents=True)
+        self.write("database", settings)
 
-    def do(self, verb, *variant):
+    def write(self, name, settings):
+        """Write the settings of one of the two programs."""
+        (self._place / f"{name}.json").write_text(json.dumps(settings), encoding="utf-8")
+
+    def do(self, verb, *variant, program=None):
         """Its answer to a verb, or the line with which it fails."""
         done = subprocess.run(
-            [sys.executable, self._program, verb, *variant],
+            [sys.executable, program or self._program, verb, *variant],
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
@@ -120,3 +130,146 @@ def test_another_one_that_answers_in_its_place_is_refused(contract):
     assert "another mysql answers already where the lab's own should" in contract.do(
         "start", "v4-mysql"
     )
+
+
+class Support(Contract):
+    """Behind the server contract: nodes that tell the size of their cluster."""
+
+    def __init__(self, folder, sizes=("2", "2")):
+        super().__init__(folder)
+        shutil.copy(ROLES / "contract/files/server", folder)
+        self.server = folder / "server"
+        self.sockets = [self.run_folder / f"node{number}" for number in (1, 2)]
+        self.nodes = [self._node(*one) for one in zip(self.sockets, sizes, strict=True)]
+        self.write(
+            "server",
+            {
+                "kind": "database",
+                "address": "198.18.0.20",
+                "capabilities": [],
+                "files": [],
+                "free_bytes": 0,
+                "settled": {"size": "2"},
+                "nodes": self.nodes,
+            },
+        )
+
+    def _node(self, socket, size):
+        serve = (
+            f"trap 'rm -f {socket}; exit' TERM; touch {socket}; while :; do sleep 0.05; done"
+        )
+        answer = f"printf 'version\\t11.8\\nflush\\t2\\nsize\\t{size}\\n'"
+        told = f"[ -e {socket} ] && {answer} || {{ echo 'no such socket' >&2; exit 1; }}"
+        pid_file, output = (f"{socket}_{name}" for name in ("pid", "output"))
+        process = {
+            **self.settings["process"],
+            "argv": ["sh", "-c", serve],
+            "pid_file": pid_file,
+            "output_file": output,
+            "log_files": [output],
+        }
+        return {
+            **self.settings,
+            "node": socket.name,
+            "process": process,
+            "admin": ["sh", "-c", told],
+            "bootstrap_file": None,
+        }
+
+    def ask(self, verb):
+        """Its answer to a verb of the server contract, or the line with which it fails."""
+        return self.do(verb, "v4-mysql", program=self.server)
+
+
+@pytest.fixture
+def support(tmp_path):
+    one = Support(tmp_path)
+    yield one
+    one.ask("stop")
+
+
+def test_a_cluster_that_supports_is_whole_when_it_has_started(support):
+    told = support.ask("start")
+    assert told["nodes"] == [{"flush": "2"}] * 2
+    assert (told["version"], told["commit"], told["beside"]) == ("11.8", None, {})
+    assert len(told["config_sha256"]) == 64
+    assert Path(told["program"]).exists()
+    assert [socket.exists() for socket in support.sockets] == [True, True]
+    assert support.ask("reset") == {"held": None, "was": None}
+    assert support.ask("stop") == {"was_running": True}
+    assert [socket.exists() for socket in support.sockets] == [False, False]
+
+
+def test_a_sample_tells_the_nodes_apart_and_a_node_that_has_gone_is_named(support):
+    support.ask("start")
+    sample = support.ask("sample")
+    assert sample["beside_cpu_s"].keys() == {"node2"}
+    assert sample["cpu_s"] >= 0
+    assert sample["rss_bytes"] > 100_000
+    assert (sample["held"], sample["udp_drops"]) == (None, None)
+    pid = int(Path(support.nodes[1]["process"]["pid_file"]).read_text(encoding="ascii"))
+    os.kill(pid, signal.SIGKILL)
+    assert "sh is gone: " in support.ask("sample")
+
+
+def test_a_cluster_that_lost_a_node_is_refused_after_a_trial(tmp_path):
+    one = Support(tmp_path, ("2", "1"))
+    try:
+        for node in one.nodes:
+            one.write("database", node)
+            one.do("start", "v4-mysql")
+        told = one.ask("reset")
+        assert "the cluster is not whole: node2 has size 1, wanted 2" in told
+    finally:
+        one.ask("stop")
+
+
+def test_what_a_crash_of_all_nodes_left_does_not_keep_the_first_from_beginning(
+    support, tmp_path
+):
+    left = tmp_path / "grastate.dat"
+    left.write_text("seqno:   -1\nsafe_to_bootstrap: 0\n", encoding="ascii")
+    support.write("database", {**support.nodes[0], "bootstrap_file": str(left)})
+    support.do("start", "v4-mysql")
+    assert left.read_text("ascii") == "seqno:   -1\nsafe_to_bootstrap: 1\n"
+
+
+def test_one_on_another_host_is_asked_with_a_password_and_left_running(contract, tmp_path):
+    secret = tmp_path / "admin.json"
+    secret.write_text('"open sesame"', encoding="ascii")
+    asks = "[ \"$WORD\" = 'open sesame' ] && printf 'version\\t11.8\\nflush\\t2\\n' || exit 1"
+    distant = {
+        **contract.settings,
+        "process": None,
+        "admin": ["sh", "-c", asks],
+        "password_variable": "WORD",
+        "admin_password_file": str(secret),
+    }
+    contract.write("database", distant)
+    assert contract.do("start", "v4-mysql") == {
+        "name": "mysql",
+        "version": "11.8",
+        "confinement": None,
+        "variables": {"flush": "2"},
+    }
+    assert contract.do("stop", "v4-mysql") == {"was_running": False}
+
+
+def test_passwords_are_made_once_for_root_alone_and_told_to_nobody(contract, tmp_path):
+    files = {"password_file": tmp_path / "one", "made_admin_password_file": tmp_path / "two"}
+    refuses = "cat > heard; cat heard >&2; exit 1"
+    contract.write(
+        "database",
+        {
+            **contract.settings,
+            **{name: str(path) for name, path in files.items()},
+            "admin": ["sh", "-c", f"cd {tmp_path}; {refuses}"],
+            "credentials_sql": "ALTER '{password}' '{admin_password}'",
+        },
+    )
+    told = contract.do("credentials", "v4-mysql")
+    assert "ALTER '(password)' '(password)'" in told
+    words = [json.loads(path.read_text("ascii")) for path in files.values()]
+    assert len(set(words)) == 2
+    assert (tmp_path / "heard").read_text("ascii") == "ALTER '{}' '{}'".format(*words)
+    assert [path.stat().st_mode & 0o777 for path in files.values()] == [0o600, 0o600]

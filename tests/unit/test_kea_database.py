@@ -75,6 +75,31 @@ def test_one_that_does_not_start_on_a_full_disk_is_told_as_that(
         database.prepare(config)
 
 
+def test_a_distant_one_is_asked_for_by_logging_in_and_its_disk_is_not_ours(database, config):
+    """It has a contract of its own on its host, which watches it."""
+    config["database"]["distant"] = True
+    database.check_disk(config)
+    Path(config["database"]["contract"]).write_text(
+        "#!/bin/sh\n[ $1 = login ] && { echo 'no route to it' >&2; exit 1; }\n",
+        encoding="ascii",
+    )
+    with pytest.raises(database.BeneathError, match=r"^database: no route to it$"):
+        database.acquit(config)
+
+
+def test_a_schema_far_away_is_made_by_its_script_and_without_kea_admin(
+    database, config, tmp_path
+):
+    heard = tmp_path / "heard"
+    contract = Path(config["database"]["contract"])
+    contract.write_text(f"#!/bin/sh\n[ $1 = sql ] && cat > {heard}\n", encoding="ascii")
+    script = tmp_path / "create.sql"
+    script.write_text("CREATE TABLE lease4 (a INT);\n", encoding="utf-8")
+    config["database"] |= {"distant": True, "schema_file": str(script), "use_sql": "USE kea;"}
+    database.make_schema(config)
+    assert heard.read_text("utf-8") == "USE kea;\nCREATE TABLE lease4 (a INT);\n"
+
+
 def test_a_variant_of_an_older_release_has_no_link(database):
     """It lies there still after an update, and has to be stopped."""
     assert database.links({"database": None}) == []

@@ -20,6 +20,8 @@ KEA = find_scenario(SCENARIOS, "v4-memfile")
 SIX = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
 TEN = {**KEA.load, "clients": 10, "first_client": "00:0c:01:02:03:04"}
 MYSQL = find_scenario(SCENARIOS, "v4-mysql")
+APART = find_scenario(SCENARIOS, "v4-mysql-apart")
+THREE = ServerOptions(kind="mysql", options={"nodes": 3})
 OLD = json.loads((ROOT / "tests/data/scenarios_v1.json").read_text(encoding="utf-8"))
 """The scenarios as the last release with version 1 of results printed them."""
 
@@ -142,6 +144,26 @@ def test_scenarios_lie_side_by_side_as_far_as_they_ask_the_same_of_the_hosts():
         (asking(KEA, class_count=1), "Found: classes none, class_count 1."),
         (asking(KEA, subnets=0), "Found: subnets 0,"),
         (replace(KEA, beside={"delayed_link": {}}), "There is no database to be far from."),
+        (
+            replace(APART, beside={"delayed_link": {}}),
+            "Found: backend mysql, beside delayed_link, support mysql. Wanted:",
+        ),
+        (replace(DNSMASQ, support=THREE), "dnsmasq serves alone (found support"),
+        (replace(KEA, support=THREE), "beside nothing, support mysql."),
+        (replace(MYSQL, support=THREE), "beside mysql, support mysql."),
+        (replace(APART, partner=True), "the partner's host has one thing to serve"),
+        (
+            replace(APART, support=ServerOptions(kind="kea")),
+            "unknown kind of support 'kea'",
+        ),
+        (
+            replace(APART, support=ServerOptions(kind="mysql", options={"nodes": 2})),
+            "Found: nodes 2. Wanted: 1,",
+        ),
+        (
+            replace(APART, support=ServerOptions(kind="mysql", options={"node": 3})),
+            "unknown option of mysql 'node'; did you mean 'nodes'?",
+        ),
         (asking(KEA, poll_interval_s=1, poll_subnets=1), "subnets 1, hooks lease_cmds."),
         (
             asking(KEA, poll_interval_s=1, poll_subnets=2, hooks=["stat_cmds"]),
@@ -215,15 +237,35 @@ def test_an_old_result_that_does_not_say_all_has_what_held_then():
     assert then.beside_another(KEA) == KEA.beside_another(then)
 
 
+def test_a_support_has_every_option_of_its_role():
+    assert APART.support.options == {
+        name: option["default"] for name, option in options_of("mysql", "scenario").items()
+    }
+    assert APART.support.untold == tuple(APART.support.options)
+
+
+def test_results_with_and_without_a_support_differ_and_an_option_that_one_lacks_does_not():
+    beside, apart = MYSQL.beside_another(APART), APART.beside_another(MYSQL)
+    assert (beside["support"], apart["support"]) == (None, {"kind": "mysql", "options": {}})
+    less = ServerOptions(kind="mysql", options={"innodb_log_mib": 256})
+    older = replace(APART, support=less)
+    assert APART.beside_another(older)["support"] == {
+        "kind": "mysql",
+        "options": {"innodb_log_mib": 256},
+    }
+
+
 def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know():
     servers = {
         path.parent.parent.name
         for path in ROLES.glob("*/meta/argument_specs.yml")
         if options_of(path.parent.parent.name, "scenario")
     }
+    supports = {name for name, role in lab_roles().items() if role.supports}
     assert set(roles_of("server")) == {"kea", "dnsmasq"}
     assert set(roles_of("host")) == {"host_tuning"}
-    assert servers == {*roles_of("server"), *roles_of("host")}
+    assert supports == {"mysql", "postgresql"}
+    assert servers == {*roles_of("server"), *roles_of("host"), *supports}
     assert all(role.programs for role in lab_roles().values() if role.part != "host")
     assert set(roles_of("beside")) == {"mysql", "postgresql", "delayed_link"}
     assert all(options_of(role, "tune") for role in roles_of("beside"))

@@ -7,7 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.steadiness import moved
-from leaselab.model.record import SERVER
+from leaselab.model.record import PARTNER, SERVER
 from leaselab.model.server import server_name
 from leaselab.report.listing import moment_words, printable
 from leaselab.report.machine import host_lines
@@ -38,6 +38,8 @@ def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
     for name, beside in server.beside.items():
         settings = (f"{key}={value}" for key, value in beside.variables.items())
         yield name, ", ".join(filter(None, (beside.version, *settings)))
+    if record.scenario.support and PARTNER in record.servers:
+        yield "support", ", ".join(_support(record.servers[PARTNER]))
     if server.config_sha256:
         yield "config", f"{server.config_file or _NONE} (sha256 {server.config_sha256[:16]})"
     yield "goal", record.procedure.words
@@ -147,6 +149,14 @@ def _program(server: Server) -> Iterator[str]:
     yield f"{len(server.libraries_sha256)} libraries"
     if server.confinement:
         yield f"AppArmor: {server.confinement}"
+
+
+def _support(server: Server) -> Iterator[str]:
+    """What serves for the server on the partner's host, with its settings."""
+    yield f"{server_name(server)} on the partner's host"
+    if server.package:
+        yield server.package
+    yield from (f"{name}={value}" for name, value in server.tuning.items())
 
 
 def _kept(record: Record) -> Iterator[str]:

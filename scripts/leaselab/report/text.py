@@ -13,6 +13,7 @@ from rich.text import Text
 
 from leaselab.analysis.latency import PERCENTILES, latencies
 from leaselab.analysis.summary import other_cpu_us
+from leaselab.model.record import PARTNER
 from leaselab.model.server import server_name
 from leaselab.report.facts import facts, shown_where
 from leaselab.report.listing import measured, number, span
@@ -131,12 +132,20 @@ def _cost(record: Record) -> str:
             told = [f"{metric.title} {figure_words(metric)}"]
             if metric.name == CPU:
                 others = other_cpu_us(record.rounds, record.procedure)
-                told += [f"{name} {value:.0f} µs" for name, value in others.items()]
+                told += [
+                    f"{_whose(record, name)} {value:.0f} µs" for name, value in others.items()
+                ]
             parts.append(", ".join(told))
     took = f"measured in {span(record.wall_s)}"
     if record.traffic_share is not None:
         took += f", {100 * record.traffic_share:.0f} % of it traffic"
     return "; ".join([*parts, took])
+
+
+def _whose(record: Record, name: str) -> str:
+    """Whose CPU time it is: what serves for the server is told by its kind, not by its host."""
+    support = record.scenario.support
+    return name.replace(PARTNER, support.kind, 1) if support else name
 
 
 def _rounds(record: Record, *, ruled: bool) -> Table:

@@ -1,7 +1,8 @@
-"""The database beside a server, through the database's own contract.
+"""The database of a server, through the database's own contract.
 
 A server's settings have it as `database`: `contract` (its program), `pid_file`, `free_bytes`
-(least room on its disk).
+(least room on its disk), and `distant` where it is on another host: there a contract of its
+own watches it and its disk, and this one only knows the way.
 """
 
 import json
@@ -34,8 +35,16 @@ def ask(config, verb, text=""):
     return done.stdout
 
 
+def is_distant(config):
+    """Whether it runs on another host."""
+    return config["database"].get("distant", False)
+
+
 def check_running(config):
-    """Return the database's pid; raises its last words when it has gone."""
+    """Return the database's pid, None of a distant one; raises why it does not serve."""
+    if is_distant(config):
+        ask(config, "login")
+        return None
     try:
         pid = int(Path(config["database"]["pid_file"]).read_text(encoding="ascii"))
     except (FileNotFoundError, ValueError):
@@ -61,6 +70,8 @@ def acquit(config):
 
 def check_disk(config):
     """Raise when its disk is as good as full."""
+    if is_distant(config):
+        return
     wanted = config["database"]["free_bytes"]
     found = json.loads(ask(config, "state"))
     if found["free_bytes"] < wanted:

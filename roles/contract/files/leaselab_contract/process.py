@@ -222,21 +222,37 @@ def alive(pid):
         return False
 
 
-def tree_cpu_s(root):
-    """CPU time of a process and all below it, children that have ended included (s).
+def tree(root):
+    """Return the fields of /proc/PID/stat of a process and all below it, by pid.
 
     Not of its session or group: PostgreSQL's processes leave theirs.
     """
-    ticks, children = {}, {}
+    fields, children = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = stat_fields(folder.name)
+            found = stat_fields(folder.name)
         except (FileNotFoundError, ProcessLookupError):
             continue
         pid = int(folder.name)
-        ticks[pid] = sum(int(field) for field in fields[11:15])
-        children.setdefault(int(fields[1]), []).append(pid)
+        fields[pid] = found
+        children.setdefault(int(found[1]), []).append(pid)
     found = [root]
     for pid in found:
         found.extend(children.get(pid, []))
-    return sum(ticks.get(pid, 0) for pid in found) / TICKS
+    return {pid: fields[pid] for pid in found if pid in fields}
+
+
+def tree_cpu_s(root):
+    """CPU time of a process and all below it, children that have ended included (s)."""
+    ticks = sum(int(field) for fields in tree(root).values() for field in fields[11:15])
+    return ticks / TICKS
+
+
+def tree_bytes(root):
+    """Resident memory of a process and all below it; what they share counts once (bytes)."""
+    total = 0
+    for pid in tree(root):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            rows = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+            total += sum(int(row.split()[1]) for row in rows if row.startswith("Pss:"))
+    return total << 10

@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from leaselab_contract.database import ANSWER_S, acquit, ask, check_disk
+from leaselab_contract.database import ANSWER_S, acquit, ask, check_disk, is_distant
 from leaselab_contract.errors import BeneathError, ContractError, last_line
 from leaselab_contract.process import ENVIRONMENT
 
@@ -26,12 +26,13 @@ def links(config):
 def prepare(config):
     """Start it, with an empty schema of the version that this Kea wants.
 
-    Returns what it says of itself: name, version, variables.
+    Returns what it says of itself, by what it is: name, version, variables.  One on another
+    host runs already, and a contract of its own says so.
     """
     try:
         found = json.loads(ask(config, "start"))
         ask(config, "reset")
-        make_schema(config["database"]["schema_argv"])
+        make_schema(config)
         if config["database"]["hosts_file"]:
             rows = Path(config["database"]["hosts_file"]).read_text(encoding="ascii")
             ask(config, "sql", rows)
@@ -41,8 +42,10 @@ def prepare(config):
     # Two faults that Kea would only report as a failure of its own.
     ask(config, "login")
     check_version(config)
-    Path(config["database"]["empty_file"]).write_text(empty_sql(config), encoding="ascii")
-    return found
+    file = Path(config["database"]["empty_file"])
+    file.parent.mkdir(exist_ok=True)  # a reboot empties /run
+    file.write_text(empty_sql(config), encoding="ascii")
+    return {} if is_distant(config) else {"database": found}
 
 
 def empty_sql(config):
@@ -58,11 +61,20 @@ def empty_sql(config):
     return settings["empty_sql"].replace("(truncate)", truncate)
 
 
-def make_schema(argv):
-    """Have kea-admin make it, in the empty database."""
+def make_schema(config):
+    """Have kea-admin make it, in the empty database.
+
+    Of one on another host its script makes it, through the database's own client: kea-admin
+    hands MySQL's the password as an argument.
+    """
+    settings = config["database"]
+    if is_distant(config):
+        script = Path(settings["schema_file"]).read_text(encoding="utf-8")
+        ask(config, "sql", f"{settings['use_sql']}\n{script}")
+        return
     try:
         made = subprocess.run(
-            argv,
+            settings["schema_argv"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

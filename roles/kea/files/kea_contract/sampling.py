@@ -3,7 +3,7 @@
 import time
 
 from leaselab_contract import sampling
-from leaselab_contract.database import acquit, check_running
+from leaselab_contract.database import acquit, check_running, is_distant
 from leaselab_contract.errors import ContractError
 from leaselab_contract.process import running_pid, tree_cpu_s
 
@@ -22,7 +22,8 @@ def follow(config):
 
 def take(config):
     """Take one; raises the reason when Kea, its agent or its database has gone."""
-    database_pid = check_running(config) if config["database"] else None
+    near = config["database"] and not is_distant(config)
+    database_pid = check_running(config) if near else None
     cpu_s, rss_bytes = sampling.used(
         pair.processes(config),
         lambda: acquit(config) if config["database"] else None,

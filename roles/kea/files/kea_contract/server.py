@@ -29,7 +29,7 @@ def start(config):
 
 def serve(config):
     """Start database, Kea and agent; return what runs."""
-    beside = {"database": database.prepare(config)} if config["database"] else {}
+    beside = database.prepare(config) if config["database"] else {}
     for link in database.links(config):
         launch_and_hear(link, "listens")
     address.wait_until_usable(config["interface"])
