@@ -63,6 +63,7 @@ scenario:
       pair_parked_packet_limit: 256
   partner: False
   beside: -
+  hosts: -
   generator: perfdhcp
   transaction:
     name: DHCPv4 exchange
