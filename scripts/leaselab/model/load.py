@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A constant rate for a fixed time, or clients that all begin at once."""
+    """A constant rate for a fixed time, clients that all begin at once, or a flood."""
 
     rate: int
-    """Offered load (transactions begun per second); 0 where clients begin at once."""
+    """Offered load (transactions begun per second); 0 where clients begin at once, and of a
+    flood."""
     duration_s: int
     """Length of the traffic period (whole seconds: perfdhcp counts in those); of clients that
     begin at once the longest time for which they go on trying."""
@@ -19,10 +20,15 @@ class Load:
     own."""
     at_once: int = 0
     """Clients that all begin at once and send again until they are served; 0 for a rate."""
+    flood: bool = False
+    """Begin transactions as fast as the generator can, with its own limit of those that wait
+    for an answer; no rate is asked for."""
 
     @property
     def words(self) -> str:
         """What is offered, in words."""
         if self.at_once:
             return f"{self.at_once} clients at once, for {self.duration_s} s at most"
+        if self.flood:
+            return f"flood for {self.duration_s} s"
         return f"{self.rate}/s for {self.duration_s} s"

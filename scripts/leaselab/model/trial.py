@@ -131,12 +131,15 @@ class Trial(Figures, frozen=True, kw_only=True):
     """
 
     rate: int
-    """Offered load asked for (transactions/s); 0 where clients began at once."""
+    """Offered load asked for (transactions/s); 0 where clients began at once, and of a
+    flood."""
     duration_s: int
     """Traffic period asked for (s); the longest one where clients began at once."""
     at_once: Count = 0
     """Clients that were to begin all at once, and to send again until they are served; 0 where
     a rate was asked for."""
+    flood: bool = False
+    """Transactions were begun as fast as the generator could; no rate was asked for."""
     attempted: Count
     """Transactions begun: first packets sent."""
     completed: Count
@@ -193,7 +196,14 @@ class Trial(Figures, frozen=True, kw_only=True):
     @property
     def load(self) -> Load:
         """What was asked for, but for the numbers of its clients."""
-        return Load(self.rate, self.duration_s, at_once=self.at_once)
+        return Load(self.rate, self.duration_s, at_once=self.at_once, flood=self.flood)
+
+    @property
+    def offered_rate(self) -> float:
+        """Offered load: what was asked for, and what was really begun where no rate was (1/s)."""
+        if self.rate or not self.traffic_s:
+            return float(self.rate)
+        return self.attempted / self.traffic_s
 
     @property
     def loss_ratio(self) -> float:
