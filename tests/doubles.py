@@ -238,7 +238,7 @@ class World:
         assert index
 
     def trial_started(self, load):
-        assert load.rate or load.at_once
+        assert load.rate or load.at_once or load.flood
 
     def trial_done(self, trial, *, replayed):
         assert replayed in (True, False)

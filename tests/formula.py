@@ -6,10 +6,12 @@ through all of it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from tests.bench_document import DOCUMENT
+from tests.doubles import Killed
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.point import Point, read_journal
@@ -30,12 +32,18 @@ SCENARIO = {
 }
 
 
+CACHED = 20_000
+"""Queries after which a server that has a cache has all answers in it."""
+
+
 @dataclass(frozen=True)
 class FloodReading:
     """What the flood says of one load."""
 
     load: object
     capacity: float
+    answered: tuple = ()
+    """Queries that were answered in each second."""
     argv: tuple[str, ...] = ("flood", "--queries")
     output_gz: bytes = b""
     conclusive: bool = True
@@ -48,16 +56,19 @@ class FloodReading:
     def _completed(self):
         if self.load.at_once:
             return int(min(self.load.at_once, self.capacity * self.load.duration_s))
-        return int(min(self.load.rate, self.capacity) * self.load.duration_s)
+        return sum(self.answered)
 
     def trial(self, seen):  # noqa: ARG002  # the port's
         if self.load.at_once:
             return self._burst()
         attempted = self.load.rate * self.load.duration_s
+        if self.load.flood:  # it waits for its answers, and loses nothing
+            attempted = self._completed
         refused = (attempted - self._completed) // 2
         return Trial(
             rate=self.load.rate,
             duration_s=self.load.duration_s,
+            flood=self.load.flood,
             attempted=attempted,
             completed=self._completed,
             late=0,
@@ -70,12 +81,12 @@ class FloodReading:
             per_second=tuple(
                 Second(
                     t=second,
-                    attempted=self.load.rate,
-                    completed=self._completed // self.load.duration_s,
+                    attempted=answered if self.load.flood else self.load.rate,
+                    completed=answered,
                     p50_s=0.0002,
                     p99_s=0.002,
                 )
-                for second in range(self.load.duration_s)
+                for second, answered in enumerate(self.answered)
             ),
             argv=self.argv,
         )
@@ -113,10 +124,17 @@ class Flood:
         return True
 
     def offer(self, load, *, may_abort):  # noqa: ARG002
-        self.host.queries += load.at_once or load.rate * load.duration_s
-        return FloodReading(
-            load, self.host.capacity * (1 + (load.rate * 7919 % 21 - 10) / 4000)
+        if load.at_once:
+            self.host.queries += load.at_once
+            return FloodReading(load, self.host.capacity)
+        scatter = 1 + (load.rate * 7919 % 21 - 10) / 4000
+        if load.flood:
+            scatter = 1 + (self.host.queries % 21 - 10) / 4000
+        answered = tuple(
+            self.host.answers(load.rate or math.inf, scatter) for _ in range(load.duration_s)
         )
+        self.host.queries += load.rate * load.duration_s or sum(answered)
+        return FloodReading(load, self.host.capacity, answered)
 
 
 @dataclass
@@ -124,10 +142,25 @@ class Zones:
     """The server, both hosts, the disk and the lock."""
 
     capacity: float = Flood.per_s
+    cold: float = 1.0
+    """How fast it is while its cache is empty, over `capacity`."""
     queries: int = 0
+    cached: int = 0
+    """Queries answered since its cache was emptied."""
+    resets: int = 0
     events: list = field(default_factory=list)
+    kill_at: float = math.inf
+    """The journal's event before which the engine is killed."""
+
+    def answers(self, asked, scatter):
+        """What it answers in a second of so many queries."""
+        speed = self.capacity * scatter * (1 if self.cached >= CACHED else self.cold)
+        answered = int(min(asked, speed))
+        self.cached += answered
+        return answered
 
     def start(self):
+        self.cached = 0
         return ServerStarted(7, "1.0", None, "1" * 64)
 
     def trouble(self):
@@ -137,6 +170,8 @@ class Zones:
         """At once."""
 
     def reset(self):
+        self.cached = 0
+        self.resets += 1
         return {}
 
     def stop(self):
@@ -162,6 +197,9 @@ class Zones:
         """Nobody else wants it."""
 
     def record(self, name, data):
+        if len(self.events) + 1 >= self.kill_at:
+            self.kill_at = math.inf
+            raise Killed
         self.events.append((name, data))
 
     def write_bytes(self, name, content):  # noqa: ARG002
@@ -207,6 +245,7 @@ def formula_point(bench, zones):
         zones,
         zones,
         journal,
+        sleep=lambda _: None,
     )
     while not point.finished:
         point.advance()

@@ -105,7 +105,7 @@ def test_a_pool_that_one_trial_could_fill_is_refused(checkout):
     pool = "pool: 10.0.0.1 - 10."
     family(checkout, f"{pool}255.255.254", f"{pool}0.255.254", file="loads/dhcpv4")
     line = refused(checkout, "run")
-    assert line.startswith("scenario v4-memfile: one trial could fill the pool beyond half")
+    assert line.startswith("scenario v4-memfile: the load could fill the pool beyond half")
     assert "found 65534 addresses, wanted at least 2000000" in line
 
 

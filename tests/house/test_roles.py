@@ -11,7 +11,7 @@ import yaml
 
 from leaselab.lab.catalog import find_procedure, load_scenarios
 from leaselab.lab.roles import roles_of
-from leaselab.measure.generators import adapter_of
+from leaselab.measure.generators import check_fits
 
 ROOT = Path(__file__).parents[2]
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
@@ -252,7 +252,7 @@ SCENARIOS = load_scenarios(ROOT / "scenarios")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_fits_the_procedure_that_its_file_names(name):
     procedure = find_procedure(ROOT / "scenarios", name, {})
-    adapter_of(SCENARIOS[name]).check_fits(SCENARIOS[name], procedure)
+    check_fits(SCENARIOS[name], procedure)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -126,6 +126,32 @@ def test_what_nothing_bounds_has_no_share_to_fill():
     assert "nothing bounds what the server holds" in str(error)
 
 
+def test_a_search_with_hot_caches_resets_nothing_after_its_warm_up():
+    """Where the trials are reset the cache is cold in each, and the server half as fast."""
+    kept = {"reset": "at-start", "warm_up_s": 2, "warm_up_rate": 12_000}
+    cold, hot = Zones(cold=0.5), Zones(cold=0.5)
+    search = {**MAX_RATE, "max_rate": 60_000, "scout_s": 1, "trial_s": 1, "confirm_s": 2}
+    slow = formula_point(formula_bench(**search), cold)
+    fast = formula_point(formula_bench(**search, **kept), hot)
+    assert hot.resets == 2 + 1  # after the proof that it serves, and before the confirmation
+    assert cold.resets > 20
+    assert fast.confirmation.holds
+    for one, other in zip(slow.rounds, fast.rounds, strict=True):
+        ratio = other.metrics["max_rate"] / one.metrics["max_rate"]
+        assert ratio == pytest.approx(2, rel=0.05)
+        assert [trial.rate for trial in other.warm_ups] == [12_000]
+
+
+def test_a_fixed_load_with_hot_caches_keeps_its_warm_up():
+    zones = Zones(cold=0.5)
+    kept = {"reset": "at-start", "warm_up_s": 2, "warm_up_rate": 12_000}
+    point = formula_point(formula_bench(**{**FIXED, "rate": 40_000}, **kept), zones)
+    assert zones.resets == 2
+    assert [one.metrics["loss_ratio"] for one in point.rounds] == [0, 0]
+    cold = formula_point(formula_bench(**{**FIXED, "rate": 40_000}), Zones(cold=0.5))
+    assert all(one.metrics["loss_ratio"] > 0.01 for one in cold.rounds)
+
+
 def test_its_adapter_is_found_by_its_name(monkeypatch):
     monkeypatch.setitem(ADAPTERS, "flood", "tests.formula:Flood")
     assert adapter_of(formula_bench(**MAX_RATE).scenario) is Flood

@@ -32,7 +32,9 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.record import Scenario
 from leaselab.model.trial import WHOLE, HostUse
 
@@ -186,6 +188,21 @@ def test_clients_that_come_back_make_no_burst():
     assert caught.value.outcome is Outcome.USAGE
 
 
+def test_it_cannot_flood():
+    with pytest.raises(LeaselabError, match="perfdhcp cannot flood") as caught:
+        Perfdhcp.check_fits(scenario(), Flood())
+    assert caught.value.outcome is Outcome.USAGE
+    assert caught.value.where == "scenario v4-memfile"
+
+
+def test_only_clients_that_come_back_meet_a_server_that_was_not_reset():
+    kept = MaxRate(reset="at-start")
+    with pytest.raises(LeaselabError, match="clients would come again") as caught:
+        Perfdhcp.check_fits(scenario(), kept)
+    assert caught.value.outcome is Outcome.USAGE
+    Perfdhcp.check_fits(change(scenario(), load={**scenario().load, "clients": 100}), kept)
+
+
 @pytest.mark.parametrize("clients", [-1, 1.5, "many", True])
 def test_a_number_of_clients_is_one(clients):
     one = scenario()
@@ -284,11 +301,12 @@ def test_leases_of_clients_that_come_back_may_expire():
         MaxRate(max_rate=100, trial_s=5),
         FixedLoad(rate=5, duration_s=100, trial_s=100),
         Event(rate=50, before_s=2, after_s=8),
+        Ramp(rates=(10, 30, 10), step_s=10),
     ],
 )
 def test_a_pool_must_hold_twice_what_is_offered_until_a_reset(procedure):
     Perfdhcp.check_fits(scenario(pool="10.0.0.1 - 10.0.3.232"), procedure)
-    with pytest.raises(LeaselabError, match="one trial could fill the pool") as caught:
+    with pytest.raises(LeaselabError, match="the load could fill the pool") as caught:
         Perfdhcp.check_fits(scenario(pool="10.0.0.1 - 10.0.3.231"), procedure)
     assert caught.value.found == "999 addresses"
     assert caught.value.wanted.startswith("at least 1000,")
@@ -305,7 +323,7 @@ def test_what_fits_never_fills_the_pool_beyond_the_limit(max_rate, trial_s):
     if max_rate * trial_s <= 16_777_214 / 2:
         Perfdhcp.check_fits(scenario(), procedure)
     else:
-        with pytest.raises(LeaselabError, match="one trial could fill the pool"):
+        with pytest.raises(LeaselabError, match="the load could fill the pool"):
             Perfdhcp.check_fits(scenario(), procedure)
 
 

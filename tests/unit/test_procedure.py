@@ -1,5 +1,7 @@
 """The parameters of each procedure, and what follows from them."""
 
+import math
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -14,7 +16,9 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.trial import Trial
 
 STEADY = ("fixed-load", "event", "fill")
@@ -82,7 +86,10 @@ def test_a_steady_load_has_three_rounds_of_which_none_is_dropped(name):
         ({"loss_ratio": 1.0}, "goal out of range"),
         ({"late_s": 0.0}, "every reply would be late .found late_s 0, wanted above 0"),
         ({"warm_up_s": -1}, "a length below 0 .found warm_up_s -1"),
-        ({"wait_s": 3.0}, r"wait_s 3, late_s 2, wanted wait_s of 4 or more"),
+        ({"wait_s": 1.9}, r"wait_s 1.9, late_s 2, wanted wait_s of 2 or more"),
+        ({"warm_up_rate": 0}, "out of range .found warm_up_rate 0, wanted 1 or more"),
+        ({"warm_up_rate": 5, "warm_up_s": 0}, "a load for no time"),
+        ({"reset": "never"}, "value of another type: Invalid enum value 'never'"),
     ],
 )
 def test_parameters_that_no_measurement_could_meet_are_refused(name, fields, match):
@@ -136,7 +143,12 @@ def test_what_no_procedure_has_is_refused_with_the_nearest(parameters, match):
     assert caught.value.outcome is Outcome.USAGE
 
 
-OTHERS = {"max-rate": {"start_rate": 700}, "burst": {"clients": 7}}
+OTHERS = {
+    "max-rate": {"start_rate": 700},
+    "burst": {"clients": 7},
+    "ramp": {"rates": (70, 7), "reset": "at-start"},
+    "flood": {"floods": 7, "warm_up_rate": 7},
+}
 
 
 @pytest.mark.parametrize("name", PROCEDURES)
@@ -256,9 +268,14 @@ def test_a_parameter_that_is_a_factor_is_not_overridden(monkeypatch):
         ({"name": "fill", "fill_rate": 0}, "out of range .found fill_rate 0"),
         ({"name": "fill", "duration_s": 0}, "trial too short"),
         ({"name": "fill", "fill_limit_s": 0}, "trial too short"),
+        ({"name": "ramp", "rates": []}, "no steps of load .found rates none"),
+        ({"name": "ramp", "rates": [5, 0]}, "no steps of load .found rates 5, 0"),
+        ({"name": "ramp", "step_s": 5}, "too short to tell .*found step_s 5, .*, 6 or more"),
+        ({"name": "flood", "floods": 2}, "to take the spread of .found floods 2, wanted 3"),
+        ({"name": "flood", "flood_s": 0}, "trial too short .found flood_s 0"),
     ],
 )
-def test_a_burst_and_a_filling_that_could_not_be_are_refused(fields, match):
+def test_a_burst_a_filling_a_ramp_and_floods_that_could_not_be_are_refused(fields, match):
     with refused(match):
         procedure_of(fields)
 
@@ -349,6 +366,13 @@ def test_the_longest_event_is_its_trial_in_each_round():
     assert Event(rate=10).longest_trial_s == 40
 
 
+def test_the_longest_ramp_and_floods_are_bounded():
+    assert Ramp(step_s=60).longest_s == 3 * (1 + 9 + 3 * (60 + 9) + 60)
+    floods = (30 + STALLED_LIMIT) * (30 + 9)
+    assert Flood().longest_s == 3 * (1 + 9 + floods + 60) + PAUSE_LIMIT_S
+    assert (Ramp().longest_trial_s, Flood().longest_trial_s) == (60, 30)
+
+
 @pytest.mark.parametrize(
     ("procedure", "most"),
     [
@@ -358,6 +382,8 @@ def test_the_longest_event_is_its_trial_in_each_round():
         (FixedLoad(rate=10, duration_s=120, trial_s=60), 1200 + STALLED_LIMIT * 600),
         (Event(rate=10, before_s=10, after_s=30), 400),
         (Event(), 0),
+        (Ramp(rates=(10, 20), step_s=6), 180),
+        (Flood(), math.inf),
     ],
 )
 def test_what_a_server_may_have_to_hold_at_once(procedure, most):
@@ -385,12 +411,42 @@ def test_why_a_result_is_not_confirmed(procedure, words):
     assert procedure.unconfirmed.startswith(words)
 
 
+@pytest.mark.parametrize(
+    ("stages", "plural", "match"),
+    [
+        (1, "queries", None),
+        (2, "exchanges", "exchanges that are in time would count as lost: each of their 2 "),
+    ],
+)
+def test_each_stage_of_a_transaction_is_waited_for(stages, plural, match):
+    procedure = procedure_of({"late_s": 1.5, "wait_s": 2.0})
+    if match is None:
+        procedure.check_replies(stages, plural)
+    else:
+        with refused(match) as caught:
+            procedure.check_replies(stages, plural)
+        assert caught.value.wanted == "wait_s of 3 or more"
+    with refused("queries that are in time would count as lost .found wait_s 2") as caught:
+        msgspec.structs.replace(procedure, late_s=2.5).check_replies(1, "queries")
+
+
 # --- figures ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("procedure", "names"),
     [
+        (
+            Flood(),
+            ["flood_rate", "flood_spread", "loss_ratio", "p99_s", "p50_s", "cpu_us"],
+        ),
+        (
+            Ramp(rates=(5,)),
+            [
+                *("completed_rate", "loss_ratio", "p99_s", "settled_s", "cpu_us"),
+                *("completed_rate.1", "loss_ratio.1", "p99_s.1", "settled_s.1"),
+            ],
+        ),
         (MaxRate(), ["max_rate", "completed_rate", "cpu_us"]),
         (
             FixedLoad(),

@@ -251,7 +251,7 @@ def test_a_server_below_the_lowest_rate_is_named(passed):
 def test_a_server_that_loses_at_any_load_is_told_from_a_slow_one(lost):
     """It completes thousands a second, and fails at a few hundred."""
     bench = Bench(lambda rate, max_rate: min(1 - lost, max_rate / rate), 6000)
-    with pytest.raises(SearchError, match="loses exchanges at any load") as caught:
+    with pytest.raises(SearchError, match="loses transactions at any load") as caught:
         search(bench, PROCEDURE)
     assert caught.value.reason is SearchReason.LOSES_AT_ANY_LOAD
 

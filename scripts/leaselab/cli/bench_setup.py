@@ -34,7 +34,7 @@ from leaselab.lab.hold import read_hold
 from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, PARTNER_GROUP
 from leaselab.lab.lock import refuse_in_use
 from leaselab.lab.transport import connect
-from leaselab.measure.generators import adapter_of
+from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.source import Commit
 
@@ -99,7 +99,7 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
 
 def check(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
     """Refuse what can be refused without touching anything (usage errors)."""
-    adapter_of(scenario).check_fits(scenario, procedure)
+    check_fits(scenario, procedure)
     if scenario.needs_partner:
         inventory.only(PARTNER_GROUP)
 

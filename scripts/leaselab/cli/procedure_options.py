@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leaselab.model.procedure import AFTER_TRIAL, AT_START
 from leaselab.model.procedures import PROCEDURES
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
-_OPTIONS: tuple[tuple[str, type, str, str], ...] = (
+
+def _rates(text: str) -> list[int]:
+    """Read whole numbers that are parted by commas."""
+    return [int(one) for one in text.split(",")]
+
+
+_OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ...] = (
     ("--runs", int, "rounds", "number of runs (9; of other procedures than max-rate 3)"),
     ("--trim", int, "trim", "runs dropped at each end (1; of fewer than 5 runs 0)"),
     (
@@ -38,6 +46,19 @@ _OPTIONS: tuple[tuple[str, type, str, str], ...] = (
         "trial at the start of each run that counts for nothing, s (1; 0: none)",
     ),
     (
+        "--warm-up-rate",
+        int,
+        "warm_up_rate",
+        "load of that trial, 1/s (that of the procedure's first)",
+    ),
+    (
+        "--reset",
+        (AFTER_TRIAL, AT_START),
+        "reset",
+        "when the server is made to hold nothing: also after each trial, or by its start "
+        "alone, so that what warm-up and trials leave in its caches stays (after-trial)",
+    ),
+    (
         "--confirm-s",
         int,
         "confirm_s",
@@ -57,6 +78,15 @@ _OPTIONS: tuple[tuple[str, type, str, str], ...] = (
     ("--after-s", int, "after_s", "traffic after an event, s (30)"),
     ("--clients", int, "clients", "clients of a burst, which all begin at once (1000)"),
     ("--limit-s", int, "limit_s", "longest time for which they go on trying, s (120)"),
+    (
+        "--rates",
+        _rates,
+        "rates",
+        "loads of a ramp's steps, 1/s, parted by commas (10000,50000,100000)",
+    ),
+    ("--step-s", int, "step_s", "traffic of each step, s (60)"),
+    ("--floods", int, "floods", "floods of a run, the first of which is dropped (30)"),
+    ("--flood-s", int, "flood_s", "length of a flood, s (30)"),
     ("--fill", float, "fill", "share of the pool that is filled before the load, 0 to 1 (0.5)"),
     ("--fill-rate", int, "fill_rate", "load while it is filled, 1/s (that of the load)"),
     ("--fill-limit-s", int, "fill_limit_s", "longest time that filling may take, s (1200)"),
@@ -72,7 +102,8 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         "--procedure",
         choices=list(PROCEDURES),
         help="search for the max rate, offer a fixed load, let something happen under one, "
-        "have clients begin all at once, or fill the pool before a load (max-rate)",
+        "have clients begin all at once, fill the pool before a load, offer steps of load, or "
+        "flood the server (max-rate)",
     )
     _add(group, {parameter for _, _, parameter, _ in _OPTIONS})
 
@@ -85,7 +116,10 @@ def add_parameters(parser: argparse.ArgumentParser, *parameters: str) -> None:
 def _add(group: argparse._ArgumentGroup, parameters: set[str]) -> None:
     for flag, kind, parameter, text in _OPTIONS:
         if parameter in parameters:
-            group.add_argument(flag, type=kind, metavar="N", help=text, dest=f"p_{parameter}")
+            how: dict[str, Any] = {"type": kind, "metavar": "N"}
+            if isinstance(kind, tuple):
+                how = {"choices": kind}
+            group.add_argument(flag, help=text, dest=f"p_{parameter}", **how)
 
 
 def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rich.table import Table
 from leaselab.cli.options import add_json, checkout_root, print_json
 from leaselab.lab.catalog import find_procedure, match_scenarios
 from leaselab.lab.roles import options_of
-from leaselab.measure.generators import adapter_of
+from leaselab.measure.generators import check_fits
 from leaselab.model.errors import Outcome, usage_error
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> Outcome:
         _show_all(found, as_json=args.json)
         return Outcome.OK
     procedure = find_procedure(folder, scenario.name, _parameters(args.procedure))
-    adapter_of(scenario).check_fits(scenario, procedure)
+    check_fits(scenario, procedure)
     document = msgspec.to_builtins({"scenario": scenario, "procedure": procedure})
     if args.json:
         print_json(document)

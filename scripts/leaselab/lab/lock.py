@@ -83,7 +83,8 @@ def lease_s(bench: Bench) -> int:
     what serves beside or for them, and of the pair.
     """
     settle = 2 * bench.server.settle_s  # of a pair, one is asked after the other
-    trial = bench.procedure.longest_trial_s + bench.procedure.wait_s + TRIAL_OVERHEAD_S
+    traffic = max(bench.procedure.longest_trial_s, bench.procedure.warm_up_s)
+    trial = traffic + bench.procedure.wait_s + TRIAL_OVERHEAD_S
     servers = 2 if bench.scenario.needs_partner else 1
     slow = bench.scenario.beside or bench.scenario.support
     start = START_TIMEOUT_S if slow else ROUND_OVERHEAD_S

@@ -18,7 +18,7 @@ SPREAD_WEIGHT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One reading of the max rate (natural logarithms of exchanges/s)."""
+    """One reading of the max rate (natural logarithms of transactions/s)."""
 
     log_rate: float
     sd: float
@@ -29,7 +29,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """Where the max rate is thought to be (natural logarithms of exchanges/s)."""
+    """Where the max rate is thought to be (natural logarithms of transactions/s)."""
 
     log_rate: float
     sd: float

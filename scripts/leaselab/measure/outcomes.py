@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Trials in the order made.  Rates are exchanges/s, sides their logarithms."""
+    """Trials in the order made.  Rates are transactions/s, sides their logarithms."""
 
     trials: tuple[Trial, ...]
     procedure: MaxRate
@@ -47,7 +47,7 @@ class Outcomes:
 
     @property
     def most_completed(self) -> float:
-        """The highest rate completed in a trial of full length, to its end (exchanges/s).
+        """The highest rate completed in a trial of full length, to its end (transactions/s).
 
         A server may be faster for a second, while its store is nearly empty.
         """

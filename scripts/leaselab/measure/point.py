@@ -250,12 +250,14 @@ class Point:
         Also of a round that is resumed: its server was started anew.  None where none is
         wanted.
         """
-        seconds = self.method.procedure.warm_up_s
+        procedure = self.method.procedure
+        seconds = procedure.warm_up_s
         if not seconds:
             return None
         self.hold.renew()
         self.listener.phase("warming the server up")
-        trial = self.trials.measure(Load(rate, seconds), name)
+        load = Load(procedure.warm_up_rate or rate, seconds)
+        trial = self.trials.measure(load, name, may_abort=not procedure.keeps)
         # It counts for nothing, but what was asked before the start may be answered in it.
         self.trials.refuse_foreign(trial.detail)
         return trial

@@ -111,7 +111,7 @@ def loses_at_any_load(procedure: MaxRate, trials: Sequence[Trial]) -> SearchErro
     lowest = min(failing, key=lambda trial: trial.rate)
     return SearchError(
         Outcome.INVALID,
-        "the server loses exchanges at any load",
+        "the server loses transactions at any load",
         where="search",
         found=f"loss {lowest.loss_ratio:.1%} at {lowest.rate}/s, although it completes "
         f"{best.completed_rate:.0f}/s of {best.rate}/s",
@@ -199,7 +199,7 @@ def invalid_trial(outcomes: Outcomes) -> SearchError:
 
 
 def _asked(outcomes: Outcomes) -> int:
-    """The lowest load that is out of the generator's reach (exchanges/s)."""
+    """The lowest load that is out of the generator's reach (transactions/s)."""
     return min(
         trial.rate
         for trial in outcomes.trials

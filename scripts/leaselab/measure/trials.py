@@ -205,7 +205,8 @@ class Trials:
         The two keep different hosts busy, and both stand between two trials.
         """
         with ThreadPoolExecutor(max_workers=1) as pool:
-            held = pool.submit(self.server.reset if reset else dict)
+            wanted = reset and not self.procedure.keeps
+            held = pool.submit(self.server.reset if wanted else dict)
             yield held
             held.result()
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 TRIMMED_MEAN, MEDIAN = "trimmed mean", "median"
 """How a metric is got of its values by round; a median also where rounds are missing."""
+AFTER_TRIAL: Final = "after-trial"
+AT_START: Final = "at-start"
+"""When a server is made to hold nothing: also after its warm-up and between trials, as the
+procedure says, or by its start alone."""
 TRIM_FROM = 5
 """Rounds from which on one is dropped at each end unless told; fewer leave too few."""
 TRIAL_OVERHEAD_S = 5
@@ -85,6 +89,12 @@ class Procedure(
     warm_up_s: int = 1
     """Length of the trial that each round begins with and that counts for nothing, as the
     server was just started (s); 0 for none."""
+    warm_up_rate: int | None = None
+    """Offered load of that trial (transactions/s); null: that of the procedure's first."""
+    reset: Literal["after-trial", "at-start"] = AFTER_TRIAL
+    """When the server is made to hold nothing.  after-trial: after the warm-up and after each
+    trial, too, except where the procedure needs what the trial before has left.  at-start: by
+    its start alone, so that what it has in its caches from the warm-up on stays there."""
 
     def __post_init__(self) -> None:
         """Put in what follows from the other parameters."""
@@ -102,8 +112,11 @@ class Procedure(
         return f"replies within {self.late_s:g} s"
 
     @property
-    def most_attempted(self) -> int:
-        """Most transactions that a server has to hold at once, from one reset to the next."""
+    def most_attempted(self) -> float:
+        """Most transactions that a server has to hold at once, from one reset to the next.
+
+        Infinite where nothing bounds them.
+        """
         raise NotImplementedError
 
     @property
@@ -124,6 +137,27 @@ class Procedure(
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return its metrics, the one it is about first; `plural` is that of transactions."""
         raise NotImplementedError
+
+    @property
+    def warm_up_words(self) -> str:
+        """The trial that a round begins with, in words."""
+        if not self.warm_up_s:
+            return "no warm-up"
+        at = f" at {self.warm_up_rate}/s" if self.warm_up_rate else ""
+        return f"a warm-up of {self.warm_up_s} s{at}"
+
+    @property
+    def keeps(self) -> bool:
+        """Whether nothing is reset after the start."""
+        return self.reset == AT_START
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What its steps are called, where it has some with metrics of their own.
+
+        These are named by `of_step`.
+        """
+        return ()
 
     @property
     def loss_goal(self) -> float | None:
@@ -215,14 +249,37 @@ class Procedure(
             refuse(
                 "a length below 0", f"warm_up_s {self.warm_up_s}", "whole seconds, 0 for none"
             )
-        if self.wait_s < 2 * self.late_s:
+        if self.warm_up_rate is not None and self.warm_up_rate < 1:
+            refuse("out of range", f"warm_up_rate {self.warm_up_rate}", "1 or more")
+        if self.warm_up_rate is not None and not self.warm_up_s:
             refuse(
-                "exchanges that are in time would count as lost: each of their two replies may "
-                "take late_s",
+                "a load for no time",
+                f"warm_up_rate {self.warm_up_rate}, warm_up_s 0",
+                "a warm-up of 1 s or more",
+                "raise --warm-up-s, or leave out --warm-up-rate",
+            )
+        self.check_replies(1, "replies")
+
+    def check_replies(self, stages: int, plural: str) -> None:
+        """Raise a usage error where a transaction of so many stages is not waited for.
+
+        Each stage has a reply that may take `late_s`, and begins when the one before has its
+        own.  `plural` is that of transactions.
+        """
+        needed_s = stages * self.late_s
+        if self.wait_s < needed_s:
+            each = f": each of their {stages} replies may take late_s" if stages > 1 else ""
+            refuse(
+                f"{plural} that are in time would count as lost{each}",
                 f"wait_s {self.wait_s:g}, late_s {self.late_s:g}",
-                f"wait_s of {2 * self.late_s:g} or more",
+                f"wait_s of {needed_s:g} or more",
                 "raise --wait-s or lower --late-s",
             )
+
+
+def of_step(metric: str, number: int) -> str:
+    """Name a metric of one step of a procedure, by its number from 1: ``p99_s.2``."""
+    return f"{metric}.{number}"
 
 
 def cpu_kind(plural: str) -> MetricKind:

@@ -200,7 +200,7 @@ class Trial(Figures, frozen=True, kw_only=True):
 
     @property
     def offered_rate(self) -> float:
-        """Offered load: what was asked for, and what was really begun where no rate was (1/s)."""
+        """Offered load: the rate asked for, and where none was, what was begun (1/s)."""
         if self.rate or not self.traffic_s:
             return float(self.rate)
         return self.attempted / self.traffic_s

@@ -43,6 +43,8 @@ def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
     if server.config_sha256:
         yield "config", f"{server.config_file or _NONE} (sha256 {server.config_sha256[:16]})"
     yield "goal", record.procedure.words
+    if record.procedure.keeps:
+        yield "reset", f"by the start alone, then {record.procedure.warm_up_words}"
     if record.confirmation:
         yield "confirmation", _confirmed(record, record.confirmation)
     yield "generator", f"{record.generator.name} {record.generator.version or ''}"

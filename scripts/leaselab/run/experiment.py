@@ -37,7 +37,7 @@ from leaselab.lab.lock import BenchLock, Owner, lease_s
 from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers
 from leaselab.lab.transport import connect
-from leaselab.measure.generators import adapter_of
+from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.point import Point, read_journal
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
@@ -102,7 +102,7 @@ def begin(
     }
     for document in documents.values():
         bench = parse_bench(document, where)
-        adapter_of(bench.scenario).check_fits(bench.scenario, bench.procedure)
+        check_fits(bench.scenario, bench.procedure)
     made = []
     for point_id, document in documents.items():
         running = store.create(point_id)

@@ -9,6 +9,7 @@ from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
     from leaselab.measure.generators.adapter import Adapter
+    from leaselab.model.procedure import Procedure
     from leaselab.model.record import Scenario
 
 ADAPTERS = {"perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp"}
@@ -29,3 +30,10 @@ def adapter_of(scenario: Scenario) -> type[Adapter]:
         )
     found: type[Adapter] = resolve_name(ADAPTERS[scenario.generator])
     return found
+
+
+def check_fits(scenario: Scenario, procedure: Procedure) -> None:
+    """Raise a usage error where a scenario cannot hold a procedure, as it says of itself."""
+    transaction = scenario.transaction
+    procedure.check_replies(len(transaction.stages), transaction.plural)
+    adapter_of(scenario).check_fits(scenario, procedure)

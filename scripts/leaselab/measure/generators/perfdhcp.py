@@ -30,6 +30,7 @@ from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.flood import Flood
 from leaselab.model.record import GENERATOR, SERVER, Scenario
 
 COUNT_SHARE = 0.998
@@ -86,6 +87,22 @@ class Perfdhcp:
                 wanted=f"more than {procedure.longest_s:.0f} s, the longest this can take",
                 todo="raise lease_lifetime_s, or lower --runs or --trial-s",
             )
+        if isinstance(procedure, Flood):
+            raise usage_error(
+                "perfdhcp cannot flood: it begins exchanges at a rate, and waits for no reply",
+                where=where,
+                found="procedure flood",
+                wanted="a load with a rate, or clients that begin at once",
+                todo="take another procedure: max-rate, or burst",
+            )
+        if procedure.keeps and not clients:
+            raise usage_error(
+                "clients would come again to a server that was not reset, as if they were new",
+                where=where,
+                found=f"reset {procedure.reset}",
+                wanted="a load whose clients come back",
+                todo="leave out --reset, or give the load a number of clients",
+            )
         size = pool_size(scenario.load["pool"])
         procedure.check_capacity(size, where)
         if procedure.fills and clients:
@@ -105,7 +122,7 @@ class Perfdhcp:
         most_leased = min(procedure.most_attempted, clients or math.inf)
         if not procedure.fills and most_leased > POOL_USE_LIMIT * size:
             raise usage_error(
-                "one trial could fill the pool beyond half, where allocation slows down",
+                "the load could fill the pool beyond half, where allocation slows down",
                 where=where,
                 found=f"{size} addresses",
                 wanted=f"at least {most_leased / POOL_USE_LIMIT:.0f}, twice what "

@@ -8,12 +8,16 @@ from leaselab.measure.procedures.burst import AllAtOnce
 from leaselab.measure.procedures.event import Crash
 from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
+from leaselab.measure.procedures.flood import Floods
 from leaselab.measure.procedures.max_rate import Search
+from leaselab.measure.procedures.ramp import Steps
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.ramp import Ramp
 
 if TYPE_CHECKING:
     from leaselab.measure.procedures.method import Method
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
 _METHODS: dict[type[Procedure], type[Method[Any]]] = {}
 _METHODS |= {MaxRate: Search, FixedLoad: Steady, Event: Crash}
-_METHODS |= {Burst: AllAtOnce, Fill: Filled}
+_METHODS |= {Burst: AllAtOnce, Fill: Filled, Ramp: Steps, Flood: Floods}
 
 
 def method_of(procedure: Procedure, capacity: int | None = None) -> Method[Any]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.method import Found, Method
-from leaselab.model.errors import invalid_measurement
+from leaselab.measure.procedures.method import Found, Method, none_counts
 from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.burst import RESENT, Burst
@@ -37,13 +36,7 @@ class AllAtOnce(Method[Burst]):
             made.append(ask(load, may_abort=False))
         trial = made[-1]
         if not trial.valid:
-            raise invalid_measurement(
-                "no trial of the round counts",
-                where=load.words,
-                found=", ".join(sorted({one.reason for one in made})),
-                wanted="a valid trial",
-                todo="see the trials' own messages",
-            )
+            raise none_counts(made, load.words)
         return Found(figures(trial), shown_trial=len(made) - 1)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.fixed_load import CLIENTS_PER_ATTEMPT
-from leaselab.measure.procedures.method import Found, Method
+from leaselab.measure.procedures.method import Found, Method, none_counts
 from leaselab.model.errors import invalid_measurement, usage_error
 from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT, Procedure
@@ -60,13 +60,8 @@ class Filled(Method[Fill]):
             load, held = Load(self._rate, self.procedure.duration_s, client), after
         trial = loaded[-1]
         if not trial.valid:
-            raise invalid_measurement(
-                "no trial of the round counts",
-                where=f"{load.words}, {100 * before / self.capacity:.4g} % full",
-                found=", ".join(sorted({one.reason for one in loaded})),
-                wanted="a valid trial",
-                todo="see the trials' own messages",
-            )
+            full = f"{100 * before / self.capacity:.4g} % full"
+            raise none_counts(loaded, f"{load.words}, {full}")
         return Found(
             {
                 **figures(trial),

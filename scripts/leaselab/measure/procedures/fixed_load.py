@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.method import Found, Method
+from leaselab.measure.procedures.method import Found, Method, none_counts
 from leaselab.measure.server_use import memory_drift
-from leaselab.model.errors import invalid_measurement
 from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
@@ -46,14 +45,7 @@ class Steady(Method[FixedLoad]):
                 left_s -= seconds
         counted = [trial for trial in made if trial.valid]
         if not counted:
-            words = sorted({trial.reason for trial in made})
-            raise invalid_measurement(
-                "no trial of the round counts",
-                where=f"fixed load of {self._rate}/s",
-                found=", ".join(words),
-                wanted="a valid trial",
-                todo="see the trials' own messages",
-            )
+            raise none_counts(made, f"fixed load of {self._rate}/s")
         return Found(figures(counted), shown_trial=made.index(counted[-1]))
 
     @property

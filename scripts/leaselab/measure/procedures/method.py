@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from leaselab.measure.ports import Ask, Server
-from leaselab.model.errors import LeaselabError
+from leaselab.model.errors import LeaselabError, invalid_measurement
 from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import Bracket, Confirmation, Round
@@ -71,3 +71,14 @@ class Method(Generic[P]):
     def objection(self, made: Sequence[Trial], rounds: Sequence[Round]) -> LeaselabError | None:
         """Return why they do not confirm the result; None where they do."""
         return None
+
+
+def none_counts(made: Sequence[Trial], where: str) -> LeaselabError:
+    """Return the error of a round whose trials all say nothing; `where` is its load."""
+    return invalid_measurement(
+        "no trial of the round counts",
+        where=where,
+        found=", ".join(sorted({trial.reason for trial in made if trial.reason})),
+        wanted="a valid trial",
+        todo="see the trials' own messages",
+    )

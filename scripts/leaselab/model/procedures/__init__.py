@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
@@ -12,15 +12,17 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.ramp import Ramp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill
-PROCEDURES: dict[
-    str, type[MaxRate] | type[FixedLoad] | type[Event] | type[Burst] | type[Fill]
-] = {str(kind.__struct_config__.tag): kind for kind in (MaxRate, FixedLoad, Event, Burst, Fill)}
+AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Flood
+PROCEDURES: dict[str, type[AnyProcedure]] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(AnyProcedure)
+}
 """Every procedure, by its name."""
 
 

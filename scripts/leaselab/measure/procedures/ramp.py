@@ -1,0 +1,106 @@
+"""Ramp: steps of offered load, and how long it takes in each until the server has settled."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from leaselab.measure.ports import Ask, Server
+from leaselab.measure.procedures.fixed_load import CLIENTS_PER_ATTEMPT
+from leaselab.measure.procedures.method import Found, Method, none_counts
+from leaselab.model.load import Load
+from leaselab.model.procedure import of_step
+from leaselab.model.procedures.ramp import (
+    COMPLETED,
+    LOSS,
+    P99,
+    SETTLED,
+    SETTLED_FOR_S,
+    Ramp,
+)
+from leaselab.model.record import Round
+from leaselab.model.trial import Trial
+
+NEAR = 0.1
+"""How far a settled second's completed rate may be from what the step ends with (ratio)."""
+
+
+class Steps(Method[Ramp]):
+    """Each step once, on a server that keeps what the steps before have left in it."""
+
+    unbroken = True
+
+    def first_load(self, earlier: Sequence[Round]) -> int:
+        """The load of the first step (transactions/s)."""
+        return self.procedure.rates[0]
+
+    def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
+        """Offer the steps, each with other clients.
+
+        A step that does not count is not made again: the server has been loaded by it, and
+        would be found warmer.  Then neither this step nor the whole ramp of the round has
+        figures.  Raises an invalid-measurement error where no step counts.
+        """
+        procedure, client, made = self.procedure, 0, list[Trial]()
+        for number, rate in enumerate(procedure.rates, start=1):
+            load = Load(rate, procedure.step_s, client)
+            last = number == len(procedure.rates)
+            made.append(ask(load, may_abort=False, reset=last))
+            client += CLIENTS_PER_ATTEMPT * rate * procedure.step_s
+        if not any(trial.valid for trial in made):
+            raise none_counts(made, f"ramp of {procedure.steps_words}")
+        found = whole(made) if all(trial.valid for trial in made) else {}
+        for number, trial in enumerate(made, start=1):
+            if trial.valid:
+                found |= {of_step(name, number): one for name, one in step(trial).items()}
+        shown = max(place for place, trial in enumerate(made) if trial.valid)
+        return Found(found, shown_trial=shown)
+
+
+def step(trial: Trial) -> dict[str, float | None]:
+    """What a valid step comes to, by the metrics' names."""
+    latency = list(trial.latency_s.values())[-1] if trial.latency_s else None
+    return {
+        COMPLETED: trial.completed_rate,
+        LOSS: trial.loss_ratio,
+        P99: latency.p99 if latency else None,
+        SETTLED: settled_s(trial),
+    }
+
+
+def whole(trials: Sequence[Trial]) -> dict[str, float | None]:
+    """What the steps come to together; the latency is that of the slowest step.
+
+    Percentiles of trials cannot be joined; the time until they settled is added up.
+    """
+    attempted = sum(trial.attempted for trial in trials)
+    completed = sum(trial.completed for trial in trials)
+    steps = [step(trial) for trial in trials]
+    slowest = [p99_s for one in steps if (p99_s := one[P99]) is not None]
+    times = [one[SETTLED] for one in steps]
+    known = [time for time in times if time is not None]
+    return {
+        COMPLETED: completed / sum(trial.traffic_s for trial in trials),
+        LOSS: 1.0 - completed / attempted if attempted else 1.0,
+        P99: max(slowest, default=None),
+        SETTLED: sum(known) if len(known) == len(times) else None,
+    }
+
+
+def settled_s(trial: Trial) -> float | None:
+    """Time from the step's start until its completed rate is what it ends with (s).
+
+    That is the median of the last third of its seconds.  From the time that is told on, the
+    rate stays within `NEAR` of it for `SETTLED_FOR_S` seconds in a row.  None where it never
+    does, or where nothing was completed.
+    """
+    counts = [second.completed for second in trial.per_second]
+    last = counts[-(len(counts) // 3) :] if len(counts) >= SETTLED_FOR_S else []
+    level = statistics.median(last) if last else 0.0
+    if not level:
+        return None
+    near = [abs(count / level - 1.0) <= NEAR for count in counts]
+    for place in range(len(near) - SETTLED_FOR_S + 1):
+        if all(near[place : place + SETTLED_FOR_S]):
+            return trial.per_second[place].t
+    return None

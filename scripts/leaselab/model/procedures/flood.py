@@ -1,0 +1,102 @@
+"""Flood: as much as the generator can offer, several times one after the other."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from leaselab.model.procedure import (
+    PAUSE_LIMIT_S,
+    ROUND_OVERHEAD_S,
+    STALLED_LIMIT,
+    TRIAL_OVERHEAD_S,
+    MetricKind,
+    Procedure,
+    cpu_kind,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from leaselab.model.trial import Trial
+
+DROPPED = 1
+"""Floods at the beginning of a round that count for nothing: the server warms up."""
+
+
+class Flood(Procedure, frozen=True, kw_only=True, tag="flood"):
+    """As much as the generator can offer, as ISC's performance lab measures BIND 9.
+
+    No rate is asked for: the generator sends whenever fewer transactions wait for an answer
+    than it lets wait.  The first flood of a round counts for nothing.
+    """
+
+    rounds: int = 3
+    """Rounds planned."""
+    floods: int = 30
+    """How many one after the other in a round, nothing reset between them."""
+    flood_s: int = 30
+    """Length of each (s)."""
+
+    @property
+    def words(self) -> str:
+        """The floods, in words."""
+        return (
+            f"{self.floods} floods of {self.flood_s} s, the first one dropped, "
+            f"replies within {self.late_s:g} s"
+        )
+
+    @property
+    def most_attempted(self) -> float:
+        """Nothing bounds it: no rate is asked for."""
+        return math.inf
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Traffic of a flood (s)."""
+        return self.flood_s
+
+    @property
+    def longest_s(self) -> float:
+        """Upper bound of the time that all rounds of a point can take (s)."""
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        floods = (self.floods + STALLED_LIMIT) * (self.flood_s + beside)
+        one = self.warm_up_s + beside + floods + ROUND_OVERHEAD_S
+        return self.rounds * one + PAUSE_LIMIT_S
+
+    @property
+    def loss_goal(self) -> None:
+        """Nothing is asked of a trial: the generator waits for a server that is slow."""
+
+    def counts(self, trial: Trial) -> bool:
+        """Whether a trial is valid, whatever it lost."""
+        return trial.valid
+
+    def metrics(self, plural: str) -> tuple[MetricKind, ...]:
+        """Return the rate answered, how much it varies, the loss, the latency and the cost."""
+        return (
+            MetricKind(
+                name="flood_rate", title="flood rate", unit=f"{plural}/s", better="higher"
+            ),
+            MetricKind(
+                name="flood_spread",
+                title="spread of the floods",
+                unit="ratio",
+                better="lower",
+            ),
+            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
+            MetricKind(name="p99_s", title="p99 latency", unit="s", better="lower"),
+            MetricKind(name="p50_s", title="median latency", unit="s", better="lower"),
+            cpu_kind(plural),
+        )
+
+    def check(self) -> None:
+        """Raise a usage error for floods that are none."""
+        Procedure.check(self)
+        if self.floods < DROPPED + 2:
+            refuse(
+                "nothing would be left to take the spread of",
+                f"floods {self.floods}",
+                f"{DROPPED + 2} or more, as the first one is dropped",
+            )
+        if self.flood_s < 1:
+            refuse("trial too short", f"flood_s {self.flood_s}", "whole seconds, 1 or more")

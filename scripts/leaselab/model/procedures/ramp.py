@@ -1,0 +1,119 @@
+"""Ramp: steps of offered load, one after the other, on one server that is never reset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from leaselab.model.procedure import (
+    ROUND_OVERHEAD_S,
+    TRIAL_OVERHEAD_S,
+    MetricKind,
+    Procedure,
+    cpu_kind,
+    of_step,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from leaselab.model.trial import Trial
+
+COMPLETED, LOSS, P99, SETTLED = "completed_rate", "loss_ratio", "p99_s", "settled_s"
+"""Metrics of a ramp as a whole; those of a step are named by `of_step`."""
+SETTLED_FOR_S = 3
+"""Seconds in a row that a step has to stay near the rate that it ends with."""
+
+
+class Ramp(Procedure, frozen=True, kw_only=True, tag="ramp"):
+    """Steps of offered load, such as the warm-up of a server whose caches are empty.
+
+    Each step is a trial; nothing is reset between them.
+    """
+
+    rounds: int = 3
+    """Rounds planned."""
+    rates: tuple[int, ...] = (10_000, 50_000, 100_000)
+    """Offered load of each step (transactions/s), in their order."""
+    step_s: int = 60
+    """Traffic of each step (s)."""
+
+    @property
+    def words(self) -> str:
+        """The steps, in words."""
+        return (
+            f"{self.steps_words} for {self.step_s} s each, nothing reset between them, "
+            f"replies within {self.late_s:g} s"
+        )
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What each step is called: ``step 1 (10000/s)``."""
+        return tuple(f"step {number} ({rate}/s)" for number, rate in enumerate(self.rates, 1))
+
+    @property
+    def steps_words(self) -> str:
+        """The loads of the steps, in words."""
+        return ", ".join(f"{rate}/s" for rate in self.rates)
+
+    @property
+    def most_attempted(self) -> int:
+        """Transactions of all steps together."""
+        return sum(self.rates) * self.step_s
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Traffic of a step (s)."""
+        return self.step_s
+
+    @property
+    def longest_s(self) -> float:
+        """Upper bound of the time that all rounds of a point can take (s)."""
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        steps = len(self.rates) * (self.step_s + beside)
+        return self.rounds * (self.warm_up_s + beside + steps + ROUND_OVERHEAD_S)
+
+    @property
+    def loss_goal(self) -> None:
+        """Nothing is asked of a trial: what is lost in a step is part of the answer."""
+
+    def counts(self, trial: Trial) -> bool:
+        """Whether a trial is valid, whatever it lost."""
+        return trial.valid
+
+    def metrics(self, plural: str) -> tuple[MetricKind, ...]:
+        """Return the figures of the whole ramp, then those of each step."""
+        rate = f"{plural}/s"
+        alike = (
+            MetricKind(name=COMPLETED, title="completed rate", unit=rate, better="higher"),
+            MetricKind(name=LOSS, title="loss", unit="ratio", better="lower"),
+            MetricKind(name=P99, title="p99 latency", unit="s", better="lower"),
+            MetricKind(name=SETTLED, title="settling time", unit="s", better="lower"),
+        )
+        whole = (
+            replace(kind, title=f"{kind.title} of the worst step") if kind.name == P99 else kind
+            for kind in alike
+        )
+        steps = (
+            replace(
+                kind,
+                name=of_step(kind.name, number),
+                title=f"{kind.title} in {step}",
+            )
+            for number, step in enumerate(self.steps, start=1)
+            for kind in alike
+        )
+        return (*whole, cpu_kind(plural), *steps)
+
+    def check(self) -> None:
+        """Raise a usage error for steps that are none."""
+        Procedure.check(self)
+        if not self.rates or min(self.rates) < 1:
+            found = ", ".join(map(str, self.rates)) or "none"
+            refuse("no steps of load", f"rates {found}", "one or more, each 1 or more")
+        if self.step_s < 2 * SETTLED_FOR_S:
+            refuse(
+                "a step is too short to tell when the server has settled in it",
+                f"step_s {self.step_s}",
+                f"whole seconds, {2 * SETTLED_FOR_S} or more",
+            )
