@@ -7,18 +7,22 @@ through all of it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 from tests.bench_document import DOCUMENT
 from tests.doubles import Killed
 
+from leaselab.archive.store import Store
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.point import Point, read_journal
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
 from leaselab.model.observation import HostReading, ServerStarted
+from leaselab.model.record import Provenance
 from leaselab.model.trial import Percentiles, Sample, Second, Trial
+from leaselab.run.record import record_of
 
 STAGE = "query-answer"
 SCENARIO = {
@@ -212,23 +216,25 @@ class Zones:
         raise AttributeError(name)
 
 
-def formula_bench(**procedure):
-    """The bench of one formula, measured by a procedure with these parameters."""
+def formula_document(**procedure):
+    """The bench document of one formula, measured by a procedure with these parameters."""
     server = {**DOCUMENT["servers"]["server"], "name": "formula", "holds": ""}
-    return parse_bench(
-        {
-            **DOCUMENT,
-            "scenario": SCENARIO,
-            "servers": {"server": server},
-            "generator": {"name": "flood", "path": "/usr/bin/flood", "version": "3.1"},
-            "procedure": procedure,
-        },
-        "tests",
-    )
+    return {
+        **DOCUMENT,
+        "scenario": SCENARIO,
+        "servers": {"server": server},
+        "generator": {"name": "flood", "path": "/usr/bin/flood", "version": "3.1"},
+        "procedure": procedure,
+    }
 
 
-def formula_point(bench, zones):
-    """A point that is measured to its end."""
+def formula_bench(**procedure):
+    """The same as the engine has it."""
+    return parse_bench(formula_document(**procedure), "tests")
+
+
+def formula_point(bench, zones, listener=None):
+    """A point that is measured to its end; `listener` hears of it."""
     trials = Trials(
         bench,
         bench.procedure,
@@ -243,10 +249,35 @@ def formula_point(bench, zones):
         trials,
         zones,
         zones,
-        zones,
+        listener or zones,
         journal,
         sleep=lambda _: None,
     )
     while not point.finished:
         point.advance()
     return point
+
+
+def archived(root, number, capacity=Flood.per_s, experiment=None, factors=None, **procedure):
+    """The record of the formula, measured and sealed into a folder of results."""
+    bench = formula_bench(**procedure)
+    if factors:
+        scenario = msgspec.structs.replace(bench.scenario, factors=factors)
+        bench = replace(bench, scenario=scenario)
+    point = formula_point(bench, Zones(capacity))
+    found = record_of(
+        f"20261123T12000{number}Z-{SCENARIO['name']}-000{number}",
+        bench,
+        point,
+        setup_s=1.0,
+        started_at=f"2026-11-23T12:00:0{number}.000Z",
+        owner="a.tester@desk",
+        config_files={"server": "config/formula.conf"},
+        experiment=experiment,
+        provenance=Provenance(leaselab_version="0.1.0"),
+    )
+    store = Store(root)
+    with store.create(found.id) as running:
+        running.write_text("config/formula.conf", "zones 10000\n")
+        store.seal(running, found)
+    return store.load(found.id)

@@ -2,12 +2,18 @@
 
 import re
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
-from tests.formula import SCENARIO, STAGE, Flood, Zones, formula_bench, formula_point
+from tests.formula import (
+    SCENARIO,
+    STAGE,
+    Flood,
+    Zones,
+    archived,
+    formula_bench,
+    formula_point,
+)
 
 from leaselab.analysis.curve import curves_of
 from leaselab.analysis.verdict import compare
@@ -15,41 +21,15 @@ from leaselab.archive.store import Store
 from leaselab.measure.generators import ADAPTERS, adapter_of
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError
-from leaselab.model.record import Experiment, Provenance
+from leaselab.model.record import Experiment
 from leaselab.report.site import pages as pages_module
 from leaselab.report.site.site import write_site
 from leaselab.report.text import print_result
-from leaselab.run.record import record_of
 
 ROOT = Path(__file__).parents[2]
 # few rounds: each has a chart, and drawing it takes longer than all that is measured here
 MAX_RATE = {"name": "max-rate", "rounds": 2, "start_rate": 20_000, "confirm_s": 5}
 FIXED = {"name": "fixed-load", "rate": 10_000, "duration_s": 9, "trial_s": 3, "rounds": 2}
-
-
-def archived(root, number, capacity=Flood.per_s, experiment=None, factors=None, **procedure):
-    """The record of the formula, measured and sealed into a folder of results."""
-    bench = formula_bench(**procedure)
-    if factors:
-        scenario = msgspec.structs.replace(bench.scenario, factors=factors)
-        bench = replace(bench, scenario=scenario)
-    point = formula_point(bench, Zones(capacity))
-    found = record_of(
-        f"20261123T12000{number}Z-{SCENARIO['name']}-000{number}",
-        bench,
-        point,
-        setup_s=1.0,
-        started_at=f"2026-11-23T12:00:0{number}.000Z",
-        owner="a.tester@desk",
-        config_files={"server": "config/formula.conf"},
-        experiment=experiment,
-        provenance=Provenance(leaselab_version="0.1.0"),
-    )
-    store = Store(root)
-    with store.create(found.id) as running:
-        running.write_text("config/formula.conf", "zones 10000\n")
-        store.seal(running, found)
-    return store.load(found.id)
 
 
 @pytest.fixture(scope="module")

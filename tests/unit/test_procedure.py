@@ -444,7 +444,12 @@ def test_each_stage_of_a_transaction_is_waited_for(stages, plural, match):
             Ramp(rates=(5,)),
             [
                 *("completed_rate", "loss_ratio", "p99_s", "settled_s", "cpu_us"),
-                *("completed_rate.1", "loss_ratio.1", "p99_s.1", "settled_s.1"),
+                *(
+                    "step_1_completed_rate",
+                    "step_1_loss_ratio",
+                    "step_1_p99_s",
+                    "step_1_settled_s",
+                ),
             ],
         ),
         (MaxRate(), ["max_rate", "completed_rate", "cpu_us"]),

@@ -81,12 +81,12 @@ def test_each_step_has_its_figures_and_a_cache_is_seen_to_warm_up():
     assert zones.resets == 2 * 3  # of the probe, the warm-up, and the end
     for one in point.rounds:
         assert [trial.rate for trial in one.trials] == [1000, 1500, 20_000]
-        assert one.metrics["completed_rate.1"] == 1000
-        assert one.metrics["settled_s.1"] == one.metrics["settled_s.2"] == 0
-        assert one.metrics["loss_ratio.1"] == one.metrics["loss_ratio.2"] == 0
+        assert one.metrics["step_1_completed_rate"] == 1000
+        assert one.metrics["step_1_settled_s"] == one.metrics["step_2_settled_s"] == 0
+        assert one.metrics["step_1_loss_ratio"] == one.metrics["step_2_loss_ratio"] == 0
         cold_s = (CACHED - 6 * 1000 - 6 * 1500) // 2000 + 1
-        assert one.metrics["settled_s.3"] == one.metrics["settled_s"] == cold_s
-        assert one.metrics["loss_ratio.3"] == pytest.approx(cold_s * 0.9 / 6, abs=0.01)
+        assert one.metrics["step_3_settled_s"] == one.metrics["settled_s"] == cold_s
+        assert one.metrics["step_3_loss_ratio"] == pytest.approx(cold_s * 0.9 / 6, abs=0.01)
         assert one.metrics["cpu_us"] > 0
 
 
@@ -120,8 +120,11 @@ def test_a_step_that_does_not_count_leaves_the_others_their_figures(monkeypatch)
     spoiled_in(monkeypatch, 2)
     first, second = measured(Zones()).rounds
     assert first.metrics["completed_rate"] is None
-    assert first.metrics["p99_s.2"] is None
-    assert (first.metrics["p99_s.1"], first.metrics["completed_rate.3"]) == (0.002, 5000)
+    assert first.metrics["step_2_p99_s"] is None
+    assert (first.metrics["step_1_p99_s"], first.metrics["step_3_completed_rate"]) == (
+        0.002,
+        5000,
+    )
     assert first.shown.rate == 5000
     assert second.metrics["completed_rate"] > 0
 

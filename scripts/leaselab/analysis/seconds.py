@@ -21,9 +21,10 @@ Point = dict[str, Any]
 def traffic_points(one: Round) -> Iterator[Point]:
     """Per second of each trial: what was attempted and completed, lost, and the latencies.
 
-    Keys: ``s`` (s), ``trial`` (from 1), ``attempted`` and ``completed`` (1/s), ``loss`` (ratio;
-    None where nothing was attempted), ``p50_ms``, ``p99_ms``. A reply may come in the second
-    after its request, so the loss of one second can be below 0 in truth; it is shown as 0 then.
+    Keys: ``s`` (s), ``trial`` (from 1), ``offered`` (what was asked for; None where no rate
+    was), ``attempted`` and ``completed`` (1/s), ``loss`` (ratio; None where nothing was
+    attempted), ``p50_ms``, ``p99_ms``. A reply may come in the second after its request, so the
+    loss of one second can be below 0 in truth; it is shown as 0 then.
     """
     for number, trial, begin in _trials(one):
         for second in trial.per_second:
@@ -31,6 +32,7 @@ def traffic_points(one: Round) -> Iterator[Point]:
             yield {
                 "s": begin + second.t,
                 "trial": number,
+                "offered": trial.rate or None,
                 "attempted": attempted,
                 "completed": second.completed,
                 "loss": max(0.0, 1 - second.completed / attempted) if attempted else None,

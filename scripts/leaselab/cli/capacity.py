@@ -14,10 +14,11 @@ from leaselab.report.capacity import capacity_document, print_capacity
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from leaselab.analysis.capacity import Configuration
     from leaselab.archive.store import Store
+    from leaselab.model.record import Record
 
 NAME = "capacity"
 HELP = (
@@ -26,6 +27,10 @@ HELP = (
 )
 RENEW_AT = 0.5
 """Share of the lease time after which clients renew, unless a server tells them another."""
+
+
+POOL = "pool"
+"""The key of a load from whose pool clients are served: others hold no lease."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,7 +150,13 @@ def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Confi
         for row in store.index.newest_places("*", args.bench)
         if row["metric"] == SERVED_S and row["id"] not in newest
     ]
-    return configurations(map(store.load, newest), demand, map(store.load, beside))
+    return configurations(_giving(store, newest), demand, _giving(store, beside))
+
+
+def _giving(store: Store, ids: Iterable[str]) -> Iterator[Record]:
+    """The results of servers that give their clients something out of a pool."""
+    found = (store.load(one) for one in ids)
+    return (one for one in found if POOL in one.scenario.load)
 
 
 def _page(store: Store, demand: Demand, found: Sequence[Configuration]) -> str:

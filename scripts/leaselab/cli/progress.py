@@ -197,8 +197,10 @@ def describe(trial: Trial, procedure: Procedure) -> str:
         verdict += f" ({trial.detail})" if trial.detail else ""
     elif trial.aborted:
         verdict = "fails, ended early"
-    return (
-        f"{trial.load.words}: "
-        f"{trial.completed} of {trial.attempted} in time, "
-        f"loss {100 * trial.loss_ratio:.2f} %, {verdict}"
-    )
+    told = [
+        f"{trial.completed} of {trial.attempted} in time",
+        f"loss {100 * trial.loss_ratio:.2f} %",
+        trial.failure_words,
+        verdict,
+    ]
+    return f"{trial.load.words}: {', '.join(filter(None, told))}"

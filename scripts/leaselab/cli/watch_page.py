@@ -104,6 +104,7 @@ class _Pages:
                     plural=view.plural,
                     holds=view.holds,
                     loss_goal=view.procedure.loss_goal,
+                    offered=bool(view.procedure.steps),
                 ),
             }
         return json.dumps(state).encode()

@@ -352,6 +352,6 @@ def _leftovers(host: InventoryHost, probe: Probe, *, held: bool) -> Finding:
         "leftovers",
         Level.ERROR,
         "; ".join(told),
-        "no DHCP server or database running, and UDP 67 and 547 free",
+        "no server or database running, and the ports of servers free",
         stop,
     )

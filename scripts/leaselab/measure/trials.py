@@ -75,7 +75,7 @@ class Trials:
                 where=self.bench.hosts[GENERATOR].access.name,
                 found=found,
                 wanted="nobody but the bench: its server would answer strangers, and strangers "
-                "its clients",
+                "its generator",
                 todo="give the test network a switch or VLAN of its own, or end what was heard",
             )
 

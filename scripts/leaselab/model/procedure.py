@@ -278,8 +278,8 @@ class Procedure(
 
 
 def of_step(metric: str, number: int) -> str:
-    """Name a metric of one step of a procedure, by its number from 1: ``p99_s.2``."""
-    return f"{metric}.{number}"
+    """Name a metric of one step of a procedure, by its number from 1: ``step_2_p99_s``."""
+    return f"step_{number}_{metric}"
 
 
 def cpu_kind(plural: str) -> MetricKind:

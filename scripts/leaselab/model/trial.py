@@ -200,10 +200,15 @@ class Trial(Figures, frozen=True, kw_only=True):
 
     @property
     def offered_rate(self) -> float:
-        """Offered load: the rate asked for, and where none was, what was begun (1/s)."""
-        if self.rate or not self.traffic_s:
-            return float(self.rate)
-        return self.attempted / self.traffic_s
+        """Offered load: the rate asked for; of a flood the rate begun (1/s)."""
+        if self.flood and self.traffic_s:
+            return self.attempted / self.traffic_s
+        return float(self.rate)
+
+    @property
+    def failure_words(self) -> str:
+        """What was answered in another way than expected, in words; empty without any."""
+        return ", ".join(f"{count} {kind}" for kind, count in self.failures.items())
 
     @property
     def loss_ratio(self) -> float:

@@ -98,6 +98,7 @@ class LiveView:
                 rate=data["rate"],
                 duration_s=data["duration_s"],
                 at_once=data.get("at_once", 0),
+                flood=data.get("flood", False),
                 attempted=0,
                 completed=0,
                 late=0,
@@ -143,6 +144,7 @@ class LiveView:
         beside = [{"s": one["s"], **one["beside"]} for one in server]
         found = {
             f"{self.holds} gained (1/s)".strip(): _line(server, "gained"),
+            "offered (1/s)": _line(traffic, "offered") if self.procedure.steps else [],
             "completed (1/s)": _line(traffic, "completed"),
             "loss (%)": _line(loss, "loss"),
             "latency p99 (ms)": _line(traffic, "p99_ms"),
@@ -223,5 +225,6 @@ def _words(trial: Trial, procedure: Procedure) -> str:
         verdict = "counted"
     if not trial.valid:
         verdict = f"not counted: {trial.reason}"
-    load = trial.load.words if trial.at_once else f"{trial.rate}/s"
-    return f"{load}: loss {100 * trial.loss_ratio:.2f} %, {verdict}"
+    load = f"{trial.rate}/s" if trial.rate else trial.load.words
+    told = [f"loss {100 * trial.loss_ratio:.2f} %", trial.failure_words, verdict]
+    return f"{load}: {', '.join(filter(None, told))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -17,6 +18,7 @@ from leaselab.model.record import PARTNER
 from leaselab.model.server import server_name
 from leaselab.report.facts import facts, shown_where
 from leaselab.report.listing import measured, number, span
+from leaselab.report.steps import steps_of, whole_of
 from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
@@ -62,6 +64,9 @@ def _result(record: Record, path: Path, *, ruled: bool, why: bool) -> Renderable
     parts: list[RenderableType] = [*_headline(record, why=why), Text()]
     if record.rounds:
         parts += [Text("Runs", style="bold"), _rounds(record, ruled=ruled), Text()]
+    steps = _steps(record, ruled=ruled)
+    if steps is not None:
+        parts += [Text("Steps", style="bold"), steps, Text()]
     latency = _latency(record, ruled=ruled)
     if latency is not None:
         title = f"Latency{shown_where(record)} (ms, median of the runs)"
@@ -127,7 +132,7 @@ def _cost(record: Record) -> str:
     """The metrics beside the figure, but rates like it, and what the time went to."""
     rate = f"{record.scenario.transaction.plural}/s"
     parts = []
-    for metric in record.metrics[1:]:
+    for metric in whole_of(record)[1:]:
         if metric.value is not None and not metric.unit == record.figure.unit == rate:
             told = [f"{metric.title} {figure_words(metric)}"]
             if metric.name == CPU:
@@ -150,7 +155,7 @@ def _whose(record: Record, name: str) -> str:
 
 def _rounds(record: Record, *, ruled: bool) -> Table:
     """A line for each round; metrics in the figure's unit come before its trials."""
-    figure, *others = record.metrics
+    figure, *others = whole_of(record)
     alike = [one for one in others if one.unit == figure.unit]
     others = [one for one in others if one.unit != figure.unit]
     proven = any(one.bracket for one in record.rounds)
@@ -176,6 +181,21 @@ def _rounds(record: Record, *, ruled: bool) -> Table:
     return table
 
 
+def _steps(record: Record, *, ruled: bool) -> Table | None:
+    """A line for each step; None where there are none."""
+    found = steps_of(record)
+    if not found.steps:
+        return None
+    table = _table(ruled=ruled)
+    table.add_column("step", no_wrap=True)
+    for title, unit in found.headings:
+        table.add_column(f"{title} {unit.partition(' ')[0]}", justify="right", no_wrap=True)
+    for step in found.steps:
+        figures = (measured(one.value, one.unit, one.half_width) for one in step.metrics)
+        table.add_row(step.title.removeprefix("step "), *figures)
+    return table
+
+
 def _value(one: Round, metric: Metric) -> str:
     return number(one.metrics.get(metric.name), metric.unit)
 
@@ -198,6 +218,12 @@ def _remark(one: Round, figure: Metric, *, dropped: bool) -> str:
     value = one.metrics.get(figure.name)
     if dropped and value is not None and figure.value is not None:
         remarks.append(f"dropped: {'highest' if value > figure.value else 'lowest'}")
+    otherwise = Counter[str]()
+    for trial in one.trials:
+        otherwise.update(trial.failures)
+    if otherwise:
+        told = ", ".join(f"{count} {kind}" for kind, count in otherwise.most_common())
+        remarks.append(f"answered otherwise: {told}")
     bad = [trial.reason for trial in one.trials if not trial.valid]
     if bad:
         remarks.append(f"{len(bad)} not valid: {', '.join(sorted(set(bad)))}")

@@ -1,4 +1,4 @@
-"""The units that figures are shown in: milliseconds, percent, KiB.
+"""The units that figures are shown in: milliseconds, percent, KiB, GiB.
 
 Records, the index and exports have seconds, ratios and bytes; what is changed here is only
 shown.
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Kind = tuple[str, str]
     Scales = Mapping[Kind, tuple[str, float]]
 
+_STEP = 1024
+"""From MiB to GiB."""
 _OF_ROWS = ("value", "ci_low", "ci_high", "standard_error")
 """Columns of the index that are in the unit of the row's metric."""
 
@@ -30,13 +32,15 @@ _ALWAYS = {"ratio": ("%", 100.0), "bytes/s": ("KiB/s", 1 / 1024)}
 def scale_of(unit: str, values: Iterable[float | None]) -> tuple[str, float]:
     """The unit in which figures that stand together are shown, and the factor to it.
 
-    Seconds become milliseconds where all of the values, as far as there are any, are below 1;
-    ratios become percent.
+    Seconds become milliseconds where all of the values, as far as there are any, are below 1
+    and one is above 0; ratios become percent; MiB become GiB where all are 1024 or more.
     """
     if unit in _ALWAYS:
         return _ALWAYS[unit]
     sizes = [abs(value) for value in values if value is not None]
-    return ("ms", 1000.0) if unit == "s" and sizes and max(sizes) < 1 else (unit, 1.0)
+    if unit == "MiB" and sizes and min(sizes) >= _STEP:
+        return "GiB", 1 / _STEP
+    return ("ms", 1000.0) if unit == "s" and sizes and 0 < max(sizes) < 1 else (unit, 1.0)
 
 
 def in_shown_units(records: Sequence[Record]) -> list[Record]:

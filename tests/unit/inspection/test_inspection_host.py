@@ -272,7 +272,7 @@ class TestLeftovers:
         server["deployed"] = []
         assert only_fault(inspect()).text == (
             "leaselab-server: leftovers: error: kea-dhcp4 (pid 619) on UDP 198.18.0.10 port 67;"
-            " wanted no DHCP server or database running, and UDP 67 and 547 free;"
+            " wanted no server or database running, and the ports of servers free;"
             " stop its service, or kill 619"
         )
 

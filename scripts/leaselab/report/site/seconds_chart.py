@@ -50,16 +50,23 @@ class _Line(NamedTuple):
 
 
 def seconds_chart(
-    one: Round, *, plural: str, holds: str, loss_goal: float | None, other: str = ""
+    one: Round,
+    *,
+    plural: str,
+    holds: str,
+    loss_goal: float | None,
+    offered: bool = False,
+    other: str = "",
 ) -> Spec | None:
     """One run second by second: load, loss, latency, CPU, memory, what is held, lost packets.
 
     `plural` is that of transactions, `holds` the word for what servers hold, `loss_goal` the
-    loss ratio that a trial may have, if any.  `other` says what it is of, where that is no run.
+    loss ratio that a trial may have, if any.  `offered`: the rate asked for changes on
+    purpose, so it has a line.  `other` says what it is of, where that is no run.
     None where nothing was seen by the second.
     """
     panels: list[Spec] = []
-    for title, series in _lines(one, plural, holds).items():
+    for title, series in _lines(one, plural, holds, offered=offered).items():
         values = [
             value
             for line in series
@@ -124,7 +131,7 @@ def _panel(
     return {"width": WIDTH - 190, "height": _PANEL, "layer": layers}
 
 
-def _lines(one: Round, plural: str, holds: str) -> dict[str, list[_Line]]:
+def _lines(one: Round, plural: str, holds: str, *, offered: bool) -> dict[str, list[_Line]]:
     """The lines of each panel, by its title."""
     traffic = [
         {**point, "loss": None if point["loss"] is None else 100 * point["loss"]}
@@ -152,6 +159,7 @@ def _lines(one: Round, plural: str, holds: str) -> dict[str, list[_Line]]:
     ]
     return {
         f"{plural}/s": [
+            *([_Line("offered", traffic, "offered", ORANGE)] if offered else []),
             _Line("started", traffic, "attempted", GREY),
             _Line("completed", traffic, "completed", BLUE),
         ],

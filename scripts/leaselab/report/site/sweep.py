@@ -21,6 +21,7 @@ from leaselab.report.site.sweep_charts import (
     verdict_of,
 )
 from leaselab.report.site.validity import MEANINGS
+from leaselab.report.steps import steps_of, whole_of
 from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def sweep(
         made += record.confirmation.trials
     context = {
         "record": record,
+        "whole": whole_of(record),
+        "steps": steps_of(record),
         "server_words": server_name(record.server),
         "rate_unit": rate_unit(record),
         "flags": flags(record),
@@ -122,6 +125,7 @@ def _seconds(record: Record, one: Round, other: str = "") -> Spec | None:
         plural=record.scenario.transaction.plural,
         holds=record.server.holds,
         loss_goal=record.procedure.loss_goal,
+        offered=bool(record.procedure.steps),
         other=other,
     )
 
@@ -182,7 +186,7 @@ def _trial(record: Record, trial: Trial, role: str = "") -> dict[str, Any]:
     return {
         "trial": trial,
         "verdict": f"{verdict}, {role}" if role else verdict,
-        "failures": ", ".join(f"{count} {kind}" for kind, count in trial.failures.items()),
+        "failures": trial.failure_words,
         "command": shlex.join(trial.argv),
     }
 

@@ -206,7 +206,7 @@ def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
             value: float = getattr(seen, percentile.replace(".", ""))
             if value > 0:
                 yield {
-                    "rate": trial.rate,
+                    "rate": round(trial.offered_rate),
                     "ms": round(1000 * value, 4),
                     "percentile": percentile,
                     "run": name,
@@ -222,7 +222,7 @@ def _named(record: Record) -> Iterator[tuple[Trial, str]]:
 
 def _loss(trial: Trial, name: str, verdict: str) -> dict[str, Any]:
     return {
-        "rate": trial.rate,
+        "rate": round(trial.offered_rate),
         "loss": 100 * trial.loss_ratio,
         "run": name,
         "seconds": trial.duration_s,

@@ -1,0 +1,47 @@
+"""The metrics of a result, parted into those of the whole and those of each step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from leaselab.model.procedure import of_step
+
+if TYPE_CHECKING:
+    from leaselab.model.record import Metric, Record
+
+
+class Step(NamedTuple):
+    """A step of a procedure."""
+
+    title: str
+    """Such as ``step 1 (10000/s)``."""
+    metrics: tuple[Metric, ...]
+    """In the order of `Steps.headings`."""
+
+
+class Steps(NamedTuple):
+    """The steps of a result; none where its procedure has none."""
+
+    headings: tuple[tuple[str, str], ...]
+    """Title and unit of each metric that every step has."""
+    steps: tuple[Step, ...]
+
+
+def steps_of(record: Record) -> Steps:
+    """Return the metrics of each step, in order."""
+    found = []
+    for number, title in enumerate(record.procedure.steps, start=1):
+        names = (of_step(one.name, number) for one in record.metrics)
+        metrics = tuple(one for name in names if (one := record.metric(name)))
+        found.append(Step(title, metrics))
+    first = found[0] if found else Step("", ())
+    headings = tuple(
+        (one.title.removesuffix(f" in {first.title}"), one.unit) for one in first.metrics
+    )
+    return Steps(headings, tuple(found))
+
+
+def whole_of(record: Record) -> tuple[Metric, ...]:
+    """Return the metrics that are not of a step, the one of the procedure first."""
+    of_steps = {one.name for step in steps_of(record).steps for one in step.metrics}
+    return tuple(one for one in record.metrics if one.name not in of_steps)

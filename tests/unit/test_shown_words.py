@@ -1,0 +1,249 @@
+"""What a DNS server's results are shown in: the words of its own protocol, everywhere."""
+
+import io
+import re
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+from tests.formula import (
+    SCENARIO,
+    STAGE,
+    Flood,
+    Zones,
+    archived,
+    formula_bench,
+    formula_document,
+    formula_point,
+)
+
+from leaselab.analysis.verdict import compare
+from leaselab.archive.published import published_bench
+from leaselab.archive.store import Store
+from leaselab.cli import main as cli
+from leaselab.cli.progress import LiveProgress, PlainProgress
+from leaselab.measure.generators import ADAPTERS, check_fits
+from leaselab.measure.trials import Trials
+from leaselab.model.errors import LeaselabError
+from leaselab.model.load import Load
+from leaselab.model.record import Round
+from leaselab.report.live import LiveView
+from leaselab.report.site import pages as pages_module
+from leaselab.report.site.seconds_chart import seconds_chart
+from leaselab.report.site.site import write_site
+from leaselab.report.text import print_result
+from leaselab.report.verdict import print_comparison
+
+FOREIGN = re.compile(
+    r"\b(exchanges?|dhcp\w*|leases?|clients?|offers?|pools?|kea\w*|perfdhcp|addresses)\b", re.I
+)
+"""Words of another protocol, as people write them: `offered load` is none."""
+PROCEDURES = {
+    "max-rate": {"rounds": 2, "start_rate": 20_000, "confirm_s": 5},
+    "fixed-load": {"rate": 60_000, "duration_s": 6, "trial_s": 3, "rounds": 2},
+    "ramp": {"rates": [5000, 20_000, 60_000], "step_s": 6, "rounds": 2},
+    "flood": {"floods": 3, "flood_s": 2, "rounds": 2},
+}
+HOT = {"reset": "at-start", "warm_up_s": 2, "warm_up_rate": 12_000}
+
+
+def foreign(text):
+    """Words that a text about a DNS server has no use for, with what stands around them."""
+    text = re.sub(r"<script[\s\S]*?</script>|<style[\s\S]*?</style>", "", text)
+    return [
+        text[max(0, found.start() - 40) : found.end() + 20] for found in FOREIGN.finditer(text)
+    ]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    root = tmp_path_factory.mktemp("results")
+    made = {
+        name: archived(root, number, name=name, **given)
+        for number, (name, given) in enumerate(PROCEDURES.items(), start=1)
+    }
+    made["slow"] = archived(root, 5, 0.8 * Flood.per_s, **PROCEDURES["max-rate"], **HOT)
+    return root, made
+
+
+def test_the_words_that_are_looked_for_are_found_where_they_are():
+    assert foreign("100 exchanges/s offered to a client")
+    assert not foreign("offered load 100 queries/s, best offered")
+
+
+@pytest.mark.parametrize("name", [*PROCEDURES, "slow"])
+def test_a_result_on_a_terminal(results, name, capsys):
+    root, made = results
+    print_result(made[name], Store(root).place(made[name].id))
+    shown = capsys.readouterr().out
+    assert STAGE in shown
+    assert "queries" in shown
+    assert foreign(shown) == []
+
+
+def test_a_hot_cache_is_told_with_the_result(results, capsys):
+    root, made = results
+    print_result(made["slow"], Store(root).place(made["slow"].id))
+    told = "by the start alone, then a warm-up of 2 s at 12000/s"
+    assert told in capsys.readouterr().out
+
+
+def test_each_step_of_a_ramp_has_a_line_of_its_own(results, capsys):
+    root, made = results
+    print_result(made["ramp"], Store(root).place(made["ramp"].id))
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Steps")
+    assert lines[first + 1].split() == [
+        *("step", "completed", "rate", "queries/s", "loss", "%"),
+        *("p99", "latency", "ms", "settling", "time", "s"),
+    ]
+    assert [line.split()[:3] for line in lines[first + 2 : first + 5]] == [
+        ["1", "(5000/s)", "5000"],
+        ["2", "(20000/s)", "20000"],
+        ["3", "(60000/s)", "49950"],
+    ]
+    assert not any("in step" in line for line in lines)
+    assert any("answered otherwise: " in line and "REFUSED" in line for line in lines)
+
+
+def test_all_pages_of_an_archive(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages_module, "script", str)
+    root, made = results
+    write_site(Store(root), tmp_path)
+    pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}
+    assert len(pages) >= len(made) + 3
+    assert {name: found for name, page in pages.items() if (found := foreign(page))} == {}
+    ramp, flood = (pages[f"{made[name].id}.html"] for name in ("ramp", "flood"))
+    assert "<caption>Steps</caption>" in ramp
+    assert '<th scope="row">3 (60000/s)</th><td class="figure">49950' in ramp
+    assert "offered" in ramp
+    assert "Spread of the floods" in flood
+    assert "answered otherwise" in ramp
+    assert f"{made['flood'].rounds[0].trials[0].offered_rate:.0f}" in flood
+
+
+def test_the_load_that_a_ramp_offers_is_a_line_of_its_chart(results):
+    _, made = results
+    told = {"plural": "queries", "holds": "", "loss_goal": None}
+    (with_load, without) = (
+        seconds_chart(made["ramp"].rounds[0], **told, offered=offered)
+        for offered in (True, False)
+    )
+    names = [
+        {value["n"] for value in chart["vconcat"][0]["layer"][0]["data"]["values"]}
+        for chart in (with_load, without)
+    ]
+    assert names == [{"offered", "started", "completed"}, {"started", "completed"}]
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_a_sweep_while_it_runs(name):
+    """Its lines in a pipe, its table on a terminal, and who follows it."""
+    document = formula_document(name=name, **PROCEDURES[name])
+    bench, zones, stream = formula_bench(name=name, **PROCEDURES[name]), Zones(), io.StringIO()
+    formula_point(bench, zones, PlainProgress(bench, stream))
+    view, shown = LiveView(SCENARIO["name"]), []
+    view.journaled("point", {"bench": published_bench(document)})
+    now = datetime.now(UTC)
+    for event, data in zones.events:
+        if event == "trial":
+            trial = data["trial"]
+            load = Load(trial["rate"], trial["duration_s"], flood=trial["flood"])
+            view.happened(trial["started_at"], "trial", asdict(load))
+            shown += [*view.facts(now).values(), *view.series()]
+            view.happened(trial["started_at"], "trial-done", {})
+        view.journaled(event, data)
+        shown += [*view.facts(now).values(), *view.series()]
+    chart = seconds_chart(view.round(), plural=view.plural, holds=view.holds, loss_goal=None)
+    assert chart is None or foreign(str(chart)) == []
+    assert foreign(stream.getvalue() + "\n".join(map(str, shown))) == []
+    assert ("offered (1/s)" in shown) is (name == "ramp")
+    assert any("flood for 2 s" in str(one) for one in shown) is (name == "flood")
+    live, terminal = LiveProgress(bench), Console(file=io.StringIO(), width=120)
+    live.trial_started(load)
+    terminal.print(live)
+    drawn = terminal.file.getvalue()
+    assert load.words in drawn
+    assert foreign(drawn) == []
+
+
+def test_rcodes_are_told_while_it_runs():
+    bench, stream = formula_bench(name="ramp", **PROCEDURES["ramp"]), io.StringIO()
+    zones = Zones()
+    formula_point(bench, zones, PlainProgress(bench, stream))
+    assert re.search(r"loss 16.\d\d %, \d+ REFUSED, counts", stream.getvalue())
+
+
+def test_a_verdict_and_what_stands_in_its_way(results, capsys):
+    _, made = results
+    for other in ("slow", "ramp", "flood"):
+        print_comparison(compare(made["max-rate"], made[other]))
+        assert foreign(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list"],
+        ["table"],
+        ["export", "--csv"],
+        ["export", "--csv", "--level", "trials"],
+        ["export", "--openmetrics"],
+        ["export", "--markdown"],
+    ],
+    ids=" ".join,
+)
+def test_lists_tables_and_exports(results, command, capsys):
+    root, _ = results
+    cli.main([*command, "--results", str(root)])
+    shown = capsys.readouterr().out
+    assert "zones" in shown
+    assert foreign(shown) == []
+
+
+def test_what_gives_its_clients_nothing_carries_none_of_them(results, capsys):
+    root, _ = results
+    asked = ["capacity", "--clients", "1000", "--lease-s", "3600", "--results", str(root)]
+    assert cli.main(asked) == 0
+    assert "zones-10k" not in capsys.readouterr().out
+
+
+def test_errors_of_the_bench(monkeypatch):
+    bench, zones = formula_bench(name="max-rate"), Zones()
+    generator = Flood(bench, None, zones)
+    trials = Trials(bench, bench.procedure, zones, generator, zones)
+    with pytest.raises(LeaselabError, match="no DNS query of the bench's") as caught:
+        trials.refuse_foreign("an answer from 192.0.2.1")
+    assert foreign(str(caught.value)) == []
+    monkeypatch.setattr(generator, "answers", lambda: False)
+    with pytest.raises(LeaselabError, match="completes no DNS query") as caught:
+        trials.start_server()
+    assert foreign(str(caught.value)) == []
+
+
+def test_errors_of_parameters_are_those_of_its_one_stage(monkeypatch):
+    monkeypatch.setitem(ADAPTERS, "flood", "tests.formula:Flood")
+    scenario = formula_bench().scenario
+    check_fits(scenario, formula_bench(late_s=1.0, wait_s=1.0).procedure)
+    with pytest.raises(LeaselabError, match="late_s 1, wanted wait_s of 1 or more") as caught:
+        check_fits(scenario, formula_bench(late_s=1.0, wait_s=0.5).procedure)
+    assert foreign(str(caught.value)) == []
+
+
+@pytest.mark.parametrize(
+    ("zones", "given", "match"),
+    [
+        (Zones(capacity=2.0), {}, "fails at the lowest rate"),
+        (Zones(capacity=9e9), {}, "passes at the highest rate allowed"),
+    ],
+)
+def test_errors_of_a_search(zones, given, match):
+    error = formula_point(formula_bench(rounds=1, **given), zones).error
+    assert re.search(match, str(error))
+    assert foreign(str(error)) == []
+
+
+def test_a_round_without_trials_is_no_chart():
+    empty = Round(index=1, started_at="2026-11-23T12:00:00Z", metrics={}, traffic_s=0, wall_s=0)
+    assert seconds_chart(empty, plural="queries", holds="", loss_goal=None) is None
