@@ -145,6 +145,18 @@ def test_a_stranger_on_its_network_is_told_in_its_words():
     assert "DHCP" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("late_s", "wait_s"), [(1.0, 2.0), (2.0, 4.0)])
+def test_a_max_rate_with_the_goals_of_dns_is_found_and_confirmed(late_s, wait_s):
+    """Half a per cent may be lost: the most that a goal lets through is nearly all."""
+    goals = {"loss_ratio": 0.005, "late_s": late_s, "wait_s": wait_s}
+    point = formula_point(formula_bench(**{**MAX_RATE, **goals}), Zones())
+    for one in point.rounds:
+        assert one.metrics["max_rate"] == pytest.approx(Flood.per_s / 0.995, rel=0.01)
+        assert one.bracket.width <= 0.01
+    assert point.confirmation.holds
+    assert point.confirmation.loss_ratio <= 0.005
+
+
 def test_its_figures_are_in_queries_and_its_rcodes_are_kept(results):
     fast, _, fixed = results[1]
     assert fast.figure.unit == "queries/s"
