@@ -104,6 +104,7 @@ def test_each_step_of_a_ramp_has_a_line_of_its_own(results, capsys):
         ["3", "(60000/s)", "49950"],
     ]
     assert not any("in step" in line for line in lines)
+    assert "Latency in the last step (ms, median of the runs)" in lines
     assert any("answered otherwise: " in line and "REFUSED" in line for line in lines)
 
 
@@ -117,7 +118,8 @@ def test_all_pages_of_an_archive(results, tmp_path, monkeypatch):
     ramp, flood = (pages[f"{made[name].id}.html"] for name in ("ramp", "flood"))
     assert "<caption>Steps</caption>" in ramp
     assert '<th scope="row">3 (60000/s)</th><td class="figure">49950' in ramp
-    assert "offered" in ramp
+    assert "Latency in the last step (ms" in ramp
+    assert "Latency at the lower bound (ms" in pages[f"{made['max-rate'].id}.html"]
     assert "Spread of the floods" in flood
     assert "answered otherwise" in ramp
     assert f"{made['flood'].rounds[0].trials[0].offered_rate:.0f}" in flood

@@ -65,6 +65,8 @@ def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
 
 def shown_where(record: Record) -> str:
     """At which load the trials were that stand for their rounds, as the end of a phrase."""
+    if record.procedure.steps:
+        return " in the last step"
     return " at the lower bound" if any(one.bracket for one in record.rounds) else ""
 
 

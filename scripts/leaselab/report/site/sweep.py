@@ -10,7 +10,14 @@ from leaselab.analysis.credibility import flags
 from leaselab.analysis.latency import PERCENTILES, latencies
 from leaselab.model.record import Round
 from leaselab.model.server import server_name
-from leaselab.report.facts import config_text, confirmation_words, confirming, facts, overload
+from leaselab.report.facts import (
+    config_text,
+    confirmation_words,
+    confirming,
+    facts,
+    overload,
+    shown_where,
+)
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart
 from leaselab.report.site.sweep_charts import (
@@ -83,6 +90,7 @@ def sweep(
         "held": _held(record, made),
         "failed_otherwise": any(trial.failures for trial in made),
         "percentiles": PERCENTILES,
+        "where": shown_where(record) or " at the load",
         "latencies": latencies(record),
         "facts": list(facts(record, Path(directory.name))),
         "configs": list(_configs(record, directory)),
