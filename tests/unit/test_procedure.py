@@ -367,7 +367,7 @@ def test_the_longest_event_is_its_trial_in_each_round():
 
 
 def test_the_longest_ramp_and_floods_are_bounded():
-    assert Ramp(step_s=60).longest_s == 3 * (1 + 9 + 3 * (60 + 9) + 60)
+    assert Ramp(step_s=60).longest_s == 3 * (1 + 9 + 3 * 3 * (60 + 9) + 60) + PAUSE_LIMIT_S
     floods = (30 + STALLED_LIMIT) * (30 + 9)
     assert Flood().longest_s == 3 * (1 + 9 + floods + 60) + PAUSE_LIMIT_S
     assert (Ramp().longest_trial_s, Flood().longest_trial_s) == (60, 30)

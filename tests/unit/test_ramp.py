@@ -116,21 +116,39 @@ def spoiled_in(monkeypatch, *spoiled):
     monkeypatch.setattr(Trials, "measure", measure)
 
 
-def test_a_step_that_does_not_count_leaves_the_others_their_figures(monkeypatch):
+def test_a_ramp_that_a_stall_spoiled_is_begun_anew_on_a_server_that_was_reset(monkeypatch):
     spoiled_in(monkeypatch, 2)
+    zones = Zones(cold=0.04)
+    first, second = measured(zones, rates=[1000, 1500, 20_000]).rounds
+    assert [trial.rate for trial in first.trials] == [1000, 1500, 1000, 1500, 20_000]
+    assert len(second.trials) == 3
+    assert zones.resets == 2 * 3 + 1
+    assert first.metrics["settled_s"] == second.metrics["settled_s"] > 0
+    assert first.shown_trial == 4
+
+
+def test_a_hot_server_is_not_reset_before_its_ramp_is_begun_anew(monkeypatch):
+    spoiled_in(monkeypatch, 2)
+    zones = Zones()
+    first, _ = measured(zones, reset="at-start").rounds
+    assert len(first.trials) == 5
+    assert zones.resets == 2  # what proved that it serves
+
+
+def test_a_step_that_does_not_count_in_the_end_leaves_the_others_their_figures(monkeypatch):
+    spoiled_in(monkeypatch, 2, 4, 6)
     first, second = measured(Zones()).rounds
+    assert len(first.trials) == 2 + 2 + 3
     assert first.metrics["completed_rate"] is None
     assert first.metrics["step_2_p99_s"] is None
-    assert (first.metrics["step_1_p99_s"], first.metrics["step_3_completed_rate"]) == (
-        0.002,
-        5000,
-    )
-    assert first.shown.rate == 5000
+    assert first.metrics["step_1_p99_s"] == 0.002
+    assert first.metrics["step_3_completed_rate"] == 5000
+    assert (first.shown_trial, first.shown.rate) == (6, 5000)
     assert second.metrics["completed_rate"] > 0
 
 
 def test_a_ramp_of_which_no_step_counts_is_an_invalid_measurement(monkeypatch):
-    spoiled_in(monkeypatch, 1, 2, 3)
+    spoiled_in(monkeypatch, *range(1, 9))
     error = measured(Zones()).error
     assert error.outcome.label == "invalid"
     assert error.where == "ramp of 1000/s, 20000/s, 5000/s"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.fixed_load import CLIENTS_PER_ATTEMPT
 from leaselab.measure.procedures.method import Found, Method, none_counts
 from leaselab.model.load import Load
 from leaselab.model.procedure import of_step
 from leaselab.model.procedures.ramp import (
+    ATTEMPTS,
     COMPLETED,
     LOSS,
     P99,
@@ -37,24 +39,50 @@ class Steps(Method[Ramp]):
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
         """Offer the steps, each with other clients.
 
-        A step that does not count is not made again: the server has been loaded by it, and
-        would be found warmer.  Then neither this step nor the whole ramp of the round has
-        figures.  Raises an invalid-measurement error where no step counts.
+        A step that a stall of the generator spoiled is not made again alone: the server has
+        been loaded by it, and would be found warmer.  So the server is reset, and the ramp
+        begins anew, at most `ATTEMPTS` times in all.  Where a step does not count in the end,
+        neither it nor the whole ramp of the round has figures.  Raises an invalid-measurement
+        error where no step counts.
         """
-        procedure, client, made = self.procedure, 0, list[Trial]()
-        for number, rate in enumerate(procedure.rates, start=1):
-            load = Load(rate, procedure.step_s, client)
-            last = number == len(procedure.rates)
-            made.append(ask(load, may_abort=False, reset=last))
-            client += CLIENTS_PER_ATTEMPT * rate * procedure.step_s
-        if not any(trial.valid for trial in made):
-            raise none_counts(made, f"ramp of {procedure.steps_words}")
-        found = whole(made) if all(trial.valid for trial in made) else {}
-        for number, trial in enumerate(made, start=1):
+        made = list[Trial]()
+        for attempt in range(1, ATTEMPTS + 1):
+            steps = self._steps(ask, len(made), to_the_end=attempt == ATTEMPTS)
+            made += steps
+            if not spoiled(steps) or attempt == ATTEMPTS:
+                break
+            if not self.procedure.keeps:
+                server.reset()
+        if not any(trial.valid for trial in steps):
+            raise none_counts(steps, f"ramp of {self.procedure.steps_words}")
+        found = whole(steps) if all(trial.valid for trial in steps) else {}
+        for number, trial in enumerate(steps, start=1):
             if trial.valid:
                 found |= {of_step(name, number): one for name, one in step(trial).items()}
-        shown = max(place for place, trial in enumerate(made) if trial.valid)
+        first = len(made) - len(steps)
+        shown = max(place for place, trial in enumerate(steps, first) if trial.valid)
         return Found(found, shown_trial=shown)
+
+    def _steps(self, ask: Ask, made: int, *, to_the_end: bool) -> list[Trial]:
+        """Make the steps once; a stall ends it early, unless it is `to_the_end`.
+
+        `made` is how many trials of the round were made before, whose clients are others.
+        """
+        procedure, steps = self.procedure, list[Trial]()
+        client = CLIENTS_PER_ATTEMPT * made * max(procedure.rates) * procedure.step_s
+        for rate in procedure.rates:
+            load = Load(rate, procedure.step_s, client)
+            last = len(steps) + 1 == len(procedure.rates)
+            steps.append(ask(load, may_abort=False, reset=last))
+            client += CLIENTS_PER_ATTEMPT * rate * procedure.step_s
+            if spoiled(steps) and not to_the_end:
+                break
+        return steps
+
+
+def spoiled(steps: Sequence[Trial]) -> bool:
+    """Whether a stall of the generator spoiled one of the steps."""
+    return any(trial.reason == GENERATOR_STALLED for trial in steps)
 
 
 def step(trial: Trial) -> dict[str, float | None]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from leaselab.model.procedure import (
+    PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
     TRIAL_OVERHEAD_S,
     MetricKind,
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 COMPLETED, LOSS, P99, SETTLED = "completed_rate", "loss_ratio", "p99_s", "settled_s"
 """Metrics of a ramp as a whole; those of a step are named by `of_step`."""
+ATTEMPTS = 3
+"""How often a round begins its ramp, where stalls of the generator spoil it."""
 SETTLED_FOR_S = 3
 """Seconds in a row that a step has to stay near the rate that it ends with."""
 
@@ -71,7 +74,8 @@ class Ramp(Procedure, frozen=True, kw_only=True, tag="ramp"):
         """Upper bound of the time that all rounds of a point can take (s)."""
         beside = self.wait_s + TRIAL_OVERHEAD_S
         steps = len(self.rates) * (self.step_s + beside)
-        return self.rounds * (self.warm_up_s + beside + steps + ROUND_OVERHEAD_S)
+        one = self.warm_up_s + beside + ATTEMPTS * steps + ROUND_OVERHEAD_S
+        return self.rounds * one + PAUSE_LIMIT_S
 
     @property
     def loss_goal(self) -> None:
