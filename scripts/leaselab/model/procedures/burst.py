@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
@@ -14,15 +12,13 @@ from leaselab.model.procedure import (
     cpu_kind,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from leaselab.model.trial import Trial
+from leaselab.model.procedures.unjudged import Unjudged
 
 RESENT = "resent"
 """Metric of a burst, and figure of its trials: packets sent again, as no reply had come."""
 
 
-class Burst(Procedure, frozen=True, kw_only=True, tag="burst"):
+class Burst(Unjudged, frozen=True, kw_only=True, tag="burst"):
     """Clients that all begin at once, as after a power cut, and try until they are served."""
 
     rounds: int = 3
@@ -54,14 +50,6 @@ class Burst(Procedure, frozen=True, kw_only=True, tag="burst"):
         trials = (STALLED_LIMIT + 1) * (self.limit_s + beside)
         one = self.warm_up_s + beside + trials + ROUND_OVERHEAD_S
         return self.rounds * one + PAUSE_LIMIT_S
-
-    @property
-    def loss_goal(self) -> None:
-        """Nothing is asked of a trial: how many are served in time is part of the answer."""
-
-    def counts(self, trial: Trial) -> bool:
-        """Whether a trial is valid, whether or not all were served."""
-        return trial.valid
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return how long it took until all were served, and what that cost."""

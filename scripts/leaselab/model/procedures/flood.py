@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
@@ -15,15 +14,13 @@ from leaselab.model.procedure import (
     cpu_kind,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from leaselab.model.trial import Trial
+from leaselab.model.procedures.unjudged import Unjudged
 
 DROPPED = 1
 """Floods at the beginning of a round that count for nothing: the server warms up."""
 
 
-class Flood(Procedure, frozen=True, kw_only=True, tag="flood"):
+class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
     """As much as the generator can offer, as ISC's performance lab measures BIND 9.
 
     No rate is asked for: the generator sends whenever fewer transactions wait for an answer
@@ -62,14 +59,6 @@ class Flood(Procedure, frozen=True, kw_only=True, tag="flood"):
         floods = (self.floods + STALLED_LIMIT) * (self.flood_s + beside)
         one = self.warm_up_s + beside + floods + ROUND_OVERHEAD_S
         return self.rounds * one + PAUSE_LIMIT_S
-
-    @property
-    def loss_goal(self) -> None:
-        """Nothing is asked of a trial: the generator waits for a server that is slow."""
-
-    def counts(self, trial: Trial) -> bool:
-        """Whether a trial is valid, whatever it lost."""
-        return trial.valid
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the rate answered, how much it varies, the loss, the latency and the cost."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 
 from leaselab.model.procedure import Procedure, refuse
-
-if TYPE_CHECKING:
-    from leaselab.model.trial import Trial
+from leaselab.model.procedures.unjudged import Unjudged
 
 
-class OneLoad(Procedure, frozen=True, kw_only=True):
+class OneLoad(Unjudged, frozen=True, kw_only=True):
     """A procedure with one load: a rate, or a share of what the server can serve."""
 
     rounds: int = 3
@@ -53,14 +51,6 @@ class OneLoad(Procedure, frozen=True, kw_only=True):
         if share is None:
             return self
         return msgspec.structs.replace(self, rate=max(1, round(share * max_rate)))
-
-    @property
-    def loss_goal(self) -> None:
-        """Nothing is asked of a trial: what is lost at its load is part of the answer."""
-
-    def counts(self, trial: Trial) -> bool:
-        """Whether a trial is valid, whatever it lost."""
-        return trial.valid
 
     def ruler(self) -> dict[str, Any]:
         """As of every procedure; a rate that is a share of a max rate is no parameter."""

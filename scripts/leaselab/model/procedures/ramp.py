@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from leaselab.model.procedure import (
@@ -16,9 +14,7 @@ from leaselab.model.procedure import (
     of_step,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from leaselab.model.trial import Trial
+from leaselab.model.procedures.unjudged import Unjudged
 
 COMPLETED, LOSS, P99, SETTLED = "completed_rate", "loss_ratio", "p99_s", "settled_s"
 """Metrics of a ramp as a whole; those of a step are named by `of_step`."""
@@ -28,7 +24,7 @@ SETTLED_FOR_S = 3
 """Seconds in a row that a step has to stay near the rate that it ends with."""
 
 
-class Ramp(Procedure, frozen=True, kw_only=True, tag="ramp"):
+class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
     """Steps of offered load, such as the warm-up of a server whose caches are empty.
 
     Each step is a trial; nothing is reset between them.
@@ -76,14 +72,6 @@ class Ramp(Procedure, frozen=True, kw_only=True, tag="ramp"):
         steps = len(self.rates) * (self.step_s + beside)
         one = self.warm_up_s + beside + ATTEMPTS * steps + ROUND_OVERHEAD_S
         return self.rounds * one + PAUSE_LIMIT_S
-
-    @property
-    def loss_goal(self) -> None:
-        """Nothing is asked of a trial: what is lost in a step is part of the answer."""
-
-    def counts(self, trial: Trial) -> bool:
-        """Whether a trial is valid, whatever it lost."""
-        return trial.valid
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the figures of the whole ramp, then those of each step."""
