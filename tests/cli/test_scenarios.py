@@ -87,6 +87,8 @@ procedure:
   late_s: 2.0
   wait_s: 4.0
   warm_up_s: 1
+  warm_up_rate: None
+  reset: after-trial
   relative_width: 0.01
   trial_s: 5
   scout_s: 1
