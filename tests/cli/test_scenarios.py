@@ -62,6 +62,7 @@ scenario:
       pair_client_threads: 0
       pair_parked_packet_limit: 256
   partner: False
+  support: None
   beside: -
   hosts: -
   generator: perfdhcp
