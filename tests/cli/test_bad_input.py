@@ -2,14 +2,13 @@
 
 import copy
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.bench_document import DOCUMENT
+
+from leaselab.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,25 +21,21 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def refused(checkout, *arguments):
+@pytest.fixture
+def refused(checkout, monkeypatch, capsys):
     """The one line that a command of this checkout says, which ends with 2."""
-    done = subprocess.run(
-        [sys.executable, "-m", "leaselab", *map(str, arguments)],
-        env={
-            **os.environ,
-            "LEASELAB_ROOT": str(checkout),
-            "PYTHONPATH": str(ROOT / "scripts"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    (line,) = done.stderr.splitlines()
-    assert not (checkout / ".leaselab").exists()
-    assert not (checkout / "results").exists()
-    return line.removeprefix("leaselab: ")
+    monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
+
+    def call(*arguments):
+        assert main([*map(str, arguments)]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        (line,) = err.splitlines()
+        assert not (checkout / ".leaselab").exists()
+        assert not (checkout / "results").exists()
+        return line.removeprefix("leaselab: ")
+
+    return call
 
 
 def family(checkout, old, new, file="memfile"):
@@ -50,61 +45,61 @@ def family(checkout, old, new, file="memfile"):
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_an_unknown_scenario_names_the_nearest(checkout):
-    assert refused(checkout, "run", "v4-memfil") == (
+def test_an_unknown_scenario_names_the_nearest(refused):
+    assert refused("run", "v4-memfil") == (
         "scenarios: unknown scenario 'v4-memfil'; did you mean 'v4-memfile'?"
     )
 
 
-def test_an_unknown_key_of_a_scenario_names_file_and_nearest(checkout):
+def test_an_unknown_key_of_a_scenario_names_file_and_nearest(refused, checkout):
     family(checkout, "memfile_persist: true", "memfile_persists: true")
-    assert refused(checkout, "run") == (
+    assert refused("run") == (
         "memfile.yml: v4-memfile: unknown option of kea 'memfile_persists';"
         " did you mean 'memfile_persist'?"
     )
 
 
-def test_an_unknown_parameter_of_the_sweep_names_the_nearest(checkout):
+def test_an_unknown_parameter_of_the_sweep_names_the_nearest(refused):
     given = '{"trials_s": 3}'
-    assert refused(checkout, "scenarios", "v4-memfile", "--procedure", given) == (
+    assert refused("scenarios", "v4-memfile", "--procedure", given) == (
         "parameters of the measurement: unknown parameter of max-rate 'trials_s';"
         " did you mean 'trial_s'?"
     )
 
 
 @pytest.mark.parametrize("given", ["{", "[]", '"rounds"'])
-def test_parameters_that_are_no_object_are_refused(checkout, given):
-    line = refused(checkout, "scenarios", "v4-memfile", "--procedure", given)
+def test_parameters_that_are_no_object_are_refused(refused, given):
+    line = refused("scenarios", "v4-memfile", "--procedure", given)
     assert line.startswith("--procedure: not ")
 
 
-def test_an_unknown_procedure_of_a_family_names_the_nearest(checkout):
+def test_an_unknown_procedure_of_a_family_names_the_nearest(refused, checkout):
     path = checkout / "scenarios" / "memfile.yml"
     text = path.read_text(encoding="utf-8")
     path.write_text(f"{text}\nprocedure: {{name: fixed-laod}}\n", encoding="utf-8")
-    assert refused(checkout, "run") == (
+    assert refused("run") == (
         "parameters of the measurement: unknown procedure 'fixed-laod';"
         " did you mean 'fixed-load'?"
     )
 
 
-def test_an_option_of_another_procedure_is_refused(checkout):
-    line = refused(checkout, "run", "--duration-s", "5")
+def test_an_option_of_another_procedure_is_refused(refused):
+    line = refused("run", "--duration-s", "5")
     assert "unknown parameter of max-rate 'duration_s'" in line
 
 
-def test_a_lease_that_would_expire_in_the_sweep_is_refused(checkout):
+def test_a_lease_that_would_expire_in_the_sweep_is_refused(refused, checkout):
     family(checkout, "lease_lifetime_s: 86400", "lease_lifetime_s: 600")
-    line = refused(checkout, "run", "--runs", "9")
+    line = refused("run", "--runs", "9")
     assert line.startswith("scenario v4-memfile: leases could expire while the sweep runs")
     assert "(found lease_lifetime_s 600, wanted more than 6" in line
     assert line.endswith("raise lease_lifetime_s, or lower --runs or --trial-s")
 
 
-def test_a_pool_that_one_trial_could_fill_is_refused(checkout):
+def test_a_pool_that_one_trial_could_fill_is_refused(refused, checkout):
     pool = "pool: 10.0.0.1 - 10."
     family(checkout, f"{pool}255.255.254", f"{pool}0.255.254", file="loads/dhcpv4")
-    line = refused(checkout, "run")
+    line = refused("run")
     assert line.startswith("scenario v4-memfile: the load could fill the pool beyond half")
     assert "found 65534 addresses, wanted at least 2000000" in line
 
@@ -112,47 +107,47 @@ def test_a_pool_that_one_trial_could_fill_is_refused(checkout):
 @pytest.mark.parametrize(
     "options", [("--runs", "2", "--trim", "1"), ("--runs", "8", "--trim", "4")]
 )
-def test_nothing_left_after_trimming_is_refused(checkout, options):
-    line = refused(checkout, "run", *options)
+def test_nothing_left_after_trimming_is_refused(refused, options):
+    line = refused("run", *options)
     assert line.startswith(
         "parameters of the measurement: nothing would be left after trimming (found runs"
     )
     assert line.endswith("wanted runs > 2 x trim); raise --runs or lower --trim")
 
 
-def test_an_inventory_without_a_generator_is_refused(checkout):
+def test_an_inventory_without_a_generator_is_refused(refused, checkout):
     path = checkout / "hosts.yml"
     path.write_text("bench: {children: {dhcp_server: {hosts: {sut: }}}}", encoding="utf-8")
-    line = refused(checkout, "run", "-i", path)
+    line = refused("run", "-i", path)
     assert line.startswith(f"{path}: no host in group dhcp_generator (found groups ")
     assert "wanted dhcp_server and dhcp_generator" in line
 
 
-def test_a_bench_file_that_is_missing_or_another_s_is_refused(checkout):
+def test_a_bench_file_that_is_missing_or_another_s_is_refused(refused, checkout):
     path = checkout / "bench.json"
-    assert refused(checkout, "sweep", path) == (
+    assert refused("sweep", path) == (
         f"{path}: no such file; deploy and tune first: leaselab run, or ansible/site.yml"
     )
     path.write_text("{", encoding="utf-8")
-    assert refused(checkout, "sweep", path).startswith(f"{path}: not readable: ")
+    assert refused("sweep", path).startswith(f"{path}: not readable: ")
     path.write_text(json.dumps({**DOCUMENT, "schema_version": 1}), encoding="utf-8")
-    assert refused(checkout, "sweep", path) == (
+    assert refused("sweep", path) == (
         f"{path}: schema version is not this leaselab's (found 1, wanted 2); deploy again"
     )
     nothing_left = {**DOCUMENT, "procedure": {"rounds": 2, "trim": 1}}
     path.write_text(json.dumps(nothing_left), encoding="utf-8")
-    assert "nothing would be left after trimming" in refused(checkout, "sweep", path)
+    assert "nothing would be left after trimming" in refused("sweep", path)
 
 
-def test_a_bench_file_whose_leases_could_expire_is_refused(checkout):
+def test_a_bench_file_whose_leases_could_expire_is_refused(refused, checkout):
     path = checkout / "bench.json"
     document = copy.deepcopy(DOCUMENT)
     document["scenario"]["server"]["options"]["lease_lifetime_s"] = 60
     path.write_text(json.dumps(document), encoding="utf-8")
-    assert "leases could expire while the sweep runs" in refused(checkout, "sweep", path)
+    assert "leases could expire while the sweep runs" in refused("sweep", path)
 
 
-def test_resuming_what_was_never_begun_is_refused(checkout):
-    assert refused(checkout, "resume", "20260101") == (
+def test_resuming_what_was_never_begun_is_refused(refused):
+    assert refused("resume", "20260101") == (
         "no such unfinished sweep: '20260101'; there is none"
     )

@@ -15,7 +15,7 @@ import yaml
 from msgspec.structs import replace
 
 from leaselab.lab.build import build
-from leaselab.lab.roles import resolved
+from leaselab.lab.roles import read_yaml, resolved
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
@@ -310,7 +310,7 @@ def _load(
 
 def _mapping(path: Path) -> Mapping[str, Any]:
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = read_yaml(path)
     except yaml.YAMLError as error:
         raise usage_error(
             f"not YAML: {' '.join(str(error).split())}", where=path.name

@@ -223,7 +223,7 @@ def _conditions(kind: str) -> list[tuple[Callable[..., Any], jinja2.Template]]:
 
 
 def read_yaml(path: Path) -> Any:  # noqa: ANN401  (parsed YAML)
-    """Read a file of a role."""
+    """Read a file of a role or of the catalogue; raises `yaml.YAMLError`."""
     return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506  # a safe one
 
 
