@@ -61,6 +61,7 @@ def test_a_burst_of_it_goes_to_its_page(tmp_path, monkeypatch, capsys):
     pages = {path.name: path.read_text("utf-8") for path in tmp_path.rglob("*.html")}
     for one in (served, late):
         assert "clients served" in pages[f"{one.id}.html"]
+        assert "by offered load" not in pages[f"{one.id}.html"]  # none was offered
 
 
 def test_bursts_of_several_sizes_are_a_curve_and_a_page(tmp_path, monkeypatch):

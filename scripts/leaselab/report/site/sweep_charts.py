@@ -112,7 +112,7 @@ def _mean(figure: Metric) -> Iterator[Spec]:
 
 
 def loss_chart(record: Record) -> Spec | None:
-    """Loss against offered load, every trial; None without trials.
+    """Loss against offered load, every trial; None without trials that have a load.
 
     But for the one that offers far more than the server can do: it would leave a corner
     to all others.
@@ -214,10 +214,14 @@ def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
 
 
 def _named(record: Record) -> Iterator[tuple[Trial, str]]:
-    """Every trial of the runs, and what it is called."""
+    """Every trial of the runs that had a load, and what it is called.
+
+    Clients that begin at once are asked for no rate.
+    """
     for one in record.rounds:
         for place, trial in enumerate(one.trials, start=1):
-            yield trial, f"run {one.index}, trial {place}"
+            if not trial.at_once:
+                yield trial, f"run {one.index}, trial {place}"
 
 
 def _loss(trial: Trial, name: str, verdict: str) -> dict[str, Any]:
