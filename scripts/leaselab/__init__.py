@@ -1,4 +1,4 @@
-"""Leaselab: a performance lab for DHCP servers.
+"""Leaselab: a performance lab for DHCP and DNS servers.
 
 The package is the engine and the command line.  Ansible brings hosts into a
 state; this code measures, archives and shows.  docs/architecture.md has the
