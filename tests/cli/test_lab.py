@@ -10,7 +10,7 @@ HOST = InventoryHost(ACCESS, ("dhcp_server",), "198.18.0.10", "2001:2:0:1::10")
 AT = "root@192.0.2.1:22"
 
 
-def answer(*addresses, variants=(), generator=None):
+def answer(*addresses, variants=(), generators=()):
     """What a host answers that has these (interface, address)."""
     return {
         "hostname": "sut1",
@@ -21,7 +21,7 @@ def answer(*addresses, variants=(), generator=None):
             {"ifname": name, "addr_info": [{"local": address}]} for name, address in addresses
         ],
         "variants": list(variants),
-        "generator": generator,
+        "generators": list(generators),
     }
 
 
@@ -31,8 +31,11 @@ BOTH = (("ens2", "198.18.0.10"), ("ens2", "2001:2:0:1::10"), ("ens1", "192.0.2.1
 def test_a_bench_that_is_up_and_held():
     kea = {"name": "kea", "version": "2.6.3", "scenario": "v4-memfile", "variant": "v4-memfile"}
     old = {**kea, "version": "2.4.1", "variant": "v4-memfile.1a2b3c4d5e"}
+    dnsperf = {"name": "dnsperf", "version": "2.14.0"}
     perfdhcp = {"name": "perfdhcp", "version": "2.6.3"}
-    host = read_probe(HOST, AT, answer(*BOTH, variants=[old, kea], generator=perfdhcp))
+    host = read_probe(
+        HOST, AT, answer(*BOTH, variants=[old, kea], generators=[dnsperf, perfdhcp])
+    )
     lock = {"name": "ana@laptop", "purpose": "a sweep", "age_s": 61.4, "expires_in_s": 29.0}
     assert status_lines(BenchStatus("rack", (host,), lock)) == [
         "bench rack: up",
@@ -41,7 +44,7 @@ def test_a_bench_that_is_up_and_held():
         "    test: ens2 198.18.0.10 2001:2:0:1::10",
         "    deployed: kea 2.6.3 for scenario v4-memfile",
         "    variants: v4-memfile.1a2b3c4d5e, v4-memfile",
-        "    deployed: perfdhcp 2.6.3",
+        "    deployed: dnsperf 2.14.0, perfdhcp 2.6.3",
         "lock: held by ana@laptop for a sweep, 61 s old, expires in 29 s",
     ]
 

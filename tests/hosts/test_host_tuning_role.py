@@ -55,7 +55,8 @@ def played(tmp_path_factory):
         path = place / "kernel" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{content}\n")
-    (place / "generator.json").write_text("{}")
+    (place / "generators").mkdir()
+    (place / "generators" / "perfdhcp.json").write_text("{}")
     (place / "seen").mkdir()
     variables = {
         "ansible_connection": "local",

@@ -38,11 +38,6 @@ def lab_check_networks(names, hostvars, check_mode):
     return found
 
 
-def lab_check_roles(field):
-    """Names of the roles that declare something in a field of `LabRole`, sorted."""
-    return [name for name, role in lab_roles().items() if getattr(role, field)]
-
-
 def lab_check_declared(field):
     """All that roles declare in a field of `LabRole`, each once, sorted."""
     found = set()
@@ -61,5 +56,4 @@ class FilterModule:
         return {
             "lab_check_declared": lab_check_declared,
             "lab_check_networks": lab_check_networks,
-            "lab_check_roles": lab_check_roles,
         }

@@ -43,6 +43,12 @@ class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names of the AppArmor profiles that may confine them."""
     ports: tuple[int, ...] = ()
     """UDP ports that it serves."""
+    provisioned: bool = False
+    """Of a generator: whether every bench has it from its provisioning on; others are installed
+    where a scenario that needs them is deployed."""
+    hears_anybody: bool = False
+    """Of a generator: whether its clients take a reply of any DHCP server, so that the test
+    network is watched for those that are not the bench's."""
     supports: bool = False
     """Whether it can serve on the partner's host for the server under test (`support` of a
     scenario), behind the server contract there; its options: entry point ``scenario``."""
@@ -61,6 +67,12 @@ def lab_roles() -> Mapping[str, LabRole]:
         name = path.parents[1].name
         found[name] = build(LabRole, read_yaml(path)[f"{name}_lab"], f"role {name}")
     return found
+
+
+def hears_anybody(generator: str) -> bool:
+    """Whether a generator, by name, takes replies of any server: what its role declares."""
+    role = lab_roles().get(generator)
+    return role is not None and role.hears_anybody
 
 
 def roles_of(part: str) -> list[str]:
@@ -119,6 +131,9 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
         hosts[role] = _checked(settings, known, f"setting of {role}", where)
     load = {name: value for name, value in scenario.load.items() if name in serving}
     _checked(load, serving, "load", where)
+    generating = options_of(scenario.generator, "main")
+    asking = {name: value for name, value in scenario.load.items() if name in generating}
+    _checked(asking, generating, "load", where)
     check_pool(scenario.load, where)
     support = _support(scenario.support, where) if scenario.support else None
     given = {

@@ -22,7 +22,7 @@ LIMIT_S = 30.0
 _TIMEOUT_S = 15.0
 
 # Python is there because Ansible needs it; one program, so that one round trip is enough.
-# The files are what the server's and the generator's roles record.
+# The files are what the roles of servers and generators record.
 _PROBE = r"""
 import glob, json, os, platform, subprocess
 def recorded(path):
@@ -33,6 +33,7 @@ def recorded(path):
         return None
 variants = glob.glob("/opt/leaselab/variants/*/deployed.json")
 variants.sort(key=lambda path: os.stat(os.path.dirname(path)).st_mtime)
+generators = sorted(glob.glob("/opt/leaselab/generators/*.json"))
 print(json.dumps({
     "hostname": platform.node(),
     "os": platform.freedesktop_os_release().get("PRETTY_NAME", ""),
@@ -40,7 +41,7 @@ print(json.dumps({
     "cpus": sorted(os.sched_getaffinity(0)),
     "addresses": json.loads(subprocess.check_output(["ip", "-json", "address"], timeout=10)),
     "variants": [one for one in map(recorded, variants) if one],
-    "generator": recorded("/opt/leaselab/generator.json"),
+    "generators": [one for one in map(recorded, generators) if one],
 }))
 """
 
@@ -71,7 +72,7 @@ class HostStatus:
     variants: tuple[str, ...] = ()
     """All variants that are deployed, the one used last at the end."""
     generator: str = ""
-    """Deployed generator and its version; empty without one."""
+    """Deployed generators and their versions, by name; empty without one."""
 
     @property
     def well(self) -> bool:
@@ -264,7 +265,7 @@ def read_probe(host: InventoryHost, at: str, answer: dict[str, Any]) -> HostStat
         server=_named(newest),
         scenario=str(newest["scenario"]) if newest else "",
         variants=tuple(one["variant"] for one in answer["variants"]),
-        generator=_named(answer["generator"]),
+        generator=", ".join(_named(one) for one in answer["generators"]),
     )
 
 

@@ -146,9 +146,14 @@ class GeneratorTool:
     launcher: tuple[str, ...] = ()
     """What runs it, before its path: perfdhcp with a larger receive buffer."""
     threading: str = "multi"
-    """perfdhcp's ``-g``: ``single`` suits one processor, ``multi`` more."""
+    """perfdhcp's ``-g``: ``single`` suits one processor, ``multi`` more; empty for others."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables it runs with, such as allocator settings."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """How else it is run, by the names of its role without the role's, such as ``clients``."""
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What it reads, by name, such as ``queries``: `path` on its host, `sha256`, and what its
+    role knows of it."""
 
 
 @dataclass(frozen=True, slots=True)

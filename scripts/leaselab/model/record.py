@@ -321,7 +321,8 @@ class Generator(Description, frozen=True, kw_only=True):
     host: str | None = None
     """Role of the host it ran on; null where it never ran."""
     options: dict[str, Any] = {}
-    """How it was run, the same for all trials: path, launcher, threading, environment."""
+    """How it was run, the same for all trials: path, launcher, threading, environment, further
+    settings, and the files that it read."""
 
 
 class Nic(Description, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ from leaselab.lab.hold import owner_under
 from leaselab.lab.host_reading import RemoteHost
 from leaselab.lab.host_tuning import check_tuned
 from leaselab.lab.lock import BenchLock, Owner, lease_s
+from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers
 from leaselab.lab.transport import connect
@@ -296,7 +297,9 @@ def _measure(
         owner = point_owner(held_for, parts[0].bench.name, root)
         longest = max(lease_s(part.bench) for part in parts)
         lock = stack.enter_context(BenchLock(hosts[GENERATOR], owner, longest))
-        watch = stack.enter_context(watching(parts[0].bench.hosts, hosts))
+        watch: Watch | None = None
+        if any(hears_anybody(part.bench.scenario.generator) for part in parts):
+            watch = stack.enter_context(watching(parts[0].bench.hosts, hosts))
         for part in parts:
             part.config_files = {
                 role: _fetch_config(part.running, server, hosts[role], role)
@@ -308,7 +311,7 @@ def _measure(
                 feeds[part.running.id],
                 listeners[part.running.id],
                 lock=lock,
-                watch=watch,
+                watch=watch if hears_anybody(part.bench.scenario.generator) else None,
             )
         # What a killed measurement left running would refuse the first start.
         most = max(parts, key=lambda part: len(part.bench.servers))
@@ -333,7 +336,7 @@ def _point(
     listener: Listener,
     *,
     lock: BenchLock,
-    watch: Watch,
+    watch: Watch | None,
 ) -> Point:
     """Return a point that goes on where its journal ends, on connected hosts."""
     bench, running = part.bench, part.running

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from leaselab.lab.inventory import Inventory
     from leaselab.measure.point import Point
-    from leaselab.model.bench import Bench, ServerUnderTest
+    from leaselab.model.bench import Bench, GeneratorTool, ServerUnderTest
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Confirmation, Experiment, Round, Scenario
     from leaselab.model.source import Commit
@@ -50,7 +50,6 @@ def record_of(
     parts: Sequence[Round | Confirmation] = point.rounds
     if point.confirmation is not None:
         parts = [*parts, point.confirmation]
-    launcher = list(bench.generator.launcher)
     found = Record(
         id=point_id,
         started_at=started_at,
@@ -66,13 +65,7 @@ def record_of(
             name=bench.generator.name,
             version=bench.generator.version,
             host=GENERATOR,
-            options={
-                "path": bench.generator.path,
-                "threading": bench.generator.threading,
-                "environment": dict(bench.generator.environment),
-                # Without one, nothing is said of it, as in results of older releases.
-                **({"launcher": launcher} if launcher else {}),
-            },
+            options=_how_it_ran(bench.generator),
         ),
         bench=record.Bench(
             name=bench.name,
@@ -135,6 +128,19 @@ def failed_record(
         experiment=experiment,
         provenance=provenance,
     )
+
+
+def _how_it_ran(tool: GeneratorTool) -> dict[str, Any]:
+    """Return how a generator was run: what it has of such settings."""
+    return {
+        "path": tool.path,
+        **({"threading": tool.threading} if tool.threading else {}),
+        "environment": dict(tool.environment),
+        # Without one, nothing is said of it, as in results of older releases.
+        **({"launcher": list(tool.launcher)} if tool.launcher else {}),
+        **tool.settings,
+        **({"files": dict(tool.files)} if tool.files else {}),
+    }
 
 
 def own_provenance(root: Path, command: Sequence[str]) -> Provenance:
