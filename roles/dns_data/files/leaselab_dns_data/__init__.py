@@ -1,0 +1,1 @@
+"""What `leaselab-dns-data` is made of: zones, the names asked for, and files with a hash."""

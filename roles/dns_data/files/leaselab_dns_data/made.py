@@ -1,0 +1,208 @@
+"""Zone files and query files on a disk, with what is known of them beside them.
+
+They are made anew only where what lies there is not what was asked for: another kind or size,
+another version of this program, or bytes that have changed since.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+from leaselab_dns_data.choice import NAMES, missed
+from leaselab_dns_data.errors import DataError
+from leaselab_dns_data.kinds import kind_of, number
+
+LIST = "zones.tsv"
+KNOWN = "data.json"
+_CHUNK = 1 << 20
+_TOGETHER = 10_000
+"""Pieces of text that are encoded and hashed at a time."""
+
+
+class _Hashed:
+    """Files that are written one after the other, and the hash of all of them."""
+
+    def __init__(self) -> None:
+        self._found = hashlib.sha256()
+
+    def write(self, path: Path, texts: Iterable[str], told: str = "") -> None:
+        """Write one in a step of its own; `told` is the name that goes into the hash."""
+        draft = path.with_name(f"{path.name}.new")
+        if told:
+            self._found.update(f"{told}\0".encode())
+        with draft.open("wb") as file:
+            for batch in _batches(texts):
+                content = "".join(batch).encode("ascii")
+                self._found.update(content)
+                file.write(content)
+        draft.chmod(0o644)
+        draft.replace(path)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what was written."""
+        return self._found.hexdigest()
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    batch = []
+    for text in texts:
+        batch.append(text)
+        if len(batch) == _TOGETHER:
+            yield batch
+            batch = []
+    yield batch
+
+
+def zones(folder: Path, data: str, size: int, address: str) -> dict:
+    """Have the zone files of a kind of data in a folder; return what is known of them.
+
+    `sha256` is over each file's name and bytes, the list of zones last; `changed` says whether
+    anything was written.
+    """
+    kind = kind_of(data, size)
+    if kind.at_address != bool(address):
+        wanted = "the server's own" if kind.at_address else "none, its zones hold no address"
+        raise DataError(f"--address {address or 'not given'} for {data} (wanted {wanted})")
+    asked = {"data": data, "size": size, "address": address, "program": program_sha256()}
+    if found := _kept(folder / KNOWN, asked, lambda: _sha256_of(folder)):
+        return found
+    _empty(folder)
+    (folder / KNOWN).write_text(json.dumps({"asked": asked}) + "\n", encoding="utf-8")
+    hashed, counts = _Hashed(), {}
+    for name, pieces in kind.files(size, address):
+        counts[name] = 0
+        hashed.write(folder / name, _counted(pieces, counts, name), name)
+    number_of = {"zones": 0, "records": 0}
+    hashed.write(
+        folder / LIST,
+        _listed(kind.zones(size), counts, number_of),
+        LIST,
+    )
+    made = {"sha256": hashed.sha256, **number_of}
+    return _remember(folder / KNOWN, asked, made)
+
+
+def _empty(folder: Path) -> None:
+    """Have a folder for zone files, empty; raises DataError for one that is somebody else's."""
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    files = list(folder.iterdir())
+    if files and not (folder / KNOWN).exists():
+        raise DataError(f"--folder {folder} (found other files in it, wanted an empty one)")
+    for path in files:  # those of another size, or of an interrupted call
+        if path.name != KNOWN:
+            path.unlink()
+
+
+def _counted(pieces: Iterable[tuple[str, int]], counts: dict, name: str) -> Iterator[str]:
+    for text, records in pieces:
+        counts[name] += records
+        yield text
+
+
+def _listed(pairs: Iterable[tuple[str, str]], counts: dict, number_of: dict) -> Iterator[str]:
+    for zone, file in pairs:
+        number_of["zones"] += 1
+        number_of["records"] += counts[file]
+        yield f"{zone}\t{file}\n"
+
+
+def queries(
+    file: Path, data: str, size: int, *, names: str, misses: Fraction, count: int
+) -> dict:
+    """Have a file of queries, one a line; return what is known of it.
+
+    `sha256` is the file's own, `distinct` the number of different names in it, `misses` of how
+    many lines the name does not exist.
+    """
+    kind = kind_of(data, size)
+    if count < 1:
+        raise DataError(f"--count {count} (wanted one at least)")
+    if not 0 <= misses <= 1:
+        raise DataError(f"--misses {misses} (wanted a share, 0 to 1)")
+    asked = {
+        "data": data,
+        "size": size,
+        "names": names,
+        "misses": str(misses),
+        "count": count,
+        "program": program_sha256(),
+    }
+    known = file.with_name(f"{file.name}.json")
+    if found := _kept(known, asked, lambda: _sha256_of_files([file])):
+        return found
+    file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    hashed = _Hashed()
+    seen = (bytearray(size + 1), bytearray(size + 1))
+    lines = _lines(kind, NAMES[names](size, count), missed(count, misses), seen)
+    hashed.write(file, lines)
+    made = {
+        "sha256": hashed.sha256,
+        "queries": count,
+        "distinct": sum(map(sum, seen)),
+        "misses": count * misses.numerator // misses.denominator,
+    }
+    return _remember(known, asked, made)
+
+
+def _lines(kind, numbers, missing, seen):
+    for one, miss in zip(numbers, missing, strict=True):
+        seen[miss][one] = 1
+        yield f"{(kind.missing if miss else kind.asked).format(number(one))} A\n"
+
+
+def program_sha256() -> str:
+    """Return the hash of this program: another one may make other bytes."""
+    folder = Path(__file__).parent
+    return _sha256_of_files(sorted(folder.glob("*.py")))
+
+
+def _kept(known: Path, asked: dict, sha256) -> dict | None:
+    """Return what is known of what lies there, if it is what is asked for."""
+    try:
+        found = json.loads(known.read_text(encoding="utf-8"))
+        if found["asked"] == asked and found["made"]["sha256"] == sha256():
+            return {**found["made"], "changed": False}
+    except (OSError, ValueError, LookupError):
+        pass  # nothing there, or what an interrupted call left
+    return None
+
+
+def _remember(known: Path, asked: dict, made: dict) -> dict:
+    known.write_text(json.dumps({"asked": asked, "made": made}) + "\n", encoding="utf-8")
+    known.chmod(0o644)
+    return {**made, "changed": True}
+
+
+def _sha256_of(folder: Path) -> str:
+    """Return the hash of a folder of zone files, as they were written."""
+    found = hashlib.sha256()
+    names = [path.name for path in folder.iterdir() if path.name not in (LIST, KNOWN)]
+    for name in (*_in_order(folder, names), LIST):
+        found.update(f"{name}\0".encode())
+        _add(found, folder / name)
+    return found.hexdigest()
+
+
+def _in_order(folder: Path, names: list[str]) -> list[str]:
+    """Return file names in the order of the list of zones, which is that of their making."""
+    with (folder / LIST).open(encoding="ascii") as lines:
+        listed = dict.fromkeys(line.rstrip("\n").split("\t")[1] for line in lines)
+    if set(listed) != set(names):
+        raise DataError("files that are in no list")
+    return list(listed)
+
+
+def _sha256_of_files(paths: Iterable[Path]) -> str:
+    found = hashlib.sha256()
+    for path in paths:
+        _add(found, path)
+    return found.hexdigest()
+
+
+def _add(found, path: Path) -> None:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)

@@ -1,0 +1,256 @@
+"""The data of DNS experiments, made by the program as it is installed."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.contracts import contract_module
+
+ROLES = Path(__file__).parents[2] / "roles"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The program, installed in a folder of its own."""
+    folder = tmp_path_factory.mktemp("leaselab")
+    for part in ("dns_data/files/leaselab_dns_data", "contract/files/leaselab_contract"):
+        shutil.copytree(ROLES / part, folder / Path(part).name)
+    return shutil.copy(ROLES / "dns_data/files/leaselab-dns-data", folder)
+
+
+def made(program, *words, **options):
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    done = subprocess.run([program, *words, *flags], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def refused(program, *words, **options):
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    done = subprocess.run(
+        [program, *words, *flags], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    return done.stderr
+
+
+def asked_names(path):
+    return [line.split()[0] for line in path.read_text("ascii").splitlines()]
+
+
+# A change of these changes what every result before it was measured with: it moves figures.
+HASHES = {
+    "delegations": (1, "5fb5cbb6441a"),
+    "zones": (20, "7f6d754c1ea1"),
+    "articles": (20, "81f510e719b3"),
+    "hierarchy": (22, "a1a9ad035c9e"),
+}
+
+
+@pytest.mark.parametrize("kind", HASHES)
+def test_zones_are_the_same_bytes_everywhere(program, tmp_path, kind):
+    place = {"address": "198.18.0.3"} if kind == "hierarchy" else {}
+    found = made(program, "zones", data=kind, size=20, folder=tmp_path / "data", **place)
+    zones, begin = HASHES[kind]
+    assert found["zones"] == zones
+    assert found["sha256"][:12] == begin
+
+
+@pytest.mark.parametrize(
+    ("names", "begin"), [("uniform", "1d2c9da4d718"), ("zipf", "f20035bcb502")]
+)
+def test_queries_are_the_same_bytes_everywhere(program, tmp_path, names, begin):
+    file = tmp_path / "queries.txt"
+    found = made(
+        program,
+        "queries",
+        data="zones",
+        size=500,
+        names=names,
+        misses=0.1,
+        count=900,
+        file=file,
+    )
+    assert found["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert found["sha256"][:12] == begin
+
+
+def test_a_delegation_has_two_servers_with_glue_and_each_tenth_is_signed(program, tmp_path):
+    made(program, "zones", data="delegations", size=20, folder=tmp_path / "data")
+    lines = (tmp_path / "data/tld.zone").read_text("ascii").splitlines()
+    assert [line for line in lines if "d0000011" in line] == [
+        "d0000011 NS ns1.d0000011",
+        "d0000011 NS ns2.d0000011",
+        "ns1.d0000011 A 10.0.0.22",
+        "ns2.d0000011 A 10.0.0.23",
+    ]
+    signed = [line.split()[0] for line in lines if " DS " in line]
+    assert signed == ["d0000010", "d0000020"]
+    assert len(set(lines)) == len(lines)
+
+
+def test_zones_share_a_file_that_names_none_of_them(program, tmp_path):
+    made(program, "zones", data="zones", size=3, folder=tmp_path / "data")
+    assert (tmp_path / "data/zones.tsv").read_text("ascii") == (
+        "z0000001.test.\tzone.zone\nz0000002.test.\tzone.zone\nz0000003.test.\tzone.zone\n"
+    )
+    assert "z00" not in (tmp_path / "data/zone.zone").read_text("ascii")
+
+
+def test_each_article_zone_has_a_file_of_its_own(program, tmp_path):
+    found = made(program, "zones", data="articles", size=30, folder=tmp_path / "data")
+    assert found["records"] == 30 * 4
+    listed = (tmp_path / "data/zones.tsv").read_text("ascii").splitlines()
+    assert len({line.split("\t")[1] for line in listed}) == 30
+    assert all((tmp_path / "data" / line.split("\t")[1]).is_file() for line in listed)
+
+
+def test_the_hierarchy_is_at_one_address_and_leads_nowhere_else(program, tmp_path):
+    made(
+        program,
+        "zones",
+        data="hierarchy",
+        size=50,
+        address="198.18.0.3",
+        folder=tmp_path / "data",
+    )
+    text = "".join(path.read_text("ascii") for path in (tmp_path / "data").glob("*.zone"))
+    addresses = {line.split()[-1] for line in text.splitlines() if " A " in line}
+    assert addresses == {"198.18.0.3", "192.0.2.80"}  # of servers; of what is asked for
+    assert "test. NS ns.test." in text
+    assert "z0000050 NS ns.z0000050" in text
+
+
+def test_what_lies_there_already_is_not_written_again(program, tmp_path):
+    asked = {"data": "zones", "size": 20, "folder": tmp_path / "data"}
+    first = made(program, "zones", **asked)
+    stamp = (tmp_path / "data/zone.zone").stat().st_mtime_ns
+    again = made(program, "zones", **asked)
+    assert (first["changed"], again["changed"]) == (True, False)
+    assert first["sha256"] == again["sha256"]
+    assert (tmp_path / "data/zone.zone").stat().st_mtime_ns == stamp
+
+
+@pytest.mark.parametrize("name", ["zone.zone", "zones.tsv", "data.json"])
+def test_what_was_changed_since_is_made_anew(program, tmp_path, name):
+    asked = {"data": "zones", "size": 20, "folder": tmp_path / "data"}
+    first = made(program, "zones", **asked)
+    (tmp_path / "data" / name).write_text("www A 192.0.2.99\n")
+    again = made(program, "zones", **asked)
+    assert again == first
+
+
+def test_another_size_leaves_nothing_of_the_one_before(program, tmp_path):
+    made(program, "zones", data="articles", size=20, folder=tmp_path / "data")
+    made(program, "zones", data="articles", size=10, folder=tmp_path / "data")
+    assert len(list((tmp_path / "data").glob("*.zone"))) == 10
+
+
+def test_a_folder_that_is_somebody_elses_is_refused_as_it_is(program, tmp_path):
+    (tmp_path / "mine").write_text("not zones")
+    said = refused(program, "zones", data="zones", size=2, folder=tmp_path)
+    assert "found other files in it" in said
+    assert (tmp_path / "mine").read_text() == "not zones"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"size": 0}, "wanted 1 to 9999999"),
+        ({"size": 10_000_000}, "seven digits"),
+        ({"address": "198.18.0.3"}, "its zones hold no address"),
+        ({"data": "hierarchy"}, "wanted the server's own"),
+    ],
+)
+def test_zones_that_cannot_be_are_refused(program, tmp_path, changed, said):
+    asked = {"data": "zones", "size": 2, "folder": tmp_path / "data"} | changed
+    assert said in refused(program, "zones", **asked)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({"count": 0}, "one at least"), ({"misses": 1.5}, "a share, 0 to 1")],
+)
+def test_queries_that_cannot_be_are_refused(program, tmp_path, changed, said):
+    asked = {"data": "zones", "size": 2, "count": 5, "file": tmp_path / "file"} | changed
+    assert said in refused(program, "queries", **asked)
+    assert not (tmp_path / "file").exists()
+
+
+def test_uniform_asks_for_no_name_twice_before_each_was_asked_for(program, tmp_path):
+    file = tmp_path / "file"
+    found = made(program, "queries", data="delegations", size=1000, count=2500, file=file)
+    names = asked_names(file)
+    for begin in (0, 1000):
+        assert len(set(names[begin : begin + 1000])) == 1000
+    assert len(set(names[2000:])) == 500
+    assert names[:1000] != sorted(names[:1000])
+    assert names[:1000] != names[1000:2000]
+    assert found["distinct"] == 1000
+    assert names[0].startswith("www.d")
+
+
+def test_zipf_asks_for_the_kth_most_popular_as_often_as_1_over_k(program, tmp_path):
+    file = tmp_path / "file"
+    size, count = 1000, 100_000
+    found = made(
+        program, "queries", data="zones", size=size, count=count, file=file, names="zipf"
+    )
+    often = [times for _, times in Counter(asked_names(file)).most_common()]
+    weight = sum(1 / rank for rank in range(1, size + 1))
+    for rank in (1, 2, 5, 10):
+        wanted = count / rank / weight
+        assert abs(often[rank - 1] - wanted) < 5 * wanted**0.5, rank
+    assert found["distinct"] == len(often)
+
+
+@pytest.mark.parametrize("names", ["uniform", "zipf"])
+def test_any_part_of_the_queries_has_the_share_of_misses(program, tmp_path, names):
+    file = tmp_path / "file"
+    found = made(
+        program,
+        "queries",
+        data="zones",
+        size=300,
+        count=1000,
+        misses=0.25,
+        file=file,
+        names=names,
+    )
+    missing = [name.startswith("nope.") for name in asked_names(file)]
+    assert found["misses"] == sum(missing) == 250
+    for begin in range(0, 1000, 100):
+        assert sum(missing[begin : begin + 100]) == 25
+
+
+def test_a_share_of_misses_is_kept_to_the_query():
+    with contract_module("dns_data", "leaselab_dns_data.choice") as choice:
+        for share, count in (("0.1", 12345), ("1/3", 100), ("0", 10), ("1", 10)):
+            found = list(choice.missed(count, Fraction(share)))
+            assert sum(found) == int(count * Fraction(share))
+            assert len(found) == count
+
+
+def test_a_million_zones_need_no_more_memory_than_a_thousand(program, tmp_path):
+    """They are written as they are made."""
+    peaks = {}
+    for size in (1000, 100_000):
+        code = (
+            "import resource, runpy, sys; sys.argv = sys.argv[1:]\n"
+            "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
+            "finally: sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))"
+        )
+        words = ("zones", "--data=delegations", f"--size={size}", f"--folder={tmp_path / 'd'}")
+        done = subprocess.run(
+            ["python3", "-c", code, program, *words],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        peaks[size] = int(done.stderr)
+    assert peaks[100_000] < peaks[1000] + 20_000  # KiB; 10 MB of zone would be more as objects
