@@ -219,6 +219,7 @@ LEFT_OUT_OF_CHECKS = {
     "database": ("main", "support", "tune"),
     "delayed_link": ("tune",),
     "dnsmasq": ("verify",),
+    "dnsperf": ("probe",),
     "docker_lab": ("install_engine", "image_from_packages", "image_from_registry", "verify"),
     "isolation": ("begin", "refuse"),
     "kea": ("verify",),

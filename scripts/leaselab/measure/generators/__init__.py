@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from leaselab.model.procedure import Procedure
     from leaselab.model.record import Scenario
 
-ADAPTERS = {"perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp"}
+ADAPTERS = {
+    "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",
+    "perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp",
+}
 """The adapter of each generator, imported when it is needed: what reads a tool's output takes
 a while to import."""
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import re
 import warnings
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +31,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.measure.generators.printed import no_measurement, unreadable
+from leaselab.measure.generators.printed import printed as whole
+from leaselab.model.errors import LeaselabError
 from leaselab.model.observation import Generated
 from leaselab.model.trial import Percentiles, Second
 
@@ -116,26 +117,9 @@ def printed(generated: Generated, tool: str, where: str) -> bytes:
     Raises a broken-lab error where its exit status, or its own complaint, says that this is
     no measurement.
     """
-
-    def broken(what: str) -> LeaselabError:
-        return lab_broken(
-            f"{tool}: {what}",
-            where=where,
-            todo="the trial was not counted; the sweep can be resumed when the host is well",
-        )
-
-    try:
-        text = zlib.decompress(generated.output_gz, wbits=31)
-    except zlib.error as error:
-        if generated.status in DATA_STATUSES:
-            raise broken(f"its output is cut short: {error}") from error
-        text = b""
-    if generated.status not in DATA_STATUSES:
-        reason = _reason(generated.status)
-        lines = (generated.error or text.decode("ascii", "replace")).strip().splitlines()
-        raise broken(f"{reason}: {lines[-1]}" if lines else reason)
+    text = whole(generated, tool, where, DATA_STATUSES)
     if told := complaint(generated.error):
-        raise broken(f"its receiver has ended: {told}")
+        raise no_measurement(tool, where, f"its receiver has ended: {told}")
     return text
 
 
@@ -330,21 +314,4 @@ def _numbers(text: bytes, name: str) -> Times:
 
 
 def _malformed(what: str, text: bytes) -> LeaselabError:
-    tail = text[-80:].decode("ascii", "replace").strip()
-    return lab_broken(
-        f"perfdhcp's output does not parse: {what}",
-        where="generator",
-        found=f"{len(text)} bytes ending in {tail!r}" if text else "nothing",
-        todo="see the raw output kept with the sweep; the trial was not counted",
-    )
-
-
-def _reason(status: int) -> str:
-    """Say what an exit status of the generator's shell means."""
-    if status == 127:
-        return "not found on the host"
-    if status in (124, 137):
-        return "was killed, or did not end in time"
-    if status < 0 or status > 128:
-        return f"was ended by signal {abs(status) % 128}"
-    return f"failed with exit status {status}"
+    return unreadable("perfdhcp", what, text)

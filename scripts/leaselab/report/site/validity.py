@@ -30,6 +30,8 @@ MEANINGS = {
     "pool-too-full": "more than half of the addresses were taken, where allocation slows down",
     "pair-state": "the servers were not in the state asked for at the end of the trial",
     "lost-updates": "a server held less than clients were answered",
+    "other-answers": "the answers are of another size than those of a probe at a low rate",
+    "names-repeated": "more was asked than there are names, of a cache that was to be cold",
     "no-figure": "the load was not served before the event, or not again after it",
     # Why there is no figure.
     "noisy": "trials contradict each other, so that no bracket was found",

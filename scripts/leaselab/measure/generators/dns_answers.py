@@ -1,0 +1,134 @@
+"""Which answers a load of DNS queries expects, and which of those that came are not such.
+
+A name server that refuses fast looks fast.  So what counts is the RCODE: NOERROR, and NXDOMAIN
+for the share of the names that do not exist.  A probe at a low rate says how large the answers
+are; those under load have to be as large.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from leaselab.measure.generators.cache_state import COLD, QUERIES, check_cache
+from leaselab.model.errors import server_broken, usage_error
+from leaselab.model.procedure import Procedure
+from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.fill import Fill
+from leaselab.model.record import Scenario
+
+OTHER_ANSWERS = "other-answers"
+"""The trial passed, but its answers are of another size than those of the probe."""
+NAMES_REPEATED = "names-repeated"
+"""More was asked than the query file has, of a cache that is to be cold."""
+
+NOERROR, NXDOMAIN = "NOERROR", "NXDOMAIN"
+TRANSPORTS = ("udp", "tcp", "dot")
+DEVIATIONS = 5.0
+"""Standard deviations by which the share of names that do not exist may differ in the part
+of a query file that is asked."""
+SIZE_SHARE, SIZE_BYTES = 0.02, 2
+"""By how much the mean size of answers may differ from the probe's: as a share, and in bytes,
+as tools round it."""
+PROBE_RATE, PROBE_S = 500, 2
+"""Rate (queries/s) and length (s) of the probe: what a slow server answers, and enough names
+for a mean."""
+PROBE_SHARE = 0.99
+"""Share of the probe's queries that have to be answered as expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a load's queries are answered with, where all goes well."""
+
+    misses: float
+    """Share of the queries whose name does not exist (0..1)."""
+    answer_bytes: int | None = None
+    """Mean size of the probe's answers (bytes); None before there was a probe."""
+
+    def failures(self, rcodes: Mapping[str, int]) -> dict[str, int]:
+        """Return the answers that were not expected, by RCODE.
+
+        Of NOERROR and NXDOMAIN it is what goes beyond their shares of all expected ones, with
+        room for how these are spread over the query file.
+        """
+        found = {code: n for code, n in rcodes.items() if code not in (NOERROR, NXDOMAIN)}
+        answered = rcodes.get(NOERROR, 0) + rcodes.get(NXDOMAIN, 0)
+        spread = DEVIATIONS * math.sqrt(answered * self.misses * (1 - self.misses))
+        for code, share in ((NOERROR, 1 - self.misses), (NXDOMAIN, self.misses)):
+            beyond = rcodes.get(code, 0) - math.ceil(share * answered + spread)
+            if beyond > 0:
+                found[code] = beyond
+        return {code: n for code, n in found.items() if n}
+
+    def same_size(self, answer_bytes: float) -> bool:
+        """Whether answers of this mean size are as large as the probe's."""
+        if self.answer_bytes is None:
+            return True
+        room = SIZE_BYTES + SIZE_SHARE * self.answer_bytes
+        return abs(answer_bytes - self.answer_bytes) <= room
+
+    def check_probe(self, rcodes: Mapping[str, int], where: str) -> None:
+        """Raise a server-broken error where a probe was answered with something else.
+
+        `where` names the server's host.
+        """
+        answered = sum(rcodes.values())
+        wrong = self.failures(rcodes)
+        if answered and sum(wrong.values()) > (1 - PROBE_SHARE) * answered:
+            told = ", ".join(f"{code} {n}" for code, n in sorted(rcodes.items()))
+            raise server_broken(
+                "the server answers the load's queries with other RCODEs than it should",
+                where=where,
+                found=f"{told} of {answered} answers",
+                wanted=f"{NOERROR}, and {NXDOMAIN} for {100 * self.misses:g} % of the names",
+                todo="compare the zones that it serves with the query file: data and size of "
+                "the load",
+            )
+
+
+def expected_of(scenario: Scenario) -> Expected:
+    """Return what the queries of a scenario's load are answered with."""
+    return Expected(float(scenario.load.get("misses", 0.0)))
+
+
+def repeats(scenario: Scenario, queries: int) -> bool:
+    """Whether so many queries ask for a name again that a cold cache has then."""
+    return scenario.load.get("cache") == COLD and queries > scenario.load.get(QUERIES, 0)
+
+
+def check_queries(scenario: Scenario, procedure: Procedure, tool: str) -> None:
+    """Refuse a procedure that queries cannot hold, whatever the tool (usage error)."""
+    where = f"scenario {scenario.name}"
+    if isinstance(procedure, Burst | Event | Fill):
+        raise usage_error(
+            f"{tool} cannot do that: it does not number its clients, and does not say when "
+            "each was answered",
+            where=where,
+            found=f"procedure {procedure.name}",
+            wanted="max-rate, fixed-load, ramp or flood",
+        )
+    misses = scenario.load.get("misses", 0.0)
+    if not 0 <= misses <= 1:
+        raise usage_error(
+            "not a share of the queries",
+            where=f"{where}: misses",
+            found=repr(misses),
+            wanted="0 to 1",
+        )
+    check_cache(scenario, procedure)
+
+
+def transport_of(scenario: Scenario, known: tuple[str, ...], tool: str) -> str:
+    """Return how a load's queries are sent; a usage error for a way that a tool has not."""
+    transport = str(scenario.load.get("transport", TRANSPORTS[0]))
+    if transport not in known:
+        raise usage_error(
+            f"{tool} does not send queries that way",
+            where=f"scenario {scenario.name}: transport",
+            found=transport,
+            wanted=" or ".join(known),
+        )
+    return transport

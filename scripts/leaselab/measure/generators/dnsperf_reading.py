@@ -1,0 +1,220 @@
+"""What one load of dnsperf comes to, and what makes it doubtful."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.dns_answers import (
+    NAMES_REPEATED,
+    OTHER_ANSWERS,
+    Expected,
+    repeats,
+)
+from leaselab.measure.generators.dnsperf_output import Histogram, Output, Tally, parse
+from leaselab.measure.generators.printed import printed
+from leaselab.model.bench import Bench
+from leaselab.model.load import Load
+from leaselab.model.observation import Generated
+from leaselab.model.procedure import Procedure
+from leaselab.model.record import GENERATOR
+from leaselab.model.trial import Second, Trial
+
+OFFERED_SHARE = 0.99
+"""Share of the queries asked for that the generator must send."""
+START_SLACK = 2
+"""Queries that may be missing whatever the rate: the last ones are due as traffic ends."""
+FULL = 0.5
+"""Share of the queries that may be unanswered at once, above which dnsperf stood at that
+limit: one that is short of its rate by less than that is at it for the whole time."""
+SHORT = 0.2
+"""Share of the queries asked for that are missing, from which on the time that was waited for
+a dead server shows in how many were unanswered."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """An output judged; sums to `attempted`."""
+
+    attempted: int
+    completed: int
+    late: int
+    lost: int
+    failures: dict[str, int]
+
+
+@dataclass(frozen=True)
+class DnsperfReading:
+    """What dnsperf printed of one load; it is parsed when it is first asked for."""
+
+    bench: Bench
+    procedure: Procedure
+    load: Load
+    argv: tuple[str, ...]
+    generated: Generated
+    expected: Expected
+
+    @property
+    def output_gz(self) -> bytes:
+        """What dnsperf printed, to be kept."""
+        return self.generated.output_gz
+
+    @property
+    def conclusive(self) -> bool:
+        """It is never ended early."""
+        return True
+
+    @cached_property
+    def output(self) -> Output:
+        """The same, parsed; raises a broken-lab error for what is no measurement."""
+        where = self.bench.hosts[GENERATOR].access.name
+        return parse(printed(self.generated, self.bench.generator.path, where))
+
+    @property
+    def answered_at(self) -> Histogram:
+        """When each query was answered, by the end of its second (s), shape (answered,)."""
+        counts = [one.completed for one in self.output.seconds] or self.output.completed
+        return np.repeat(np.arange(1.0, len(counts) + 1), counts)
+
+    @property
+    def asked(self) -> int:
+        """Queries asked for; of a flood those that were sent."""
+        if self.load.flood:
+            return self.output.whole.sent
+        return self.load.rate * self.load.duration_s
+
+    @cached_property
+    def server_was_full(self) -> bool:
+        """Whether fewer were sent because the server left too many without an answer.
+
+        dnsperf waits then, and each second shows whether it did: most of what is missing is
+        of such seconds.
+        """
+        whole, rate = self.output.whole, self.load.rate
+        if self.load.flood or _enough(whole.sent, self.asked):
+            return False
+        missing = {True: 0, False: 0}
+        before, unanswered = 0.0, 0
+        for one in self.output.seconds or (whole,):
+            until = min(one.run_s, float(self.load.duration_s))
+            span, before = until - before, until
+            unanswered += one.sent - one.completed - one.lost
+            short = round(rate * span) - one.sent
+            missing[self._was_full(one, rate * span, span, unanswered)] += max(0, short)
+        return missing[True] > missing[False]
+
+    def _was_full(self, tally: Tally, asked: float, span_s: float, unanswered: int) -> bool:
+        """Whether queries sent in a time were held up by those without an answer.
+
+        `unanswered` is how many these were as it ended; else their mean is taken, from how
+        long the answered ones and the lost ones waited.
+        """
+        if span_s <= 0 or asked <= 0:
+            return False
+        waited = tally.completed * tally.mean_latency_s + tally.lost * self.procedure.late_s
+        most = int(self.bench.generator.settings["outstanding"])
+        full = max(waited / span_s, unanswered) / most
+        short = 1.0 - tally.sent / asked
+        return full >= FULL or (short >= SHORT and full >= 0.8 * short)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The same, counted.
+
+        What was asked for and not sent, because the server was full, is lost.
+        """
+        whole = self.output.whole
+        attempted = self.asked if self.server_was_full else whole.sent
+        failures = self.expected.failures(whole.rcodes)
+        answered = whole.completed - sum(failures.values())
+        late = min(answered, whole.later_than(self.procedure.late_s))
+        return Counts(attempted, answered - late, late, attempted - whole.completed, failures)
+
+    def trial(self, seen: Seen) -> Trial:
+        """Return what came of the load."""
+        load, counts = self.load, self.counts
+        reason = next(self._doubts(seen), "")
+        (stage,) = self.bench.scenario.transaction.stages
+        return Trial(
+            rate=load.rate,
+            duration_s=load.duration_s,
+            flood=load.flood,
+            attempted=counts.attempted,
+            completed=counts.completed,
+            late=counts.late,
+            lost=counts.lost,
+            failures=counts.failures,
+            traffic_s=float(load.duration_s),
+            valid=not reason,
+            reason=reason,
+            latency_s={stage: self.output.whole.percentiles},
+            per_second=tuple(self._per_second()),
+            argv=self.argv,
+        )
+
+    def _doubts(self, seen: Seen) -> Iterator[str]:
+        """Yield the words for why a trial does not count.
+
+        A stall of the generator's host explains a failure, but no pass; answers that are not
+        the probe's make a pass doubtful, but no failure.
+        """
+        counts, whole = self.counts, self.output.whole
+        failed = counts.attempted - counts.completed
+        may_fail = self.procedure.loss_ratio * counts.attempted
+        if (
+            not self.load.flood
+            and not self.server_was_full
+            and not _enough(whole.sent, self.asked)
+        ):
+            yield GENERATOR_STALLED if self._kept_up_mostly else GENERATOR_LIMITED
+        if repeats(self.bench.scenario, whole.sent):
+            yield NAMES_REPEATED
+        if failed <= may_fail:
+            if whole.completed and not self.expected.same_size(whole.answer_bytes):
+                yield OTHER_ANSWERS
+        elif not self.load.flood and failed - self._hosts_cost(seen) <= may_fail:
+            yield GENERATOR_STALLED
+
+    @property
+    def _kept_up_mostly(self) -> bool:
+        """Whether it kept its rate in most seconds: then it was held up, not too slow."""
+        sent = [one.sent for one in self.output.seconds]
+        return bool(sent) and statistics.median(sent) >= OFFERED_SHARE * self.load.rate
+
+    def _hosts_cost(self, seen: Seen) -> int:
+        """Queries that the generator's host may have cost.
+
+        Answers that it dropped, and those that waited while it stood still for longer than an
+        answer may take.
+        """
+        if seen.generator is None:
+            return 0
+        stood_s = max(seen.generator.steal_s, seen.generator.throttled_s)
+        full = int(self.bench.generator.settings["outstanding"])
+        stalled = full if stood_s >= self.procedure.late_s else 0
+        return seen.generator.receive_errors + stalled
+
+    def _per_second(self) -> Iterator[Second]:
+        for place, one in enumerate(self.output.seconds):
+            found = one.percentiles
+            yield Second(
+                t=float(place),
+                attempted=one.sent,
+                completed=one.completed,
+                p50_s=found.p50 if found else None,
+                p99_s=found.p99 if found else None,
+            )
+        for place, completed in enumerate(self.output.completed):
+            yield Second(
+                t=float(place), attempted=None, completed=completed, p50_s=None, p99_s=None
+            )
+
+
+def _enough(sent: int, asked: float) -> bool:
+    """Whether the generator offered what was asked."""
+    return sent >= OFFERED_SHARE * asked - START_SLACK
