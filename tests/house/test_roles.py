@@ -223,6 +223,7 @@ LEFT_OUT_OF_CHECKS = {
     "docker_lab": ("install_engine", "image_from_packages", "image_from_registry", "verify"),
     "isolation": ("begin", "refuse"),
     "kea": ("verify",),
+    "kxdpgun": ("verify",),
     "perfdhcp": ("probe",),
 }
 """Task files that start, build or ask over what is started; their callers say when."""

@@ -24,6 +24,9 @@ class Load:
     """Begin transactions as fast as the generator can, with its own limit of those that wait
     for an answer; no rate is asked for."""
 
+    proof: bool = False
+    """It confirms what a search found: a generator without latency has another one offer it."""
+
     @property
     def words(self) -> str:
         """What is offered, in words."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ADAPTERS = {
     "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",
+    "kxdpgun": "leaselab.measure.generators.kxdpgun:Kxdpgun",
     "perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp",
 }
 """The adapter of each generator, imported when it is needed: what reads a tool's output takes

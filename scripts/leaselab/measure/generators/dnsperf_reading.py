@@ -96,7 +96,7 @@ class DnsperfReading:
         of such seconds.
         """
         whole, rate = self.output.whole, self.load.rate
-        if self.load.flood or _enough(whole.sent, self.asked):
+        if self.load.flood or enough(whole.sent, self.asked):
             return False
         missing = {True: 0, False: 0}
         before, unanswered = 0.0, 0
@@ -169,7 +169,7 @@ class DnsperfReading:
         if (
             not self.load.flood
             and not self.server_was_full
-            and not _enough(whole.sent, self.asked)
+            and not enough(whole.sent, self.asked)
         ):
             yield GENERATOR_STALLED if self._kept_up_mostly else GENERATOR_LIMITED
         if repeats(self.bench.scenario, whole.sent):
@@ -215,6 +215,6 @@ class DnsperfReading:
             )
 
 
-def _enough(sent: int, asked: float) -> bool:
+def enough(sent: int, asked: float) -> bool:
     """Whether the generator offered what was asked."""
     return sent >= OFFERED_SHARE * asked - START_SLACK

@@ -74,7 +74,7 @@ class Search(Method[MaxRate]):
         below = [trial for trial in made if trial.rate == rate]
         stalled = sum(trial.reason == GENERATOR_STALLED for trial in below)
         if stalled < STALLED_LIMIT and len(below) - stalled < procedure.confirming_trials:
-            return Load(rate, procedure.trial_s)
+            return Load(rate, procedure.trial_s, proof=True)
         if not alone or len(made) > len(below):
             return None
         overload = min(round(OVERLOAD_FACTOR * rate), procedure.max_rate)
