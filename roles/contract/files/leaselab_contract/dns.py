@@ -1,0 +1,55 @@
+"""One DNS query: a server of names is ready when it answers, not when it runs."""
+
+import secrets
+import socket
+import struct
+from collections import namedtuple
+
+TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "MX": 15, "TXT": 16, "AAAA": 28}
+RCODES = ("NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED")
+UDP_BYTES = 4096
+_HEADER = struct.Struct("!HHHHHH")
+_IS_ANSWER, _RECURSION_DESIRED, _RCODE = 0x8000, 0x0100, 0x000F
+_INTERNET = 1
+
+Answer = namedtuple("Answer", "rcode answers authorities")
+"""`rcode` by its name (a number as text where it has none here), and numbers of records."""
+
+
+def ask(address, name, kind="SOA", *, port=53, seconds=1.0, recursion=False):
+    """Ask a server for a name's records of one type over UDP; return its `Answer`.
+
+    Raises OSError where no answer to this query comes in time, ValueError where what comes is
+    no DNS message.
+    """
+    number = secrets.randbelow(1 << 16)
+    query = message(number, name, kind, recursion=recursion)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as asking:
+        asking.settimeout(seconds)
+        asking.connect((address, port))
+        asking.send(query)
+        return read(asking.recv(UDP_BYTES), number)
+
+
+def message(number, name, kind, *, recursion=False):
+    """Return a query as it is sent; raises ValueError for what is no name."""
+    flags = _RECURSION_DESIRED if recursion else 0
+    labels = [label.encode("ascii") for label in name.rstrip(".").split(".") if label]
+    if any(len(label) > 63 for label in labels):
+        raise ValueError(f"not a domain name: {name}")
+    asked = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+    head = _HEADER.pack(number, flags, 1, 0, 0, 0)
+    return head + asked + struct.pack("!HH", TYPES[kind], _INTERNET)
+
+
+def read(answer, number):
+    """Return what an answer to the query of a number says."""
+    if len(answer) < _HEADER.size:
+        raise ValueError(f"not a DNS message: {len(answer)} bytes")
+    found, flags, _, answers, authorities, _ = _HEADER.unpack_from(answer)
+    if found != number or not flags & _IS_ANSWER:
+        raise ValueError("not the answer to this query")
+    code = flags & _RCODE
+    rcode = RCODES[code] if code < len(RCODES) else str(code)
+    return Answer(rcode, answers, authorities)
