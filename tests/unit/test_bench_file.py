@@ -139,6 +139,9 @@ def test_what_an_old_result_was_measured_with_is_read_as_of_today(document):
 def test_a_lock_outlasts_what_comes_between_its_renewals(document):
     """A start of the server; with a database and a partner, what these take to start."""
     assert lease_s(parse_bench(document, "bench.json")) == 60
+    document["servers"]["server"]["start_limit_s"] = 1150.0
+    assert lease_s(parse_bench(document, "bench.json")) == 1150
+    del document["servers"]["server"]["start_limit_s"]
     document["scenario"]["beside"] = {"mysql": {}}
     assert lease_s(parse_bench(document, "bench.json")) == 150
     document["servers"]["server"]["settle_s"] = 25.0

@@ -69,6 +69,7 @@ class Host:
         self.access = SimpleNamespace(name=name)
         self.sampler = sampler or Sampler()
         self.verbs = []
+        self.limits_s = {}
         self.answers = {
             "start": STARTED,
             "state": {"trouble": ""},
@@ -90,6 +91,7 @@ class Host:
         program, verb, *variant = argv
         assert (program, variant) == (CONTRACT, [] if self.everything else [VARIANT])
         self.verbs.append(verb)
+        self.limits_s[verb] = timeout_s
         answer = self.answers[verb]
         if isinstance(answer, tuple):
             status, words = answer
@@ -115,6 +117,14 @@ def refused(act):
 def test_a_start_says_how_long_it_took_where_the_contract_tells():
     assert server(Host(start={**STARTED, "start_s": 0.16})).start().start_s == 0.16
     assert server(Host(start=STARTED)).start().start_s is None
+
+
+def test_a_start_may_take_as_long_as_the_deployment_says():
+    host = Host()
+    server(host, start_limit_s=1150.0).start()
+    assert host.limits_s["start"] == 1150.0
+    server(host).start()
+    assert host.limits_s["start"] == 150.0
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
-from leaselab.lab.server import START_TIMEOUT_S
 from leaselab.lab.transport import Connection
-from leaselab.model.bench import Bench
+from leaselab.model.bench import START_LIMIT_S, Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.procedure import ROUND_OVERHEAD_S, TRIAL_OVERHEAD_S
 
@@ -85,10 +84,10 @@ def lease_s(bench: Bench) -> int:
     settle = 2 * bench.server.settle_s  # of a pair, one is asked after the other
     traffic = max(bench.procedure.longest_trial_s, bench.procedure.warm_up_s)
     trial = traffic + bench.procedure.wait_s + TRIAL_OVERHEAD_S
-    servers = 2 if bench.scenario.needs_partner else 1
-    slow = bench.scenario.beside or bench.scenario.support
-    start = START_TIMEOUT_S if slow else ROUND_OVERHEAD_S
-    return round(max(2 * trial + settle, servers * start + settle))
+    limits = [server.start_limit_s for server in bench.servers.values()]
+    slow = bench.scenario.beside or bench.scenario.support or max(limits) > START_LIMIT_S
+    start = sum(limits) if slow else ROUND_OVERHEAD_S * len(limits)
+    return round(max(2 * trial + settle, start + settle))
 
 
 def owner_name() -> str:

@@ -24,7 +24,6 @@ from leaselab.model.errors import (
 from leaselab.model.observation import ServerStarted
 from leaselab.model.trial import Sample
 
-START_TIMEOUT_S = 150.0
 RESET_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 90.0
 SAMPLE_TIMEOUT_S = 10.0
@@ -59,7 +58,7 @@ class ContractServer:
         Raises a server-broken error with the server's own reason when it does
         not start, a broken-lab error when it is not what was deployed.
         """
-        done = self._do("start", START_TIMEOUT_S)
+        done = self._do("start", self._deployed.start_limit_s)
         if done.status in _NOT_THERE:
             raise lab_broken(
                 f"no server is deployed: {_last_line(done.stderr)}",

@@ -15,6 +15,9 @@ from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import PARTNER, SERVER, Scenario
 
+START_LIMIT_S = 150.0
+"""How long the start of a server may take that does not say so itself (s)."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostAccess:
@@ -126,6 +129,8 @@ class ServerUnderTest:
     durability: Durability = Durability.WRITTEN
     """What the lease backend promises of a lease, as its settings were read back.  Results
     older than this field are all of memfile with its file."""
+    start_limit_s: float = START_LIMIT_S
+    """How long its start may take (s); one that loads much first says more."""
     settle_s: float = 0.0
     """How long the servers of a pair may take to be in the state asked for (s); 0 for one
     that serves alone."""
