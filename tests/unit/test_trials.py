@@ -1,7 +1,8 @@
 """One trial on a bench: doubts beside the generator's own, and what happens in it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 import pytest
 from tests.bench_document import DOCUMENT
@@ -13,12 +14,14 @@ from leaselab.measure.trials import (
     FOREIGN_REQUEST,
     NO_FIGURE,
     NOT_IN_STATE,
+    SUPPORT_LIMITED,
     Trials,
 )
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, lab_broken
 from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import ServerOptions
 from leaselab.model.trial import HostUse, Sample, Trial
 
 LOAD = Load(100, 5)
@@ -197,6 +200,44 @@ def test_servers_that_are_not_in_their_state_void_a_pass_alone(reading, word):
     assert (trial.reason, trial.valid) == (word, not word)
     assert trial.trouble == "partner-down"
     assert world.did.index("settle") < world.did.index("reset")
+
+
+@dataclass
+class Supported(World):
+    """A recursor, and the authority that it asks, of which samples come each second."""
+
+    busy: float = 1.0
+    """Processors that the authority uses while the load lasts, of one."""
+
+    def samples(self):
+        spent = [self.busy * min(second, 5) for second in range(8)]
+        return {
+            "server": [self.sample_now()],
+            "partner": [
+                msgspec.structs.replace(self.sample_now(), t=float(second), cpu_s=cpu_s)
+                for second, cpu_s in enumerate(spent)
+            ],
+        }
+
+    def trials(self):
+        made = super().trials()
+        support = ServerOptions(kind="nsd", options={})
+        scenario = msgspec.structs.replace(made.bench.scenario, support=support)
+        hosts = {**made.bench.hosts, "partner": made.bench.hosts["server"]}
+        return replace(made, bench=replace(made.bench, scenario=scenario, hosts=hosts))
+
+
+@pytest.mark.parametrize(
+    ("lost", "busy", "word"),
+    [(100, 0.95, SUPPORT_LIMITED), (100, 0.7, ""), (0, 0.95, "")],
+)
+def test_a_loss_while_what_serves_for_the_server_is_full_is_not_the_servers(lost, busy, word):
+    """An authority at its limit makes any recursor look slow; one that keeps up does not."""
+    processors = DOCUMENT["hosts"]["server"]["facts"].get("processors", 1)
+    world = Supported(readings=[Reading(made(lost=lost))], busy=busy * processors)
+    trial = world.measure()
+    assert (trial.reason, trial.valid) == (word, not word)
+    assert ("95% of its processors" in trial.detail) == bool(word)
 
 
 def test_servers_in_their_state_need_not_settle():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,7 +20,7 @@ from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_bro
 from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading, ServerStarted
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR, SERVER
+from leaselab.model.record import GENERATOR, PARTNER, SERVER
 from leaselab.model.trial import EarlyAttempt, HostUse, Sample, Trial
 
 FOREIGN_REPLY = "foreign-reply"
@@ -28,6 +29,10 @@ FOREIGN_REQUEST = "foreign-request"
 """A client that is not the bench's asked there: the server may have served it."""
 NOT_IN_STATE = "pair-state"
 """Several servers were not, or not any more, in the state asked for as the trial ended."""
+SUPPORT_LIMITED = "support-limited"
+"""What serves for the server under test had no processor time left: a loss is not its own."""
+SUPPORT_SHARE = 0.9
+"""Share of its processors from which on it may be what limits."""
 NO_FIGURE = "no-figure"
 """What happened under the load came to no figure; the trial's detail says why."""
 
@@ -133,7 +138,7 @@ class Trials:
         )
         trial = reading.trial(seen)
         if conclusive:  # else what was heard of others is the next attempt's as well
-            trial = self._doubted(trial, trouble)
+            trial = self._doubted(trial, trouble, samples.get(PARTNER, ()))
         spent = None
         if trial.completed and before.cpu_s is not None and after.cpu_s is not None:
             spent = 1e6 * (after.cpu_s - before.cpu_s) / trial.completed
@@ -178,13 +183,24 @@ class Trials:
             wall_s=self.clock() - began,
         )
 
-    def _doubted(self, trial: Trial, trouble: str) -> Trial:
-        """Add the doubts that no generator knows of; foreign traffic comes before its own."""
+    def _doubted(self, trial: Trial, trouble: str, others: Sequence[Sample]) -> Trial:
+        """Add the doubts that no generator knows of; foreign traffic comes before its own.
+
+        `others` are samples of the partner's host.
+        """
         word, detail = _foreign_doubt(self._foreign())
         if word:
             return replace(trial, valid=False, reason=word, detail=detail)
         if trouble and self.procedure.passes(trial):
             return replace(trial, valid=False, reason=NOT_IN_STATE)
+        if self.bench.scenario.support and trial.valid and not self.procedure.passes(trial):
+            processors = self.bench.hosts[PARTNER].facts.get("processors") or 1
+            share = _busiest(others, max(1, int(trial.traffic_s))) / processors
+            if share >= SUPPORT_SHARE:
+                told = (
+                    f"it used {share:.0%} of its processors; wanted below {SUPPORT_SHARE:.0%}"
+                )
+                return replace(trial, valid=False, reason=SUPPORT_LIMITED, detail=told)
         return trial
 
     def _foreign(self) -> Sequence[Foreign]:
@@ -221,6 +237,20 @@ def _foreign_doubt(foreign: Sequence[Foreign]) -> tuple[str, str]:
     replies = [one for one in foreign if one.kind == "reply"]
     word = FOREIGN_REPLY if replies else FOREIGN_REQUEST
     return word, "; ".join(str(one) for one in replies or foreign)
+
+
+def _busiest(samples: Sequence[Sample], seconds: int) -> float:
+    """Processors that a server used in its busiest seconds, which may lie apart.
+
+    A trial's samples are also of the time in which late replies are waited for.
+    """
+    pairs = [
+        (after.cpu_s - before.cpu_s) / (after.t - before.t)
+        for before, after in itertools.pairwise(samples)
+        if before.cpu_s is not None and after.cpu_s is not None and after.t - before.t > 0.5
+    ]
+    most = sorted(pairs, reverse=True)[:seconds]
+    return sum(most) / len(most) if most else 0.0
 
 
 def _early(trial: Trial) -> EarlyAttempt:
