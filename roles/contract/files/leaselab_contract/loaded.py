@@ -57,3 +57,15 @@ def sha256(path):
         while chunk := file.read(_CHUNK):
             found.update(chunk)
     return found.hexdigest()
+
+
+def together(paths, folder=None):
+    """Return one hash of files, and of the zone files in a folder: all that a server reads.
+
+    One that cannot tell what it runs with has nothing but those.
+    """
+    found = hashlib.sha256()
+    zones = sorted(Path(folder).glob("*.zone")) if folder else []
+    for path in [*map(str, paths), *map(str, zones)]:
+        found.update(f"{path}\0{sha256(path)}\0".encode())
+    return found.hexdigest()

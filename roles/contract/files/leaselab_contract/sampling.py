@@ -70,20 +70,32 @@ def udp_drops(process, port):
     """
     if not port:
         return None
+    return sum(int(row[-1]) for row in udp_sockets(process, port))
+
+
+def check_serves(process, port):
+    """Raise ContractError where a process has no UDP socket of a port.
+
+    What answers there is another one, such as what somebody else has started.
+    """
+    if not udp_sockets(process, port):
+        raise ContractError(f"{Path(process['argv'][0]).name} does not serve UDP port {port}")
+
+
+def udp_sockets(process, port):
+    """Return the rows of /proc/net/udp of a process's own sockets of one port."""
     own = own_sockets(running_pid(process))
-    drops = 0
+    found = []
     for path in ("/proc/net/udp", "/proc/net/udp6"):
         try:
             lines = Path(path).read_text(encoding="ascii").splitlines()
         except FileNotFoundError:
             continue
         rows = [line.split() for line in lines[1:]]
-        drops += sum(
-            int(row[-1])
-            for row in rows
-            if int(row[1].rpartition(":")[2], 16) == port and row[9] in own
-        )
-    return drops
+        found += [
+            row for row in rows if int(row[1].rpartition(":")[2], 16) == port and row[9] in own
+        ]
+    return found
 
 
 def own_sockets(pid):

@@ -1,0 +1,1 @@
+"""What BIND 9 does for the server contract; `server.py` has its verbs."""

@@ -1,0 +1,166 @@
+"""What BIND 9 does for each verb of the server contract, which `VERBS` names.
+
+An authority holds nothing, so reset does nothing there.  That of a recursor flushes its cache
+and counts what is left in it.
+"""
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+from leaselab_contract import address, dns, loaded, process, sampling
+from leaselab_contract.errors import ContractError, last_line
+
+from bind9_contract import statistics
+
+RECURSIVE = "recursive"
+LOADED = "all zones loaded"
+NOT_LOADED = "not loaded due to errors"
+STOP_S = 60.0
+"""A million zones take a while to be given back."""
+EMPTY_S = 20.0
+FLUSH_S = 10.0
+_THREADS = re.compile(r"using (\d+) worker thread")
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+
+
+def start(config):
+    """Start it with an empty cache; return what runs, when it answers."""
+    stop(config)
+    address.wait_until_usable(config["interface"])
+    with process.undone_by(lambda: stop(config)):
+        child = process.launch(config["process"])
+        version = process.wait_until(
+            lambda: ready(config), child, config["process"], config["start_s"]
+        )
+        start_s = child.age_s
+        check_zones(config)
+        if config["role"] == RECURSIVE:
+            reset(config)  # what proved that it answers has left its trace
+        return {
+            "pid": child.pid,
+            "version": version,
+            "start_s": start_s,
+            "worker_threads": worker_threads(config),
+            "commit": config["commit"],
+            "config_sha256": loaded.together(config["config_files"], config["zone_folder"]),
+            "beside": {},
+            **loaded.identity(child.pid),
+        }
+
+
+def ready(config):
+    """Return its version once it answers for its data.
+
+    While it loads its zones it answers SERVFAIL; a recursor answers so without its authority.
+    """
+    if LOADED not in log(config):
+        raise ContractError("its zones are being loaded")
+    recursive = config["role"] == RECURSIVE
+    answer = dns.ask(config["address"], config["known_name"], recursion=recursive)
+    sampling.check_serves(config["process"], config["udp_port"])
+    if answer.rcode != "NOERROR" or not answer.answers:
+        raise ContractError(
+            f"it answers {answer.rcode} with {answer.answers} records for the SOA of"
+            f" {config['known_name']}"
+        )
+    return _VERSION.search(statistics.ask(config)["version"])[0]
+
+
+def check_zones(config):
+    """Raise named's own words where it serves without one of its zones."""
+    failed = [line for line in log(config).splitlines() if NOT_LOADED in line]
+    if failed:
+        raise ContractError(f"{len(failed)} zones are missing: {failed[-1]}")
+
+
+def log(config):
+    """Return what it has logged since its start."""
+    return Path(config["log_file"]).read_text(encoding="utf-8", errors="replace")
+
+
+def worker_threads(config):
+    """Return how many threads it says that it works with."""
+    found = _THREADS.search(log(config))
+    if not found:
+        raise ContractError(f"{config['log_file']} does not say how many threads it has")
+    return int(found[1])
+
+
+def reset(config):
+    """Flush the cache of a recursor, until nothing is left in it."""
+    if config["role"] != RECURSIVE:
+        return {"held": None, "was": None}
+    deadline = time.monotonic() + EMPTY_S
+    was = held(config)
+    while True:
+        rndc(config, "flush")
+        left = held(config)
+        if not left:
+            return {"held": 0, "was": was}
+        if time.monotonic() > deadline:
+            raise ContractError(
+                f"{left} sets of records in the cache after a flush; is traffic running?"
+            )
+        time.sleep(process.POLL_S)
+
+
+def held(config):
+    """Return how many sets of records are in the cache."""
+    return statistics.cached(config, statistics.ask(config, EMPTY_S))
+
+
+def rndc(config, command):
+    """Have named do a command."""
+    done = subprocess.run(
+        [*map(str, config["rndc"]), command],
+        capture_output=True,
+        text=True,
+        timeout=FLUSH_S,
+        check=False,
+        env=process.ENVIRONMENT,
+    )
+    if done.returncode != 0:
+        raise ContractError(f"rndc {command}: {last_line(done.stderr, done.stdout)}")
+
+
+def sample(config):
+    """Print samples until standard input is closed, and one for each line on it."""
+    if process.running_pid(config["process"]) is None:
+        raise ContractError("the server is not running")
+    sampling.follow(lambda: take(config))
+
+
+def take(config):
+    """Take one."""
+    cpu_s, rss_bytes = sampling.used([config["process"]])
+    drops = sampling.udp_drops(config["process"], config["udp_port"])
+    try:
+        told = statistics.ask(config)
+        counted, cached = statistics.counters(config, told), statistics.cached(config, told)
+    except (OSError, LookupError, ValueError):
+        counted, cached = {}, None  # too busy to answer, or just dying
+    return {
+        "t": time.time(),
+        "cpu_s": cpu_s,
+        "rss_bytes": rss_bytes,
+        "udp_drops": drops,
+        "held": cached,
+        "counters": counted,
+        "refused": counted.get("REFUSED"),
+        "beside_cpu_s": {},
+    }
+
+
+def stop(config):
+    """End it."""
+    return {"was_running": process.end(config["process"], STOP_S)}
+
+
+def is_running(config):
+    """Whether it runs."""
+    return process.running_pid(config["process"]) is not None
+
+
+VERBS = {"start": start, "reset": reset, "sample": sample, "stop": stop}
