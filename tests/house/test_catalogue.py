@@ -1,4 +1,4 @@
-"""docs/catalogue.md says of each experiment what its file in scenarios/ says."""
+"""Papers say of each experiment what its file in scenarios/ says."""
 
 import re
 from pathlib import Path
@@ -15,15 +15,21 @@ LONGEST = 63 - len(".0123456789-at2")
 """Longest name of a scenario, that a variant of a build at the second place has one."""
 
 
+PAPERS = ("docs/catalogue.md", "docs/dns.md")
+"""Each has a table of experiments: those of Kea, and those of name servers."""
+TABLE = re.compile(r"^\| experiment \| question \|.*\n\|-.*\n((?:\| `.*\n)+)", re.MULTILINE)
+
+
 def rows():
-    """The lines of the first table, by experiment: question, factors, procedure, needs."""
-    paper = (ROOT / "docs/catalogue.md").read_text(encoding="utf-8")
-    cells = (re.split(r" ?\| ?", line) for line in paper.splitlines() if line.startswith("| `"))
+    """The lines of the tables, by experiment: question, factors, procedure, needs."""
+    tables = [TABLE.search((ROOT / paper).read_text(encoding="utf-8"))[1] for paper in PAPERS]
+    lines = [line for table in tables for line in table.splitlines()]
+    cells = (re.split(r" ?\| ?", line) for line in lines)
     return {first.strip("`"): rest for _, first, *rest, _ in cells}
 
 
-def test_every_experiment_is_in_the_catalogue_and_no_other():
-    assert list(rows()) == sorted(set(FAMILIES) - BACKENDS)
+def test_every_experiment_is_in_a_catalogue_and_no_other():
+    assert sorted(rows()) == sorted(set(FAMILIES) - BACKENDS)
 
 
 @pytest.mark.parametrize("name", rows())

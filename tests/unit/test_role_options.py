@@ -36,6 +36,9 @@ def test_every_scenario_that_ships_is_one_that_its_server_has():
     assert {scenario.server.kind for scenario in load_scenarios(SCENARIOS).values()} == {
         "kea",
         "dnsmasq",
+        "bind9",
+        "nsd",
+        "unbound",
     }
 
 
@@ -262,9 +265,9 @@ def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know(
         if options_of(path.parent.parent.name, "scenario")
     }
     supports = {name for name, role in lab_roles().items() if role.supports}
-    assert set(roles_of("server")) == {"kea", "dnsmasq"}
+    assert set(roles_of("server")) == {"kea", "dnsmasq", "bind9", "nsd", "unbound"}
     assert set(roles_of("host")) == {"host_tuning"}
-    assert supports == {"mysql", "postgresql"}
+    assert supports == {"mysql", "postgresql", "bind9", "nsd"}
     assert servers == {*roles_of("server"), *roles_of("host"), *supports}
     assert all(role.programs for role in lab_roles().values() if role.part != "host")
     assert set(roles_of("beside")) == {"mysql", "postgresql", "delayed_link"}
