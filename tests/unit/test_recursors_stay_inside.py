@@ -1,0 +1,55 @@
+"""What recursors of the lab are told: whom they may ask."""
+
+from pathlib import Path
+
+import jinja2
+import pytest
+
+ROLES = Path(__file__).parents[2] / "roles"
+CONFIGURATIONS = {"bind9": "named.conf.j2", "unbound": "unbound.conf.j2"}
+LEADS_OUT = (
+    "forward",
+    "stub-zone",
+    "static-stub",
+    "trust-anchor",
+    "/usr/share/dns",
+    "named.root",
+)
+"""What would have a recursor ask somebody beyond its hints."""
+
+
+def template(role, name):
+    return (ROLES / role / "templates" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("role", CONFIGURATIONS)
+def test_the_only_root_is_that_of_the_labs_own_authority(role):
+    rendered = jinja2.Template(template(role, "hints.zone.j2")).render(
+        {f"{role}_support_address": "198.18.0.20"}
+    )
+    records = [line.split() for line in rendered.splitlines() if not line.startswith(";")]
+    assert records == [
+        [".", "3600000", "NS", "a.root."],
+        ["a.root.", "3600000", "A", "198.18.0.20"],
+    ]
+
+
+@pytest.mark.parametrize("role", CONFIGURATIONS)
+def test_nothing_leads_a_recursor_past_its_hints(role):
+    text = template(role, CONFIGURATIONS[role])
+    assert [word for word in LEADS_OUT if word in text] == []
+
+
+@pytest.mark.parametrize(
+    ("role", "line"),
+    [
+        ("bind9", "query-source address {{ bind9_test_address }};"),
+        ("bind9", "listen-on port 53 { {{ bind9_test_address }}; };"),
+        ("unbound", "outgoing-interface: {{ unbound_test_address }}"),
+        ("unbound", "interface: {{ unbound_test_address }}"),
+    ],
+)
+def test_a_recursor_asks_and_answers_from_the_test_address(role, line):
+    """No route leads out of that network."""
+    text = template(role, CONFIGURATIONS[role])
+    assert line in [one.strip() for one in text.splitlines()]
