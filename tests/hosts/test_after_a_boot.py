@@ -9,7 +9,7 @@ import yaml
 from tests.plays import play_here
 
 ROOT = Path(__file__).parents[2]
-ROLES = ("database", "mysql", "postgresql", "kea", "dnsmasq")
+ROLES = ("database", "mysql", "postgresql", "kea", "dnsmasq", "powerdns")
 FACTS = {
     "architecture": "x86_64",
     "distribution": "Debian",
@@ -23,6 +23,8 @@ GIVEN = {
     "kea_known_words": [],
     "kea_variant": "v4-memfile",
     "dnsmasq_variant": "v4-dnsmasq",
+    "powerdns_variant": "powerdns-postgresql-uncached",
+    "dns_data_zones": {"folder": "/zones", "zones": 1, "records": 4, "sha256": "abc"},
     "database_variant": "v4-mysql",
     "mysql_variant": "v4-mysql",
     "postgresql_variant": "v4-postgresql",
@@ -57,6 +59,13 @@ def settings(tmp_path_factory):
             for backend in ("memfile", "mysql", "postgresql")
         },
         "dnsmasq": ("{{ dnsmasq_contract_settings }}", {}),
+        **{
+            f"powerdns-{backend}": (
+                "{{ powerdns_contract_settings }}",
+                {"powerdns_backend": backend},
+            )
+            for backend in ("lmdb", "postgresql")
+        },
     }
     play_here(
         kept,
@@ -106,8 +115,13 @@ def test_a_database_has_its_own_and_what_kea_keeps_beside_it(settings, database,
     assert below_run(kea["database"]) <= set(folders)
 
 
+def test_powerdns_has_its_own_and_that_of_the_database_beside_it(settings):
+    one, database = settings["powerdns-postgresql"], settings["postgresql"]
+    assert below_run(one) <= set(had(one["process"], database["process"]))
+
+
 def test_a_server_has_its_own(settings):
-    for case in ("kea-memfile", "dnsmasq"):
+    for case in ("kea-memfile", "dnsmasq", "powerdns-lmdb"):
         one = settings[case]
         processes = [one["process"], *([one["bus"]["process"]] if "bus" in one else [])]
         assert below_run(one), case

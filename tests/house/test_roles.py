@@ -228,6 +228,7 @@ LEFT_OUT_OF_CHECKS = {
     "nsd": ("verify",),
     "perfdhcp": ("probe",),
     "unbound": ("verify",),
+    "powerdns": ("verify",),
 }
 """Task files that start, build or ask over what is started; their callers say when."""
 

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
 DNSMASQ = find_scenario(SCENARIOS, "v4-dnsmasq")
 KEA = find_scenario(SCENARIOS, "v4-memfile")
+PDNS = find_scenario(SCENARIOS, "powerdns-lmdb-uncached")
+COLD = find_scenario(SCENARIOS, "powerdns-lmdb-cold")
 SIX = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
 TEN = {**KEA.load, "clients": 10, "first_client": "00:0c:01:02:03:04"}
 MYSQL = find_scenario(SCENARIOS, "v4-mysql")
@@ -39,6 +41,7 @@ def test_every_scenario_that_ships_is_one_that_its_server_has():
         "bind9",
         "nsd",
         "unbound",
+        "powerdns",
     }
 
 
@@ -105,6 +108,12 @@ def test_scenarios_lie_side_by_side_as_far_as_they_ask_the_same_of_the_hosts():
         (asking(DNSMASQ, lease_lifetime_s=119), "no lease for less than two minutes"),
         (replace(DNSMASQ, partner=True), "dnsmasq serves alone (found partner"),
         (replace(DNSMASQ, beside={"mysql": {}}), "dnsmasq serves alone (found beside"),
+        (asking(PDNS, backend="postgresql"), "Found: backend postgresql, beside nothing."),
+        (replace(PDNS, beside={"postgresql": {}}), "Found: backend lmdb, beside postgresql."),
+        (asking(PDNS, cache_ttl_s=20), "Found: cache none, cache_ttl_s 20,"),
+        (asking(COLD), "Found: cache cold, cache_ttl_s 0,"),
+        (replace(PDNS, load={**PDNS.load, "data": "delegations"}), "wanted articles or zones"),
+        (replace(PDNS, load={**PDNS.load, "size": 100_001}), "size 100001"),
         (asking(KEA, backend="memory"), "wanted memfile or mysql or postgresql"),
         (asking(KEA, test_interface="eth1"), "unknown option of kea 'test_interface'"),
         (asking(KEA, "kae"), "unknown kind of server 'kae'; did you mean 'kea'?"),
@@ -265,7 +274,7 @@ def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know(
         if options_of(path.parent.parent.name, "scenario")
     }
     supports = {name for name, role in lab_roles().items() if role.supports}
-    assert set(roles_of("server")) == {"kea", "dnsmasq", "bind9", "nsd", "unbound"}
+    assert set(roles_of("server")) == {"kea", "dnsmasq", "bind9", "nsd", "unbound", "powerdns"}
     assert set(roles_of("host")) == {"host_tuning"}
     assert supports == {"mysql", "postgresql", "bind9", "nsd"}
     assert servers == {*roles_of("server"), *roles_of("host"), *supports}

@@ -1,0 +1,83 @@
+"""The zones that are served, as role dns_data has written them, and what they are made into.
+
+PowerDNS's own programs read the zone files: pdnsutil for LMDB, zone2json for PostgreSQL.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+from leaselab_contract.errors import BeneathError, last_line
+from leaselab_contract.process import ENVIRONMENT
+
+LOAD_S = 120.0
+COLUMNS = "domain_id, name, type, content, ttl, prio"
+_ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+
+
+def write_list(config, path):
+    """Write the list of zones, as BIND's configuration has it, for PowerDNS's programs."""
+    folder = Path(config["data"]["folder"])
+    with (folder / "zones.tsv").open(encoding="ascii") as table:
+        pairs = [row.rstrip("\n").split("\t") for row in table]
+    path.write_text(
+        "".join(
+            f'zone "{zone.rstrip(".")}" {{ type master; file "{folder / file}"; }};\n'
+            for zone, file in pairs
+        ),
+        encoding="ascii",
+    )
+
+
+def run(argv, output=subprocess.PIPE):
+    """Run one of PowerDNS's programs; return what it prints, its reason in an error."""
+    name = Path(argv[0]).name
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LOAD_S,
+            check=False,
+            env=ENVIRONMENT,
+        )
+    except subprocess.TimeoutExpired:
+        raise BeneathError(f"{name} is not done within {LOAD_S:.0f} s") from None
+    if done.returncode != 0:
+        raise BeneathError(f"{name}: {last_line(done.stderr, done.stdout or '')}")
+    return done.stdout
+
+
+def rows(document):
+    """Yield the zones and records of zone2json's output as COPY takes them, two lists of lines.
+
+    Names are as PowerDNS's tables have them: without the last dot.
+    """
+    zones, records = [], []
+    for number, zone in enumerate(json.loads(document), 1):
+        zones.append(f"{number}\t{_text(zone['name'].rstrip('.'))}\tNATIVE\n")
+        for one in zone["records"]:
+            fields = (one["name"].rstrip("."), one["type"], one["content"])
+            told = "\t".join(_text(field) for field in fields)
+            records.append(f"{number}\t{told}\t{one['ttl']}\t{one['prio']}\n")
+    return zones, records
+
+
+def _text(value):
+    """Return a value as COPY's text format has it."""
+    return value.translate(_ESCAPED)
+
+
+def copy_sql(zones, records):
+    """Return the SQL that fills PowerDNS's tables, and has the planner know them."""
+    return "".join(
+        [
+            "BEGIN;\nCOPY domains (id, name, type) FROM stdin;\n",
+            *zones,
+            f"\\.\nCOPY records ({COLUMNS}) FROM stdin;\n",
+            *records,
+            "\\.\nCOMMIT;\nVACUUM (FREEZE, ANALYZE) domains, records;\n",
+        ]
+    )
