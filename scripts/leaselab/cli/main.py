@@ -189,7 +189,8 @@ def _overview() -> str:
     rows = "".join(f"  {command.name:{width}}  {command.help}\n" for command in COMMANDS)
     return (
         "usage: leaselab COMMAND [OPTION...]\n\n"
-        "A performance lab for DHCP and DNS servers: from a commit to a number that can be trusted.\n\n"
+        "A performance lab for DHCP and DNS servers: "
+        "from a commit to a number that can be trusted.\n\n"
         f"{rows}\n"
         "`leaselab COMMAND --help` has the options of a command.\n\n"
         "exit codes: 0 done, 1 regression found, 2 bad input, 3 invalid measurement,\n"
