@@ -1,9 +1,13 @@
 """How the suite runs: property tests, its two parts, and the table of what it cost."""
 
+import json
 import os
 
+import pytest
 from hypothesis import settings
 from tests import costs
+
+from leaselab.report.site import figure
 
 # No deadline for one example: the machine may be busy measuring.  CI tries the same
 # examples each time, so that a commit passes or fails by what it changes; on a desk they
@@ -23,6 +27,22 @@ def pytest_addoption(parser):
         help="only the tests of this part: quick ones may run side by side, those of the lab "
         "measure and run alone; `./leaselab test` runs one after the other",
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def each_chart_once():
+    """Draw equal charts once: the same results stand on many pages, and drawing is dear."""
+    drawn, draw = {}, figure.svg
+
+    def svg(spec):
+        key = json.dumps(spec, sort_keys=True)
+        if key not in drawn:
+            drawn[key] = draw(spec)
+        return drawn[key]
+
+    figure.svg = svg
+    yield
+    figure.svg = draw
 
 
 def pytest_collection_modifyitems(config, items):
