@@ -267,8 +267,9 @@ class _Lock:
 
 
 class _Servers:
-    def __init__(self, by_role: Any) -> None:
+    def __init__(self, by_role: Any, *, pair: bool = False) -> None:
         assert "server" in by_role
+        assert not pair or "partner" in by_role
 
     def clear(self) -> None:
         pass

@@ -36,12 +36,12 @@ GIVEN = {
 def contract_variables(role):
     """What a database's role tells role database of its contract."""
     tasks = yaml.safe_load((ROOT / f"roles/{role}/tasks/main.yml").read_text("utf-8"))
-    (imported,) = [
+    (included,) = [
         task
         for task in tasks
-        if task.get("ansible.builtin.import_role", {}).get("name") == "database"
+        if task.get("ansible.builtin.include_role", {}).get("name") == "database"
     ]
-    return imported["vars"]
+    return included["vars"]
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,9 @@ def test_traffic_is_stopped_before_the_servers(asked):
     leftovers.stop_leftovers(INVENTORY)
     hosts, scripts = zip(*asked["commands"], strict=True)
     assert hosts == ("leaselab-generator", "leaselab-server", "leaselab-partner")
-    assert scripts[0] == "set -e; pkill -TERM -x perfdhcp || test $? -eq 1"
+    programs = ("dnsperf", "kxdpgun", "perfdhcp")
+    stops = (f"pkill -TERM -x {program} || test $? -eq 1" for program in programs)
+    assert scripts[0] == f"set -e; {'; '.join(stops)}"
     assert all("/opt/leaselab/server stop" in script for script in scripts[1:])
 
 

@@ -21,7 +21,7 @@ def rules():
     """What role kea adds."""
     text = (ROLE / "vars/main.yml").read_text(encoding="utf-8")
     found = yaml.safe_load(text)["kea_rules"]
-    return [one.replace("{{ kea_database_password_file }}", "/opt/password") for one in found]
+    return [one.replace("{{ kea_folder }}", "/opt/leaselab") for one in found]
 
 
 @pytest.fixture(params=sorted(VERSIONS))

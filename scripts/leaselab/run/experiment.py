@@ -299,7 +299,8 @@ def _measure(
         lock = stack.enter_context(BenchLock(hosts[GENERATOR], owner, longest))
         watch: Watch | None = None
         if any(hears_anybody(part.bench.scenario.generator) for part in parts):
-            watch = stack.enter_context(watching(parts[0].bench.hosts, hosts))
+            known = {role: one for part in parts for role, one in part.bench.hosts.items()}
+            watch = stack.enter_context(watching(known, hosts))
         for part in parts:
             part.config_files = {
                 role: _fetch_config(part.running, server, hosts[role], role)
