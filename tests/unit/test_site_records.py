@@ -289,6 +289,14 @@ def test_runs_within_a_minute_have_places_with_seconds_on_the_clock():
     assert any(re.fullmatch(r"[-0-9]+ \d\d:\d\d:\d\d", one) for one in labels)
 
 
+def test_values_close_to_each_other_have_their_own_words_on_the_axis():
+    shares = (0.5, 0.96, 0.999)
+    _, (curve, _) = experiment([point(place, 1, fill=at) for place, at in enumerate(shares)])
+    labels = re.findall(r">([01][.0-9]*)</text>", curve.drawing)
+    assert {"0.5", "0.96", "0.999"} <= set(labels)
+    assert "1" not in labels
+
+
 def test_an_experiment_has_the_latency_beside_a_figure_that_is_none():
     records = single_runs(0.5, 1)
     context, _ = experiment(records)

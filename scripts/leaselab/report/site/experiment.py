@@ -269,7 +269,7 @@ def _curve_chart(
     places = [mark["at"] for mark in marks]
     wide = min(places) > 0 and max(places) / min(places) >= _LOGARITHMIC
     scale = {"type": "log", "nice": False, "padding": 20} if wide else {"padding": 20}
-    ticks: Spec = {"format": "~g"}
+    ticks: Spec = {"format": ".9~g"}  # else 0.96 and 0.999 are both 1
     if len(set(places)) <= _TICKS:
         ticks["values"] = sorted(set(places))
     x, y = number("at", along, scale=scale, axis=ticks), number("value", axis)

@@ -122,7 +122,12 @@ def moments(field: str, title: str) -> Spec:
         "type": "temporal",
         "title": title,
         "scale": {"type": "utc", "padding": 14},
-        "axis": {"labelExpr": _ISO, "tickCount": 8, "labelOverlap": "greedy"},
+        "axis": {
+            "labelExpr": _ISO,
+            "tickCount": 8,
+            "labelOverlap": "greedy",
+            "labelSeparation": 8,
+        },
     }
 
 
