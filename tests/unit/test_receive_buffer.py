@@ -114,3 +114,11 @@ def test_a_result_says_what_ran_the_generator(launcher):
 def test_the_launcher_is_what_the_role_installs():
     names = read_yaml(ROOT / "roles/perfdhcp/vars/main.yml")
     assert names["perfdhcp_receive_buffer_program"].endswith(f"/{PROGRAM.name}")
+
+
+def test_sockets_that_close_at_once_are_passed_over():
+    """As those by which perfdhcp asks for its interfaces."""
+    churn = "import socket, time\nuntil = time.monotonic() + 1\n"
+    churn += "while time.monotonic() < until:\n    socket.socket(socket.AF_UNIX).close()\n"
+    done = launched(sys.executable, "-c", churn + OPENS, str(SIZE))
+    assert (done.returncode, done.stderr) == (3, ""), done
