@@ -36,6 +36,7 @@ ORDER = (
     "test_faults_generator",
     "test_commits",
     "test_faults_database",
+    "test_database_apart",
     "test_faults_powerdns",
     "test_by_hand",
     "test_two_places",
