@@ -132,6 +132,12 @@ def test_equal_runs_have_no_width():
     assert spread([6000.0] * 9) == 0
 
 
+@pytest.mark.parametrize("values", [[-3.0, -1.0, 1.0], [-1.0, 5.0, 5.0], [0.0, 0.0, 0.0]])
+def test_a_figure_that_may_be_negative_has_no_spread(values):
+    """A slope of the memory is one: records have no spread below 0, and could not be sealed."""
+    assert spread(values) is None
+
+
 @pytest.mark.parametrize("draw", ["normal", "laplace"])
 def test_the_interval_holds_the_truth_19_times_of_20(draw):
     """20 000 sweeps of nine runs with a 2 % spread; 3 sigma of 95 % is 0.46 points.

@@ -80,9 +80,13 @@ def winsorized(values: Sequence[float], trim: int) -> list[float]:
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Standard deviation of all values over their mean (ratio); None for one value."""
+    """Standard deviation of all values over their mean (ratio).
+
+    None for one value, where the mean is 0, and where a value is below 0, as a slope may be: a
+    ratio to a mean about 0 says nothing.
+    """
     mean = math.fsum(values) / len(values)
-    if len(values) < 2 or mean == 0:
+    if len(values) < 2 or mean == 0 or min(values) < 0:
         return None
     return math.sqrt(_variance(values)) / mean
 
