@@ -75,10 +75,11 @@ def test_nights_and_weeks_measure_every_scenario_there_is():
     known = [scenario["name"] for scenario in json.loads(done.stdout)]
     nightly = [parameters(tree)["SCENARIO"] for tree in jobs("leaselab-nightly-").values()]
     families = load_families(JOBS.parent / "scenarios")
+    named = [parameters(tree)["SCENARIO"] for tree in jobs("leaselab-weekly-").values()]
     weekly = [
-        name
-        for tree in jobs("leaselab-weekly-").values()
-        for name in families[parameters(tree)["SCENARIO"]].scenarios
+        scenario
+        for name in named
+        for scenario in (families[name].scenarios if name in families else [name])
     ]
     assert sorted([*nightly, *weekly]) == sorted(known)
 
@@ -97,12 +98,18 @@ def test_a_release_is_compared_by_all_that_its_server_has():
         assert parameters(tree)["COMMITS"] == SETTINGS["release_commits"]
 
 
-def test_a_week_asks_for_the_branch_as_one_commit():
+def test_a_week_asks_for_the_branch_as_one_commit_or_for_what_is_packaged():
     """So that what the archive has of this commit is not measured again."""
+    packaged = set()
     for tree in jobs("leaselab-weekly-").values():
-        assert parameters(tree)["COMMITS"] == SETTINGS["server_branch"]
+        asked = parameters(tree)
+        if asked["REPO"]:
+            assert asked["COMMITS"] == SETTINGS["server_branch"]
+        else:
+            packaged.add(asked["SCENARIO"])
         (trigger,) = tree.iter("hudson.triggers.TimerTrigger")
         assert trigger.findtext("spec") == SETTINGS["weekly_cron"]
+    assert packaged == set(SETTINGS["packaged_weekly_scenario"])
 
 
 def test_a_job_of_a_scenario_is_named_after_it():
