@@ -98,6 +98,7 @@ class World:
     renewals: int = 0
     stops: int = 0
     crashes: int = 0
+    reloads: int = 0
     stop_error: Exception | None = None
     dead_every: int = 0
     """Every so many trials the server stands still for half of one; 0: never."""
@@ -155,6 +156,10 @@ class World:
 
     def samples(self):
         return {}
+
+    def reload(self):
+        self.reloads += 1
+        return 2.5
 
     def crash(self):
         self.crashes += 1

@@ -4,6 +4,7 @@ A process of the tests' own stands for named: its statistics are answered, its l
 """
 
 import json
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -93,7 +94,7 @@ def test_a_recursor_forgets_what_it_has_cached_and_counts_it(
     cache = told["views"]["_default"]["resolver"]["cache"]
     assert found == {"held": 0, "was": sum(cache.values())}
     assert found["was"] > 200
-    assert (tmp_path / "asked").read_text() == "-p 953 flush\n"
+    assert (tmp_path / "asked").read_text() == "-p 953 -t 10 flush\n"
 
 
 def test_a_cache_that_stays_warm_is_no_reset(contract, config, statistics, monkeypatch):
@@ -109,6 +110,46 @@ def test_a_flush_that_was_refused_says_why(contract, config, statistics, tmp_pat
     (tmp_path / "rndc").write_text("#!/bin/sh\necho 'rndc: connection refused' >&2\nexit 1\n")
     with pytest.raises(contract.ContractError, match="rndc flush: rndc: connection refused"):
         contract.reset(config)
+
+
+@pytest.fixture
+def authority(contract, config, tmp_path, monkeypatch):
+    """Settings of an authority that runs, with a zone file of yesterday."""
+    monkeypatch.setattr(contract.process, "running_pid", lambda _: 7)
+    monkeypatch.setattr(contract.sampling, "used", lambda _: (0.0, 0))
+    answered(contract, monkeypatch, "NOERROR", 1)
+    zones = tmp_path / "zones"
+    zones.mkdir()
+    (zones / "zone.zone").write_text("")
+    os.utime(zones / "zone.zone", (1e9, 1e9))
+    (tmp_path / "named.log").write_text(RUNNING)
+    return {**config, "role": "authoritative", "zone_folder": str(zones), "start_s": 0.3}
+
+
+def logs(tmp_path, text):
+    """Have its rndc log something, as named does while it reloads."""
+    (tmp_path / "rndc").write_text(f"#!/bin/sh\nprintf '%s' '{text}' >> {tmp_path}/named.log\n")
+
+
+def test_an_authority_reads_all_of_its_zones_again(contract, authority, tmp_path):
+    """named passes over a file that is no newer than its zone."""
+    logs(tmp_path, "general: notice: all zones loaded\n")
+    found = contract.reload(authority)
+    assert 0 < found["reload_s"] < 30
+    assert (tmp_path / "zones" / "zone.zone").stat().st_mtime > 1e9
+
+
+def test_a_reload_that_does_not_end_is_none(contract, authority, tmp_path):
+    """What it logged at its start does not count."""
+    logs(tmp_path, LOADING)
+    with pytest.raises(contract.ContractError, match="not loaded within 0 s"):
+        contract.reload(authority)
+
+
+def test_a_reload_that_loses_a_zone_says_which(contract, authority, tmp_path):
+    logs(tmp_path, UNLOADED + "general: notice: all zones loaded\n")
+    with pytest.raises(contract.ContractError, match="zone z0000001.test/IN: not loaded"):
+        contract.reload(authority)
 
 
 @pytest.mark.parametrize("version", ["9.18", "9.20"])

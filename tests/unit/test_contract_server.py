@@ -127,6 +127,18 @@ def test_a_start_may_take_as_long_as_the_deployment_says():
     assert host.limits_s["start"] == 150.0
 
 
+def test_a_reload_says_how_long_it_took_and_may_take_as_long_as_a_start():
+    host = Host(reload={"reload_s": 4.2})
+    assert server(host, start_limit_s=1150.0).reload() == 4.2
+    assert host.limits_s["reload"] == 1150.0
+
+
+def test_a_reload_that_fails_is_the_servers_fault():
+    error = refused(server(Host(reload=(1, "not loaded due to errors\n"))).reload)
+    assert error.outcome is Outcome.BUILD
+    assert error.what == "the server does not reload: not loaded due to errors"
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [

@@ -557,6 +557,17 @@ def test_a_round_tells_how_long_the_start_took_and_the_most_memory():
     assert memory_mib([trial]) is None
 
 
+def test_a_round_ends_with_a_reload_of_a_server_that_can():
+    one = bench(rounds=2)
+    able = replace(one.server, capabilities=("reload",))
+    world = World()
+    rounds = world.measure(replace(one, servers={**one.servers, "server": able})).rounds
+    assert [found.metrics["reload_s"] for found in rounds] == [2.5, 2.5]
+    assert world.reloads == 2
+    (other, *_) = World().measure(one).rounds
+    assert other.metrics["reload_s"] is None
+
+
 def test_a_round_tells_what_the_server_wrote_per_second_where_it_counts_that():
     first, *_ = World().measure(bench()).rounds
     trial = first.trials[first.shown_trial]

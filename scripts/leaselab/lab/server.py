@@ -184,6 +184,22 @@ class ContractServer:
             )
         return None if answer["was"] is None else int(answer["was"])
 
+    def reload(self) -> float:
+        """Have it read its data again; return how long it took (s).
+
+        Raises a server-broken error where it does not, an invalid-measurement error where it
+        has died.
+        """
+        done = self._do("reload", self._deployed.start_limit_s)
+        if done.status != 0:
+            self._check_alive_now()
+            raise server_broken(
+                f"the server does not reload: {_last_line(done.stderr)}",
+                where=self._connection.access.name,
+                todo=f"run '{' '.join(self._argv('reload'))}' on that host to see for yourself",
+            )
+        return float(self._json(done.stdout, "reload")["reload_s"])
+
     def crash(self) -> None:
         """End it as a crash would; its store stays as it is, and nobody is told."""
         self._stop_sampling()

@@ -79,6 +79,10 @@ class Servers:
         was = {role: one.reset() for role, one in self.by_role.items()}
         return {role: count for role, count in was.items() if count is not None}
 
+    def reload(self) -> float:
+        """Have the server under test read its data again; return how long it took (s)."""
+        return self.by_role[SERVER].reload()
+
     def crash(self) -> None:
         """End the server under test as a crash would; the others are not told."""
         self.by_role[SERVER].crash()

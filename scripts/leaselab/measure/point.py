@@ -17,12 +17,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
-from leaselab.measure.ports import Clock, During, Hold, Listener, Recorder
+from leaselab.measure.ports import RELOAD, Clock, During, Hold, Listener, Recorder
 from leaselab.measure.server_use import memory_mib, written_rate
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.load import Load
-from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, START_S, WRITTEN_RATE
+from leaselab.model.procedure import (
+    MEMORY,
+    PAUSE_LIMIT_S,
+    RELOAD_S,
+    START_S,
+    WRITTEN_RATE,
+)
 from leaselab.model.record import Confirmation, Round
 from leaselab.model.trial import Trial
 
@@ -210,7 +216,7 @@ class Point:
                 metrics["cpu_us"] = procedure.cpu_us(made)
             if found:
                 metrics |= found.metrics
-            metrics |= {START_S: start_s, MEMORY: memory_mib(made)}
+            metrics |= {START_S: start_s, RELOAD_S: reload_s, MEMORY: memory_mib(made)}
             metrics[WRITTEN_RATE] = _written_rate(made, found)
             return Round(
                 index=index,
@@ -225,6 +231,7 @@ class Point:
             )
 
         start_s: float | None = None
+        reload_s: float | None = None
         try:
             with self._serving() as started:
                 start_s = started.start_s
@@ -235,6 +242,7 @@ class Point:
                     self._record(WARM_UP, warmed, index=index)
                     warm_ups.append(warmed)
                 found = self.method.measure(ask, self.trials.server, self.rounds)
+                reload_s = self._reload()
         except LeaselabError as error:
             if error.outcome is not Outcome.LAB and made:
                 self.rounds.append(close(None))
@@ -261,6 +269,17 @@ class Point:
         # It counts for nothing, but what was asked before the start may be answered in it.
         self.trials.refuse_foreign(trial.detail)
         return trial
+
+    def _reload(self) -> float | None:
+        """Have the server read its data again; None of a kind that does not (s).
+
+        After all trials of the round, so that none of them meets it.
+        """
+        if RELOAD not in self.trials.bench.server.capabilities:
+            return None
+        self.hold.renew()
+        self.listener.phase("having the server reload its data")
+        return self.trials.server.reload()
 
     def _wait(self, made: Sequence[Trial]) -> None:
         """Wait where the trials so far ended in ones that a disturbed generator spoiled."""

@@ -11,6 +11,10 @@ from leaselab.model.record import Round
 from leaselab.model.trial import Sample, Trial
 
 
+RELOAD = "reload"
+"""The capability of a server that can read its data again while it serves."""
+
+
 class Server(Protocol):
     """The server under test, through its contract; several that serve as one look like one."""
 
@@ -44,6 +48,12 @@ class Server(Protocol):
 
     def samples(self) -> Mapping[str, Sequence[Sample]]:
         """Return the samples that came in since the last call by role, oldest first."""
+
+    def reload(self) -> float:
+        """Have the server under test read its data again; return how long it took (s).
+
+        Only where the kind declares it; raises a server-broken error where it fails.
+        """
 
     def crash(self) -> None:
         """End the server under test as a crash would; only where the kind declares it."""

@@ -57,18 +57,20 @@ class MetricKind(msgspec.Struct, frozen=True, kw_only=True):
     how: str = TRIMMED_MEAN
 
 
-START_S, MEMORY, WRITTEN_RATE = "start_s", "memory_mib", "written_rate"
+START_S, RELOAD_S, MEMORY, WRITTEN_RATE = "start_s", "reload_s", "memory_mib", "written_rate"
 """Names of `SERVER_KINDS`."""
 SERVER_KINDS = (
     MetricKind(name=START_S, title="start", unit="s", better="lower", how=MEDIAN),
+    MetricKind(name=RELOAD_S, title="reload", unit="s", better="lower", how=MEDIAN),
     MetricKind(name=MEMORY, title="memory", unit="MiB", better="lower", how=MEDIAN),
     MetricKind(
         name=WRITTEN_RATE, title="written", unit="changes/s", better="neither", how=MEDIAN
     ),
 )
 """What each round tells of the server under test, whatever the procedure: from the launch of
-its process until it answered, its highest resident memory in any sample, and what it wrote to
-its store in the trial that stands for the round."""
+its process until it answered, from the command to read its data again until that was done (of
+a kind that can), its highest resident memory in any sample, and what it wrote to its store in
+the trial that stands for the round."""
 
 
 class Procedure(

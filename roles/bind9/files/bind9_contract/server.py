@@ -4,6 +4,7 @@ An authority holds nothing, so reset does nothing there.  That of a recursor flu
 and counts what is left in it.
 """
 
+import os
 import re
 import subprocess
 import time
@@ -21,6 +22,7 @@ STOP_S = 60.0
 """A million zones take a while to be given back."""
 EMPTY_S = 20.0
 FLUSH_S = 10.0
+RELOAD_POLL_S = 0.02
 _THREADS = re.compile(r"using (\d+) worker thread")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
@@ -57,14 +59,8 @@ def ready(config):
     """
     if LOADED not in log(config):
         raise ContractError("its zones are being loaded")
-    recursive = config["role"] == RECURSIVE
-    answer = dns.ask(config["address"], config["known_name"], recursion=recursive)
+    dns.check_answers(config, recursion=config["role"] == RECURSIVE)
     sampling.check_serves(config["process"], config["udp_port"])
-    if answer.rcode != "NOERROR" or not answer.answers:
-        raise ContractError(
-            f"it answers {answer.rcode} with {answer.answers} records for the SOA of"
-            f" {config['known_name']}"
-        )
     return _VERSION.search(statistics.ask(config)["version"])[0]
 
 
@@ -111,13 +107,39 @@ def held(config):
     return statistics.cached(config, statistics.ask(config, EMPTY_S))
 
 
-def rndc(config, command):
-    """Have named do a command."""
+def reload(config):
+    """Have an authority read all of its zones again, and wait until it has.
+
+    It passes over a file that is no newer than what it has, so all are made newer.  It serves
+    the old data meanwhile.
+    """
+    if process.running_pid(config["process"]) is None:
+        raise ContractError("the server is not running")
+    for path in Path(config["zone_folder"]).iterdir():
+        os.utime(path)
+    before = len(log(config))
+    began = time.monotonic()
+    deadline = began + config["start_s"]
+    rndc(config, "reload", config["start_s"])
+    while LOADED not in (told := log(config)[before:]):
+        sampling.used([config["process"]])  # says why it is gone
+        if time.monotonic() > deadline:
+            raise ContractError(f"its zones are not loaded within {config['start_s']:.0f} s")
+        time.sleep(RELOAD_POLL_S)
+    reload_s = time.monotonic() - began
+    if NOT_LOADED in told:
+        check_zones(config)
+    dns.check_answers(config)
+    return {"reload_s": reload_s}
+
+
+def rndc(config, command, seconds=FLUSH_S):
+    """Have named do a command, which may take so long (s)."""
     done = subprocess.run(
-        [*map(str, config["rndc"]), command],
+        [*map(str, config["rndc"]), "-t", f"{seconds:.0f}", command],
         capture_output=True,
         text=True,
-        timeout=FLUSH_S,
+        timeout=seconds + FLUSH_S,
         check=False,
         env=process.ENVIRONMENT,
     )
@@ -163,4 +185,4 @@ def is_running(config):
     return process.running_pid(config["process"]) is not None
 
 
-VERBS = {"start": start, "reset": reset, "sample": sample, "stop": stop}
+VERBS = {"start": start, "reset": reset, "reload": reload, "sample": sample, "stop": stop}

@@ -5,6 +5,8 @@ import socket
 import struct
 from collections import namedtuple
 
+from leaselab_contract.errors import ContractError
+
 TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "MX": 15, "TXT": 16, "AAAA": 28}
 RCODES = ("NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED")
 UDP_BYTES = 4096
@@ -30,6 +32,19 @@ def ask(address, name, kind="SOA", *, port=53, seconds=1.0, recursion=False):
         asking.connect((address, port))
         asking.send(query)
         return read(asking.recv(UDP_BYTES), number)
+
+
+def check_answers(config, *, recursion=False):
+    """Raise ContractError where a server does not know the zone `known_name` of its settings.
+
+    It is asked at its `address`; OSError and ValueError as of `ask`.
+    """
+    zone = config["known_name"]
+    found = ask(config["address"], zone, recursion=recursion)
+    if found.rcode != "NOERROR" or not found.answers:
+        raise ContractError(
+            f"it answers {found.rcode} with {found.answers} records for the SOA of {zone}"
+        )
 
 
 def message(number, name, kind, *, recursion=False):

@@ -49,13 +49,8 @@ def start(config):
 
 def ready(config):
     """Raise where it does not answer for its data yet; else return its version."""
-    answer = dns.ask(config["address"], config["known_name"])
+    dns.check_answers(config)
     sampling.check_serves(config["process"], config["udp_port"])
-    if answer.rcode != "NOERROR" or not answer.answers:
-        raise ContractError(
-            f"it answers {answer.rcode} with {answer.answers} records for the SOA of"
-            f" {config['known_name']}"
-        )
     return _VERSION.search(control.ask(config["socket"], GREETING, "status", STATUS_S))[1]
 
 
