@@ -15,6 +15,7 @@ from leaselab.report.site.vega import (
     BLUE,
     GREEN,
     GREY,
+    WIDTH,
     ZOOM,
     Spec,
     chart,
@@ -48,6 +49,10 @@ _TICKS = 16
 """Values of a factor that stand on its axis; of more, some do."""
 _LOGARITHMIC = 30
 """Highest over lowest value from which on an axis is logarithmic."""
+_LABEL_WIDTH = 400
+"""Room for the label of a point (px): one that is cut may look like another."""
+_SYMBOL_WIDTH, _LETTER_WIDTH = 40, 7
+"""Room in a legend for the mark of a label, and for each of its letters (px)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +294,10 @@ def _dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> Spec
         return None
     x = number("value", axis, scale={"padding": 20}, axis={"tickCount": 8})
     interval = {"x": number("low", axis), "x2": {"field": "high"}}
-    layers = _points_layers(marks, {"y": names("label", 280)}, interval, {"x": x}, axis)
-    return chart(layers, height=max(50, 34 * len(marks)), name=name, width=560)
+    layers = _points_layers(
+        marks, {"y": names("label", _LABEL_WIDTH)}, interval, {"x": x}, axis
+    )
+    return chart(layers, height=max(50, 34 * len(marks)), name=name, width=480)
 
 
 def _points_layers(
@@ -319,6 +326,12 @@ def _points_layers(
     ]
 
 
+def _legend_columns(labels: Sequence[str]) -> int:
+    """How many columns of a legend stand beside each other without being cut."""
+    longest = max(map(len, labels), default=0)
+    return max(1, min(4, WIDTH // (_SYMBOL_WIDTH + _LETTER_WIDTH * longest)))
+
+
 def _rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
     """The runs of all points on one clock; None without any that has a figure."""
     values = [
@@ -335,11 +348,14 @@ def _rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
     ]
     if not values:
         return None
+    labels = [point.label for point in points]
     encoding = {
         "x": moments("at", "started (UTC)"),
         "y": number("value", axis),
         "color": colours(
-            "label", [point.label for point in points], legend={"columns": 4, "labelLimit": 280}
+            "label",
+            labels,
+            legend={"columns": _legend_columns(labels), "labelLimit": _LABEL_WIDTH},
         ),
         "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
         "tooltip": told(
