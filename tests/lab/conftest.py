@@ -38,6 +38,7 @@ ORDER = (
     "test_faults_database",
     "test_database_apart",
     "test_faults_powerdns",
+    "test_recursor",
     "test_by_hand",
     "test_two_places",
     "test_faults_pair",
