@@ -16,6 +16,15 @@ SETTINGS = {
     "outstanding": 250,
     "long_options": ["latency-histogram", "verbose-interval-stats"],
 }
+PROOF = {
+    "name": "dnsperf",
+    "path": "/usr/bin/dnsperf",
+    "version": "2.14.0",
+    "threading": "",
+    "environment": {},
+    "settings": SETTINGS,
+}
+"""The record of dnsperf where it proves what another generator finds."""
 LOAD = {
     "data": "delegations",
     "size": 1000,

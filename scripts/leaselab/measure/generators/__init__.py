@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ADAPTERS = {
     "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",
+    "flame": "leaselab.measure.generators.flame:Flame",
     "kxdpgun": "leaselab.measure.generators.kxdpgun:Kxdpgun",
     "perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp",
 }

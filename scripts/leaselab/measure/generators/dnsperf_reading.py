@@ -7,28 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
     OTHER_ANSWERS,
-    Expected,
     repeats,
 )
+from leaselab.measure.generators.dns_reading import (
+    OFFERED_SHARE,
+    DnsReading,
+    by_second,
+    enough,
+)
 from leaselab.measure.generators.dnsperf_output import Histogram, Output, Tally, parse
-from leaselab.measure.generators.printed import printed
-from leaselab.model.bench import Bench
-from leaselab.model.load import Load
-from leaselab.model.observation import Generated
-from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR
 from leaselab.model.trial import Second, Trial
 
-OFFERED_SHARE = 0.99
-"""Share of the queries asked for that the generator must send."""
-START_SLACK = 2
-"""Queries that may be missing whatever the rate: the last ones are due as traffic ends."""
 FULL = 0.5
 """Share of the queries that may be unanswered at once, above which dnsperf stood at that
 limit: one that is short of its rate by less than that is at it for the whole time."""
@@ -49,37 +42,19 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class DnsperfReading:
-    """What dnsperf printed of one load; it is parsed when it is first asked for."""
-
-    bench: Bench
-    procedure: Procedure
-    load: Load
-    argv: tuple[str, ...]
-    generated: Generated
-    expected: Expected
-
-    @property
-    def output_gz(self) -> bytes:
-        """What dnsperf printed, to be kept."""
-        return self.generated.output_gz
-
-    @property
-    def conclusive(self) -> bool:
-        """It is never ended early."""
-        return True
+class DnsperfReading(DnsReading):
+    """What dnsperf printed of one load."""
 
     @cached_property
     def output(self) -> Output:
-        """The same, parsed; raises a broken-lab error for what is no measurement."""
-        where = self.bench.hosts[GENERATOR].access.name
-        return parse(printed(self.generated, self.bench.generator.path, where))
+        """What it printed, parsed; raises a broken-lab error for what is no measurement."""
+        return parse(self.text)
 
     @property
     def answered_at(self) -> Histogram:
         """When each query was answered, by the end of its second (s), shape (answered,)."""
-        counts = [one.completed for one in self.output.seconds] or self.output.completed
-        return np.repeat(np.arange(1.0, len(counts) + 1), counts)
+        seconds = [one.completed for one in self.output.seconds]
+        return by_second(seconds or self.output.completed)
 
     @property
     def asked(self) -> int:
@@ -87,6 +62,11 @@ class DnsperfReading:
         if self.load.flood:
             return self.output.whole.sent
         return self.load.rate * self.load.duration_s
+
+    @property
+    def _most(self) -> int:
+        """Queries that may wait for an answer at once."""
+        return int(self.bench.generator.settings["outstanding"])
 
     @cached_property
     def server_was_full(self) -> bool:
@@ -117,8 +97,7 @@ class DnsperfReading:
         if span_s <= 0 or asked <= 0:
             return False
         waited = tally.completed * tally.mean_latency_s + tally.lost * self.procedure.late_s
-        most = int(self.bench.generator.settings["outstanding"])
-        full = max(waited / span_s, unanswered) / most
+        full = max(waited / span_s, unanswered) / self._most
         short = 1.0 - tally.sent / asked
         return full >= FULL or (short >= SHORT and full >= 0.8 * short)
 
@@ -177,7 +156,7 @@ class DnsperfReading:
         if failed <= may_fail:
             if whole.completed and not self.expected.same_size(whole.answer_bytes):
                 yield OTHER_ANSWERS
-        elif not self.load.flood and failed - self._hosts_cost(seen) <= may_fail:
+        elif not self.load.flood and failed - self.hosts_cost(seen, self._most) <= may_fail:
             yield GENERATOR_STALLED
 
     @property
@@ -185,19 +164,6 @@ class DnsperfReading:
         """Whether it kept its rate in most seconds: then it was held up, not too slow."""
         sent = [one.sent for one in self.output.seconds]
         return bool(sent) and statistics.median(sent) >= OFFERED_SHARE * self.load.rate
-
-    def _hosts_cost(self, seen: Seen) -> int:
-        """Queries that the generator's host may have cost.
-
-        Answers that it dropped, and those that waited while it stood still for longer than an
-        answer may take.
-        """
-        if seen.generator is None:
-            return 0
-        stood_s = max(seen.generator.steal_s, seen.generator.throttled_s)
-        full = int(self.bench.generator.settings["outstanding"])
-        stalled = full if stood_s >= self.procedure.late_s else 0
-        return seen.generator.receive_errors + stalled
 
     def _per_second(self) -> Iterator[Second]:
         for place, one in enumerate(self.output.seconds):
@@ -213,8 +179,3 @@ class DnsperfReading:
             yield Second(
                 t=float(place), attempted=None, completed=completed, p50_s=None, p99_s=None
             )
-
-
-def enough(sent: int, asked: float) -> bool:
-    """Whether the generator offered what was asked."""
-    return sent >= OFFERED_SHARE * asked - START_SLACK

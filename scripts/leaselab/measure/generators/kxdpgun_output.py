@@ -15,35 +15,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from leaselab.measure.generators.open_loop import Output, Span
 from leaselab.measure.generators.printed import unreadable
 
 UNITS_PER_S = 1_000_000_000
-
-
-@dataclass(frozen=True)
-class Span:
-    """What was sent and answered in a time."""
-
-    seconds: float
-    """Length of that time (s)."""
-    queries: int
-    responses: int
-    rcodes: Mapping[str, int] = field(default_factory=dict)
-    """Responses by RCODE, such as NOERROR."""
-
-
-@dataclass(frozen=True)
-class Output:
-    """What one run of kxdpgun measured."""
-
-    whole: Span
-    seconds: tuple[Span, ...]
-    """Each second, the last one included."""
-    errors: int
-    """Packets that it failed to send."""
 
 
 def parse(text: bytes, complaint: str = "") -> Output:
