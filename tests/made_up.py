@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from tests.bench_document import DOCUMENT, host
+from tests.dns import PROOF
 from tests.examples import CONFIG, START, example_round, example_trial
 
 from leaselab.archive.store import Store
@@ -127,6 +128,16 @@ class Lab:
         procedures = dict.fromkeys(known.scenarios, procedure)
         self._families[name] = replace(known, procedures=procedures)
 
+    def measure_with(self, generator: str, *names: str) -> None:
+        """Have scenarios measured with another generator."""
+        for family in self._families.values():
+            for name in family.scenarios.keys() & set(names):
+                scenario = msgspec.structs.replace(family.scenarios[name], generator=generator)
+                self._families[family.name] = replace(
+                    self._families[family.name],
+                    scenarios={**self._families[family.name].scenarios, name: scenario},
+                )
+
     def forget(self) -> None:
         """Begin to note anew."""
         for noted in (self.prepared, self.built, self.deployed, self.rounds, self.procedures):
@@ -148,7 +159,7 @@ class Lab:
         self.deployed.append("hosts given back")
 
     def _build(self, server: str, commit: Any, files: Path, *_: Any) -> dict[str, str]:
-        assert server == "kea"
+        assert server in ("kea", "flame")
         assert files.name == f"{commit.tree}.tar"
         self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
         self.built.append(commit.hash)
@@ -163,6 +174,7 @@ class Lab:
         procedure: Any,
         key: str,
         *,
+        generator_build: str,
         distribution: str,
         full: bool,
         keep: Sequence[str],
@@ -183,6 +195,9 @@ class Lab:
             "procedure": msgspec.to_builtins(procedure),
             "distribution": distribution,
         }
+        if generator_build:
+            settings = {"commit": generator_build.removeprefix("key of "), "proof": PROOF}
+            document["generator"] |= {"name": scenario.generator, "settings": settings}
         server = document["servers"]["server"]
         server |= {
             "config_sha256": _CONFIG_SHA256,

@@ -48,6 +48,11 @@ class Playbooks:
         if name == "tune":
             bench = {**DOCUMENT, "procedure": variables["leaselab_procedure"]}
             scenario = find_scenario(self.checkout / "scenarios", variables["scenario"])
+            key = variables.get("leaselab_generator_build")
+            bench["generator"] = {
+                **DOCUMENT["generator"],
+                "build": {"key": key} if key else None,
+            }
             bench["scenario"] = msgspec.to_builtins(scenario)
             self.checkout.joinpath("bench").write_text(json.dumps(bench), encoding="utf-8")
             self.checkout.joinpath("bench").rename(variables["bench_file_path"])
@@ -247,6 +252,26 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
     deployment.distrust_deployment(bench_setup.checkout_root(), bench.bench)
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v6-memfile")[0] == []
+
+
+def test_a_host_keeps_one_build_of_a_generator(playbooks):
+    """Whatever was deployed with another one is deployed again; what has none still stands."""
+    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench_setup.prepare(bench)
+
+    def deploy(scenario, key=""):
+        playbooks.given.clear()
+        bench_setup.deploy(scenario, bench, MaxRate(), generator_build=key, full=False)
+        return playbooks.given.get("deploy", {}).get("leaselab_generator_build", "none")
+
+    assert deploy("v4-memfile") == "none"
+    assert deploy("v6-memfile", "a") == "a"
+    assert deploy("v4-memfile", "a") == "a"
+    assert deploy("v6-memfile", "a") == "none", "it lies there still"
+    assert deploy("v6-memfile", "b") == "b"
+    assert deploy("v6-memfile", "a") == "a"
+    assert deploy("v4-memfile") == "none"
+    assert not playbooks.given, "that has no build"
 
 
 def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(playbooks):

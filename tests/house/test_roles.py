@@ -221,6 +221,7 @@ LEFT_OUT_OF_CHECKS = {
     "delayed_link": ("tune",),
     "dnsmasq": ("verify",),
     "dnsperf": ("probe",),
+    "flame": ("verify",),
     "docker_lab": ("install_engine", "image_from_packages", "image_from_registry", "verify"),
     "isolation": ("begin", "refuse"),
     "kea": ("verify",),

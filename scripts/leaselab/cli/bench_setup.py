@@ -182,7 +182,7 @@ def install_lock(inventory: Inventory) -> None:
 def build_commit(
     server: str, commit: Commit, files: Path, inventory: Inventory, place: Path
 ) -> Mapping[str, Any]:
-    """Build a commit of a server on the builder, or find it built, showing how far it is.
+    """Build a commit of a server or generator, or find it built, showing how far it is.
 
     `files` is the tar of its files, `place` where `leaselab watch` looks for a build under
     way.  Returns what is known of the artifact: its `key`, whether it was `cached`, how
@@ -229,6 +229,7 @@ def deploy(
     procedure: AnyProcedure,
     build_key: str = "",
     *,
+    generator_build: str = "",
     distribution: str = "",
     full: bool = True,
     keep: Sequence[str] = (),
@@ -238,14 +239,15 @@ def deploy(
 
     `build_key` names what `build_commit` built; the distribution's packages without,
     in the version that the inventory wants or, on a `distribution` that was asked for, in
-    the one that it has.  `at` is 2 for the second place on the test network, where it can run
-    beside another variant (`leaselab.lab.servers.both_up`).  Of the variants that lie there
-    those to `keep` stay, whatever else has to make room.  Unless `full`, nothing is played
-    where the last deployment was of the same and still stands.
+    the one that it has.  `generator_build` names what was built of the generator; what is
+    packaged or installed without.  `at` is 2 for the second place on the test network, where it
+    can run beside another variant (`leaselab.lab.servers.both_up`).  Of the variants that lie
+    there those to `keep` stay, whatever else has to make room.  Unless `full`, nothing is
+    played where the last deployment was of the same and still stands.
     """
     root = checkout_root()
     chosen = find_scenario(root / "scenarios", scenario)
-    wanted = digest(msgspec.to_builtins(chosen), build_key, distribution, at)
+    wanted = digest(msgspec.to_builtins(chosen), build_key, generator_build, distribution, at)
     record = read_deployment(root, inventory.bench)
     as_tuned = record is not None and record.settings == chosen.hosts
     if (
@@ -259,6 +261,8 @@ def deploy(
         return {**record.documents[wanted], "procedure": msgspec.to_builtins(procedure)}
     forget_deployment(root, inventory.bench)
     variables = _deploying(scenario, procedure, build_key)
+    if generator_build:
+        variables["leaselab_generator_build"] = generator_build
     if distribution:
         variables[f"{chosen.server.kind}_version"] = ""
     if at != 1:
@@ -273,7 +277,9 @@ def deploy(
             write_deployment(root, inventory.bench, record)
         raise
     if record is not None:
-        documents = {**(record.documents if as_tuned else {}), wanted: document}
+        others = record.documents.items() if as_tuned else ()
+        stay = {key: one for key, one in others if _same_generator(one, generator_build)}
+        documents = {**stay, wanted: document}
         deployed = replace(
             record,
             hosts=host_states(inventory),
@@ -282,6 +288,15 @@ def deploy(
         )
         write_deployment(root, inventory.bench, deployed)
     return document
+
+
+def _same_generator(document: Mapping[str, Any], build_key: str) -> bool:
+    """Whether the generator of another deployment lies there still, after that of a build.
+
+    A host keeps one build of a generator.
+    """
+    known = document["generator"].get("build") or {}
+    return not build_key or known.get("key", build_key) == build_key
 
 
 def install(
@@ -367,7 +382,7 @@ _TITLES = {
     "lab_up": "bringing the local lab up",
     "take": "installing the bench lock",
     "provision": "preparing the hosts",
-    "build": "building the server",
+    "build": "building the commit",
     "deploy": "deploying the server",
     "tune": "tuning what it stands on",
     "retune": "tuning the hosts as their inventory says",

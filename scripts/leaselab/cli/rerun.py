@@ -29,6 +29,7 @@ from leaselab.run.experiment import BENCH_FILE, measure_alone
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from leaselab.archive.store import Store
     from leaselab.lab.bench_file import Measured
@@ -69,12 +70,16 @@ def run(args: argparse.Namespace) -> Outcome:
         args.inventory = _inventory(before.inventory, args.ref)
     inventory = inventory_of(args)
     prepare(inventory, before.distribution, full=False)
-    key = _build_again(before, inventory, store)
+    server = before.servers[SERVER]
+    key = _build_again(server.name, server.build, inventory, store)
+    tool = before.scenario.generator
+    generator_key = _build_again(tool, before.generator.get("build"), inventory, store)
     document = deploy(
         before.scenario.name,
         inventory,
         before.procedure,
         key,
+        generator_build=generator_key,
         distribution=before.distribution,
         full=False,
     )
@@ -113,9 +118,14 @@ def _inventory(name: str, ref: str) -> Path:
     return path
 
 
-def _build_again(before: Measured, inventory: Inventory, store: Store) -> str:
-    """Return the key of what was measured, built anew where that is gone; none for packages."""
-    build = before.servers[SERVER].build
+def _build_again(
+    name: str, build: Mapping[str, Any] | None, inventory: Inventory, store: Store
+) -> str:
+    """Return the key of what was measured, or measured with, built anew where that is gone.
+
+    `name` is that of the server or generator, `build` what is known of its build; the key is
+    empty for packages.
+    """
     if build is None:
         return ""
     if is_kept(build["key"]):
@@ -130,9 +140,7 @@ def _build_again(before: Measured, inventory: Inventory, store: Store) -> str:
     repository = open_source(public_address(source["repository"]))
     commit = repository.resolve(source["hash"])
     files = repository.archive(commit, source_folder())
-    made = build_commit(
-        before.servers[SERVER].name, commit, files, inventory, store.build_place
-    )
+    made = build_commit(name, commit, files, inventory, store.build_place)
     return str(made["key"])
 
 

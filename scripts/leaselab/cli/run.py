@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.cli.bench_setup import add_full, add_inventory, check, inventory_of
+from leaselab.cli.generator_source import add_generator_source, generator_source_of
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -57,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_inventory(parser)
     add_source(parser)
+    add_generator_source(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--commit", metavar="REF", help="build and measure this commit of --repo, always anew"
@@ -94,7 +96,9 @@ def run(args: argparse.Namespace) -> Outcome:
     scenarios = match_scenarios(checkout_root() / "scenarios", args.scenario)
     inventory = inventory_of(args)
     commits, files = _commits(args, scenarios)
-    session = Session(store, inventory, procedure_overrides(args), files, args.full)
+    generator = generator_source_of(args, scenarios)
+    overrides = procedure_overrides(args)
+    session = Session(store, inventory, overrides, files, args.full, generator)
     tasks = [
         Task(scenario, commit, distribution)
         for distribution in _distributions(args, inventory)

@@ -15,7 +15,7 @@ from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.roles import apart
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.archive.store import Store
+    from leaselab.cli.generator_source import GeneratorSource
     from leaselab.lab.inventory import Inventory
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
@@ -91,8 +92,12 @@ class Session:
     """By tree: the tar of a commit's files."""
     full: bool = True
     """Whether to play everything again, also where it still stands as it was left."""
+    generator: GeneratorSource | None = None
+    """The commit of the generator that tasks are measured with; None for what is there."""
     built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
     """Key of the artifact, or why there is none.  Filled as commits are built."""
+    generator_key: str = ""
+    """Key of the generator's artifact, once it is built."""
     environment: str = ""
     """The lab's own state; known once it is prepared."""
     distribution: str | None = None
@@ -236,8 +241,10 @@ class Session:
                 # A commit that does not build has no figure that a procedure could move.
                 built = found.outcome != Outcome.BUILD.label
                 procedure = found.procedure if built else self.procedure(task)
-                if _files(found.source) == _files(task.commit) and self._same(
-                    task, found.bench.environment, procedure
+                if (
+                    _files(found.source) == _files(task.commit)
+                    and (not built or self._measured_with(found.generator.options))
+                    and self._same(task, found.bench.environment, procedure)
                 ):
                     return str(row["id"])
         return ""
@@ -253,8 +260,14 @@ class Session:
             bench["name"] == self.inventory.bench
             and bench["scenario"]["name"] == task.scenario.name
             and _same_server(task, bench)
+            and self._measured_with(bench["generator"].get("settings", {}))
             and self._same(task, bench["environment"], procedure_of(bench["procedure"]))
         )
+
+    def _measured_with(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a generator with these settings is of the commit that was asked for."""
+        wanted = self.generator.commit.hash if self.generator else None
+        return bool(settings.get("commit") == wanted)
 
     def _same(self, task: Task, environment: str | None, procedure: AnyProcedure) -> bool:
         wanted = self.procedure(task)
@@ -369,6 +382,7 @@ class Session:
             self.inventory,
             self.ready(task, self.procedure(task)),
             self.artifact(task),
+            generator_build=self._generator_artifact(),
             distribution=task.distribution,
             full=self.full,
             keep=keep,
@@ -430,6 +444,34 @@ class Session:
         if isinstance(key, LeaselabError):
             raise key
         return key
+
+    def _generator_artifact(self) -> str:
+        """Return the key of the generator's artifact; none where no commit of it was named.
+
+        Raises a broken-lab error for one that does not build: no server is to blame.
+        """
+        source = self.generator
+        if source is None:
+            return ""
+        if not self.generator_key:
+            try:
+                made = build_commit(
+                    source.name,
+                    source.commit,
+                    source.files,
+                    self.inventory,
+                    self.store.build_place,
+                )
+            except LeaselabError as error:
+                if error.outcome is not Outcome.BUILD:
+                    raise
+                raise lab_broken(
+                    f"the generator does not build: {error.what}",
+                    where=f"{source.name} {source.commit.hash}",
+                    todo=f"see {build_log(source.commit)}, or name another commit",
+                ) from error
+            self.generator_key = str(made["key"])
+        return self.generator_key
 
 
 def _same_server(task: Task, bench: Mapping[str, Any]) -> bool:

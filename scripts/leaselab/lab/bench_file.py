@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,8 @@ class Measured:
     scenario: Scenario
     procedure: AnyProcedure
     distribution: str = ""
+    generator: Mapping[str, Any] = field(default_factory=dict)
+    """As deployed; `build` where it was built from a commit."""
 
 
 def parse_measured(document: Any, where: str) -> Measured:  # noqa: ANN401  (parsed JSON)
@@ -77,7 +79,7 @@ def parse_measured(document: Any, where: str) -> Measured:  # noqa: ANN401  (par
     if isinstance(document, Mapping) and document.get("schema_version") == version1.VERSION:
         document = version1.upgraded_bench(document)
     given = _fields(document, where, SCHEMA_VERSION)
-    wanted = {field.name for field in fields(Measured)}
+    wanted = {one.name for one in fields(Measured)}
     return build(Measured, {key: given[key] for key in given if key in wanted}, where)
 
 

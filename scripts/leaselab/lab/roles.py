@@ -80,6 +80,11 @@ def roles_of(part: str) -> list[str]:
     return [name for name, role in lab_roles().items() if role.part == part]
 
 
+def built_generators() -> list[str]:
+    """Names of the generators that can be built from a commit, by a role NAME_build."""
+    return [name for name in roles_of("generator") if (ROLES / f"{name}_build").is_dir()]
+
+
 @cache
 def options_of(role: str, entry_point: str) -> Options:
     """The options of a role's entry point; none where it has no such entry point."""

@@ -159,6 +159,9 @@ class GeneratorTool:
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What it reads, by name, such as ``queries``: `path` on its host, `sha256`, and what its
     role knows of it."""
+    build: Mapping[str, Any] | None = None
+    """What is known of the build of a commit, as `ServerUnderTest.build`; None of what is
+    packaged or installed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,84 @@
+"""Options that name the repository of a generator and a commit of it: ``--flame-repo``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leaselab.cli.source import open_source, source_folder
+from leaselab.lab.roles import built_generators
+from leaselab.model.errors import usage_error
+from leaselab.model.source import Commit
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from leaselab.model.record import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSource:
+    """A commit of a generator that is to be built, and measured with."""
+
+    name: str
+    """The generator's, and its role's."""
+    commit: Commit
+    files: Path
+    """The tar of its files."""
+
+
+def add_generator_source(parser: argparse.ArgumentParser) -> None:
+    """Add the options of each generator that has a recipe; `generator_source_of` reads them."""
+    group = parser.add_argument_group("generator")
+    for name in built_generators():
+        group.add_argument(
+            f"--{name}-repo",
+            metavar="URL|PATH",
+            help=f"git repository of {name}: it is built on the builder, and measured with",
+        )
+        group.add_argument(
+            f"--{name}-commit",
+            metavar="REF",
+            help=f"this commit of --{name}-repo (default: HEAD)",
+        )
+
+
+def generator_source_of(
+    args: argparse.Namespace, scenarios: Sequence[Scenario]
+) -> GeneratorSource | None:
+    """Read the commit that was named; None where none was.
+
+    Raises a usage error for one that a scenario is not measured with, and where it would be
+    built on another release than that of the generator's host.
+    """
+    named = [
+        name
+        for name in built_generators()
+        if getattr(args, f"{name}_repo") or getattr(args, f"{name}_commit")
+    ]
+    if not named:
+        return None
+    (name,) = named[:1]
+    where = getattr(args, f"{name}_repo")
+    if where is None:
+        raise usage_error("no repository was named", todo=f"give it with --{name}-repo")
+    for scenario in scenarios:
+        if scenario.generator != name:
+            raise usage_error(
+                f"{name} is not what this scenario is measured with",
+                where=f"scenario {scenario.name}",
+                found=scenario.generator,
+                wanted=name,
+                todo=f"take a load with the key generator: {name} (scenarios/loads)",
+            )
+    if any(args.distribution):
+        raise usage_error(
+            "the generator would be built on the release of what serves",
+            found=f"--{name}-repo and --distribution",
+            wanted="one of them",
+        )
+    repository = open_source(where)
+    commit = repository.resolve(getattr(args, f"{name}_commit") or "HEAD")
+    return GeneratorSource(name, commit, repository.archive(commit, source_folder()))

@@ -1,0 +1,115 @@
+"""``leaselab run --flame-repo``, on a real repository; builder and bench left out."""
+
+import pytest
+from tests.made_up import Lab
+from tests.repositories import commit, make_repository
+
+from leaselab.cli import generator_source, rerun
+from leaselab.cli.main import main
+
+
+@pytest.fixture
+def place(tmp_path):
+    return make_repository(tmp_path / "flamethrower")
+
+
+@pytest.fixture
+def hashes(place):
+    return [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(3)]
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    made = Lab(tmp_path, monkeypatch)
+    monkeypatch.setattr(generator_source, "source_folder", lambda: tmp_path / "sources")
+    made.measure_with("flame", "v4-memfile", "v6-memfile")
+    return made
+
+
+def measure(*arguments):
+    return main(["run", *map(str, arguments), "--runs", "3"])
+
+
+def test_the_generator_is_built_once_and_its_commit_is_in_each_result(lab, place, hashes):
+    scenarios = ("v4-memfile", "v6-memfile")
+    assert measure(*scenarios, "--flame-repo", place, "--flame-commit", hashes[1]) == 0
+    assert lab.built == [hashes[1]]
+    found = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+    assert len(found) == 2
+    assert {one.generator.options["commit"] for one in found} == {hashes[1]}
+    assert {one.server.commit for one in found} == {None}
+
+
+def test_without_a_commit_it_is_that_of_head(lab, place, hashes):
+    assert measure("v4-memfile", "--flame-repo", place) == 0
+    assert lab.built == [hashes[2]]
+
+
+def test_another_commit_of_the_generator_is_another_measurement(
+    lab, place, hashes, tmp_path, capsys
+):
+    server = make_repository(tmp_path / "server")
+    first = commit(server, "Begin", {"n": "1"})
+    what = ("v4-memfile", "--repo", server, "--commits", first, "--flame-repo", place)
+    for one in (hashes[0], hashes[1], hashes[0]):
+        assert measure(*what, "--flame-commit", one) == 0
+    assert lab.measured == [first, first]
+    assert capsys.readouterr().err.count("measured before: ") == 1
+
+
+def test_a_generator_that_does_not_build_is_no_result_of_a_server(
+    lab, place, hashes, tmp_path, capsys
+):
+    server = make_repository(tmp_path / "server")
+    commit(server, "Begin", {"n": "1"})
+    lab.broken.add(hashes[2])
+    what = ("--repo", server, "--commit", "HEAD", "--flame-repo", place)
+    assert measure("v4-memfile", *what) == 4
+    assert lab.store.index.rows() == []
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert f"flame {hashes[2]}: the generator does not build: src/dhcp.c:7:1" in told
+    assert "build.log.gz" in told
+
+
+@pytest.mark.usefixtures("hashes")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--flame-commit", "HEAD"], "no repository was named; give it with --flame-repo"),
+        (["--flame-repo", "nowhere"], "nowhere"),
+        (["--flame-repo", "{place}", "--flame-commit", "gone"], "gone"),
+        (
+            ["v4-dnsmasq", "--flame-repo", "{place}"],
+            "scenario v4-dnsmasq: flame is not what this scenario is measured with "
+            "(found perfdhcp, wanted flame)",
+        ),
+        (
+            ["--flame-repo", "{place}", "--distribution", "bookworm"],
+            "built on the release of what serves",
+        ),
+    ],
+)
+def test_what_cannot_be_built_or_measured_with_is_refused(lab, place, arguments, words, capsys):
+    lab.made_by = "docker"
+    assert measure("v4-memfile", *(one.format(place=place) for one in arguments)) == 2
+    assert words in capsys.readouterr().err
+    assert (lab.prepared, lab.built) == ([], [])
+
+
+def test_a_build_that_is_gone_is_made_again_before_it_is_measured_with(
+    lab, place, hashes, monkeypatch
+):
+    """As a server's is, by the generator's name."""
+    made = []
+
+    def build(name, commit, *_):
+        made.append((name, commit.hash))
+        return {"key": "anew"}
+
+    monkeypatch.setattr(rerun, "is_kept", lambda _: False)
+    monkeypatch.setattr(rerun, "build_commit", build)
+    monkeypatch.setattr(rerun, "source_folder", lambda: lab.checkout / "sources")
+    source = {"hash": hashes[0], "repository": str(place), "dirty": False}
+    known = {"key": "f" * 24, "source": source}
+    assert rerun._build_again("flame", known, None, lab.store) == "anew"
+    assert made == [("flame", hashes[0])]
