@@ -12,7 +12,7 @@ from tests.dns import DATA, PROOF, STAGE, Host, dns_bench, left
 
 from leaselab.measure.generators import adapter_of
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
-from leaselab.measure.generators.dns_answers import Expected
+from leaselab.measure.generators.dns_answers import NAMES_REPEATED, Expected
 from leaselab.measure.generators.dnsperf_reading import DnsperfReading
 from leaselab.measure.generators.flame import Flame, FlameReading
 from leaselab.measure.generators.flame_output import parse
@@ -142,6 +142,17 @@ def test_a_generator_that_sends_too_little_is_limited():
 def test_answers_that_the_host_dropped_or_held_up_are_no_loss_of_the_server(host, reason):
     use = structs.replace(QUIET, **host)
     assert trial("overload", Load(73_000, 2), host=use).reason == reason
+
+
+@pytest.mark.parametrize(("queries", "reason"), [(31_480, ""), (31_479, NAMES_REPEATED)])
+def test_what_the_lead_asked_for_is_no_longer_cold(queries, reason):
+    """The last part of a flow that has sent 7496 queries before it."""
+    made = bench(load={"cache": "cold", "queries": queries})
+    reading = FlameReading(
+        made, made.procedure, Load(7995, 3), (), left(recorded("flow")), Expected(0.0)
+    )
+    found = reading.trial(Seen(generator=QUIET))
+    assert (found.attempted, found.reason) == (23_984, reason)
 
 
 def test_packets_that_it_failed_to_send_explain_a_loss():

@@ -100,7 +100,7 @@ def parse(text: bytes, duration_s: float) -> Output:
         )
         for earlier, later in itertools.pairwise([lead, *seconds, end])
     )
-    return Output(whole, tuple(spans), end.errors)
+    return Output(whole, tuple(spans), end.errors, lead.sent)
 
 
 def _less(end: Mapping[str, int], lead: Mapping[str, int]) -> dict[str, int]:

@@ -64,6 +64,8 @@ class Output:
     """Each second, the last one included."""
     errors: int
     """Packets that it failed to send."""
+    before: int = 0
+    """Queries that it sent before those that count: the first of the query file."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class OpenLoopReading(DnsReading):
         failed, may_fail = queries - completed, self.procedure.loss_ratio * queries
         if not enough(queries, self.load.rate * self.load.duration_s):
             yield GENERATOR_LIMITED
-        if repeats(self.bench.scenario, queries):
+        if repeats(self.bench.scenario, self.output.before + queries):
             yield NAMES_REPEATED
         excused = self.output.errors or failed - self.dropped(seen) <= may_fail
         if failed > may_fail and excused:
