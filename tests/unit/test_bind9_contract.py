@@ -148,7 +148,7 @@ def test_a_reload_that_does_not_end_is_none(contract, authority, tmp_path):
 
 def test_a_reload_that_loses_a_zone_says_which(contract, authority, tmp_path):
     logs(tmp_path, UNLOADED + "general: notice: all zones loaded\n")
-    with pytest.raises(contract.ContractError, match="zone z0000001.test/IN: not loaded"):
+    with pytest.raises(contract.ContractError, match=r"zone z0000001\.test/IN: not loaded"):
         contract.reload(authority)
 
 

@@ -216,8 +216,11 @@ class Point:
                 metrics["cpu_us"] = procedure.cpu_us(made)
             if found:
                 metrics |= found.metrics
-            metrics |= {START_S: start_s, RELOAD_S: reload_s, MEMORY: memory_mib(made)}
-            metrics[WRITTEN_RATE] = _written_rate(made, found)
+            metrics |= {
+                **took_s,
+                MEMORY: memory_mib(made),
+                WRITTEN_RATE: _written_rate(made, found),
+            }
             return Round(
                 index=index,
                 started_at=started_at,
@@ -230,11 +233,10 @@ class Point:
                 trials=tuple(made),
             )
 
-        start_s: float | None = None
-        reload_s: float | None = None
+        took_s = dict[str, float | None]({START_S: None, RELOAD_S: None})
         try:
             with self._serving() as started:
-                start_s = started.start_s
+                took_s[START_S] = started.start_s
                 rate = self.method.first_load(self.rounds)
                 name = f"run-{index}-warm-up-{len(warm_ups) + 1}"
                 warmed = self._warm_up(rate, name)
@@ -242,7 +244,7 @@ class Point:
                     self._record(WARM_UP, warmed, index=index)
                     warm_ups.append(warmed)
                 found = self.method.measure(ask, self.trials.server, self.rounds)
-                reload_s = self._reload()
+                took_s[RELOAD_S] = self._reload()
         except LeaselabError as error:
             if error.outcome is not Outcome.LAB and made:
                 self.rounds.append(close(None))

@@ -10,7 +10,6 @@ from leaselab.model.observation import Foreign, Generated, HostReading, ServerSt
 from leaselab.model.record import Round
 from leaselab.model.trial import Sample, Trial
 
-
 RELOAD = "reload"
 """The capability of a server that can read its data again while it serves."""
 

@@ -105,7 +105,8 @@ class ServerUnderTest:
     """What it holds, in one word, such as ``leases``; empty where it holds nothing."""
     capabilities: tuple[str, ...] = ()
     """What it can do beyond starting, being sampled, reset and stopped: ``pair``, ``crash``,
-    ``list``, ``reload``, and ``two-addresses``, to run beside another variant of its kind and host."""
+    ``list``, ``reload``, and ``two-addresses``, to run beside another variant of its kind and
+    host."""
     load_apart: Mapping[str, Any] = field(default_factory=dict)
     """What a load has to be, over the scenario's own, so that of two that are up at once only
     this one hears it."""

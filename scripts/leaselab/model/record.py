@@ -68,8 +68,8 @@ class Metric(Figures, frozen=True, kw_only=True):
     standard_error: Amount | None = None
     """Tukey-McLaughlin standard error, from the winsorized variance of all n."""
     spread: Amount | None = None
-    """Standard deviation of all n rounds over their mean (ratio); null for one round, and where one of
-    them is below 0."""
+    """Standard deviation of all n rounds over their mean (ratio); null for one round, and where
+    one of them is below 0."""
     lowest: float | None = None
     """Lowest round."""
     highest: float | None = None
