@@ -5,6 +5,7 @@ A process of the tests' own stands for named: its statistics are answered, its l
 
 import json
 import os
+import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -94,7 +95,7 @@ def test_a_recursor_forgets_what_it_has_cached_and_counts_it(
     cache = told["views"]["_default"]["resolver"]["cache"]
     assert found == {"held": 0, "was": sum(cache.values())}
     assert found["was"] > 200
-    assert (tmp_path / "asked").read_text() == "-p 953 -t 10 flush\n"
+    assert (tmp_path / "asked").read_text() == "-p 953 flush\n"
 
 
 def test_a_cache_that_stays_warm_is_no_reset(contract, config, statistics, monkeypatch):
@@ -123,32 +124,56 @@ def authority(contract, config, tmp_path, monkeypatch):
     (zones / "zone.zone").write_text("")
     os.utime(zones / "zone.zone", (1e9, 1e9))
     (tmp_path / "named.log").write_text(RUNNING)
-    return {**config, "role": "authoritative", "zone_folder": str(zones), "start_s": 0.3}
+    process = {"log_files": [config["log_file"]], "output_file": config["log_file"]}
+    words = {"error_words": [": error:"], "noise_words": []}
+    return {
+        **config,
+        "role": "authoritative",
+        "process": {**process, **words},
+        "zone_folder": str(zones),
+        "start_s": 0.3,
+    }
 
 
-def logs(tmp_path, text):
-    """Have its rndc log something, as named does while it reloads."""
-    (tmp_path / "rndc").write_text(f"#!/bin/sh\nprintf '%s' '{text}' >> {tmp_path}/named.log\n")
+@pytest.fixture
+def reloads(contract, config, monkeypatch):
+    """Have the server log something as it is told to reload, as named does."""
+
+    def reloads(text):
+        def kill(*told):
+            assert told == (7, signal.SIGHUP)
+            with Path(config["log_file"]).open("a") as log:
+                log.write(text)
+
+        monkeypatch.setattr(contract.os, "kill", kill)
+
+    return reloads
 
 
-def test_an_authority_reads_all_of_its_zones_again(contract, authority, tmp_path):
+def test_an_authority_reads_all_of_its_zones_again(contract, authority, reloads, tmp_path):
     """named passes over a file that is no newer than its zone."""
-    logs(tmp_path, "general: notice: all zones loaded\n")
+    reloads("general: notice: all zones loaded\n")
     found = contract.reload(authority)
     assert 0 < found["reload_s"] < 30
     assert (tmp_path / "zones" / "zone.zone").stat().st_mtime > 1e9
 
 
-def test_a_reload_that_does_not_end_is_none(contract, authority, tmp_path):
+def test_a_reload_that_does_not_end_is_none(contract, authority, reloads):
     """What it logged at its start does not count."""
-    logs(tmp_path, LOADING)
+    reloads(LOADING)
     with pytest.raises(contract.ContractError, match="not loaded within 0 s"):
         contract.reload(authority)
 
 
-def test_a_reload_that_loses_a_zone_says_which(contract, authority, tmp_path):
-    logs(tmp_path, UNLOADED + "general: notice: all zones loaded\n")
+def test_a_reload_that_loses_a_zone_says_which(contract, authority, reloads):
+    reloads(UNLOADED + "general: notice: all zones loaded\n")
     with pytest.raises(contract.ContractError, match=r"zone z0000001\.test/IN: not loaded"):
+        contract.reload(authority)
+
+
+def test_a_reload_that_is_refused_says_why(contract, authority, reloads):
+    reloads("general: error: reloading configuration failed: unknown option 'x'\n")
+    with pytest.raises(contract.ContractError, match="failed: unknown option 'x'"):
         contract.reload(authority)
 
 
