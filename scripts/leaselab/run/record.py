@@ -14,7 +14,7 @@ from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.model import moment, record
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.procedure import SERVER_KINDS, WRITTEN_RATE
+from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
 
@@ -162,9 +162,13 @@ def _metrics(
     confirmation: Confirmation | None,
 ) -> tuple[record.Metric, ...]:
     kinds = (*procedure.metrics(scenario.transaction.plural), *SERVER_KINDS)
-    if all(one.metrics.get(WRITTEN_RATE) is None for one in rounds):
-        # few servers count what they write
-        kinds = tuple(kind for kind in kinds if kind.name != WRITTEN_RATE)
+    # few servers count what they write, or read their data again
+    missing = {
+        name
+        for name in (RELOAD_S, WRITTEN_RATE)
+        if all(one.metrics.get(name) is None for one in rounds)
+    }
+    kinds = tuple(kind for kind in kinds if kind.name not in missing)
     holds = confirmation is None or confirmation.holds
     return metrics_of(kinds, rounds, procedure, holds=holds)
 
