@@ -5,7 +5,7 @@ from base64 import b64encode
 
 import pytest
 from tests.jobs import controller_double
-from tests.jobs.definitions import BUILDER, SETTINGS, change, copy, made, run
+from tests.jobs.definitions import BUILDER, SETTINGS, change, copy, few, made, run
 
 BY_HAND = "<flow-definition><description>made by hand</description></flow-definition>"
 MARKED = (
@@ -57,14 +57,14 @@ def test_the_first_update_makes_the_folder_before_the_jobs_in_it(controller, upd
 
 
 def test_a_second_update_sends_nothing(controller, update, tmp_path):
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     update(folder)
     assert controller.posts == []
 
 
 def test_a_second_update_without_the_cache_changes_nothing(controller, update, tmp_path):
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     before = controller.state()
     update(folder, before=["--ignore-cache"])
@@ -76,7 +76,7 @@ def test_a_second_update_without_the_cache_changes_nothing(controller, update, t
 
 
 def test_a_changed_job_is_sent_and_no_other(controller, update, tmp_path):
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     change(folder, "range.yaml", "    artifacts: 20", "    artifacts: 21")
     update(folder)
@@ -85,7 +85,7 @@ def test_a_changed_job_is_sent_and_no_other(controller, update, tmp_path):
 
 
 def test_a_job_that_somebody_disabled_stays_disabled(controller, update, tmp_path):
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     name = "leaselab/leaselab-range"
     controller.jobs[name] = controller.jobs[name].replace(
@@ -97,7 +97,7 @@ def test_a_job_that_somebody_disabled_stays_disabled(controller, update, tmp_pat
 
 
 def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, tmp_path):
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     change(folder, "project.yaml", "      - rack2\n", "      - rack9\n")
     update(folder, "--delete-old")
@@ -107,7 +107,7 @@ def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, tmp_pat
 
 
 def test_without_delete_old_nothing_is_deleted(controller, update, tmp_path):
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     change(folder, "project.yaml", "      - rack2\n", "      - rack9\n")
     update(folder)
@@ -115,7 +115,7 @@ def test_without_delete_old_nothing_is_deleted(controller, update, tmp_path):
 
 
 def test_what_was_made_by_hand_is_never_deleted(controller, update, tmp_path):
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     mine = ["theirs", "leaselab/mine", "leaselab/leaselab-branches/master"]
     controller.jobs |= dict.fromkeys(mine, BY_HAND)
@@ -128,7 +128,7 @@ def test_what_was_made_by_hand_is_never_deleted(controller, update, tmp_path):
 
 def test_what_jenkins_jobs_made_from_other_definitions_is_deleted(controller, update, tmp_path):
     """The mark in a description is all it goes by; jobs/README.md warns of it."""
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     controller.jobs["of-another-team"] = MARKED
     update(folder, "--delete-old")
@@ -136,7 +136,7 @@ def test_what_jenkins_jobs_made_from_other_definitions_is_deleted(controller, up
 
 
 def test_a_view_that_is_gone_is_deleted(controller, update, tmp_path):
-    folder = copy(tmp_path)
+    folder = few(tmp_path)
     update(folder)
     change(folder, "views.yaml", "name: leaselab-ranges", "name: leaselab-releases")
     update(folder, "--delete-old")
