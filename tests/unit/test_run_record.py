@@ -1,0 +1,32 @@
+"""What the record of a point is made of."""
+
+from dataclasses import replace
+
+import pytest
+from tests.doubles import World, bench
+
+from leaselab.model.record import Provenance
+from leaselab.run.record import record_of
+
+
+@pytest.mark.parametrize("capabilities", [(), ("reload",)])
+def test_a_result_has_a_reload_only_of_a_server_that_can(capabilities):
+    """Few can: else each page would have an empty column."""
+    one = bench(rounds=2)
+    server = replace(one.server, capabilities=capabilities)
+    one = replace(one, servers={**one.servers, "server": server})
+    found = record_of(
+        "20261124T080000Z-tests-0001",
+        one,
+        World().measure(one),
+        setup_s=1.0,
+        started_at="2026-11-24T08:00:00.000Z",
+        owner="a.tester@desk",
+        config_files=dict.fromkeys(one.servers, "config/kea.conf"),
+        experiment=None,
+        provenance=Provenance(leaselab_version="0.1.0"),
+    )
+    told = {metric.name: metric.value for metric in found.metrics}
+    assert told.get("reload_s") == (2.5 if capabilities else None)
+    assert ("reload_s" in told) == bool(capabilities)
+    assert told["start_s"] == 0.25
