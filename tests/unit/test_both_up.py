@@ -1,99 +1,43 @@
-"""Two variants up at once: started, reached each alone, stopped, or refused."""
+"""Which servers can be up at once with another variant, and the load that each hears alone."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from tests.bench_document import DOCUMENT
-from tests.unit.test_contract_server import STARTED, Sampler
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.servers import both_up
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.lab.servers import apart, can_have_company
+
+SECOND = {"interface": "leaselab2", "address": "198.18.0.11"}
 
 
-class Host:
-    """A host whose contract does each verb; `fails` are verbs of variants that do not go."""
-
-    def __init__(self, *fails):
-        self.access = SimpleNamespace(name="leaselab-server")
-        self.fails, self.done = fails, []
-
-    def run(self, argv, *, timeout_s):
-        assert timeout_s > 0
-        did = " ".join(argv[1:])
-        self.done.append(did)
-        if did in self.fails:
-            return SimpleNamespace(status=4, stdout=b"", stderr="it cannot")
-        text = json.dumps(STARTED if argv[1] == "start" else {"was_running": True})
-        return SimpleNamespace(status=0, stdout=text.encode(), stderr="")
-
-    def follow(self, argv, _heard=None):
-        assert argv[1] == "sample"
-        return Sampler()
-
-
-def bench(at=1, load=None, **changes):
-    """A bench whose server lies at a place."""
+def bench(*, second=SECOND, partner=False, **server):
+    """A bench whose server declares what is given."""
     document = json.loads(json.dumps(DOCUMENT))
-    document["servers"]["server"] |= {
-        "variant": "v4-memfile" + ("-at2" if at == 2 else ""),
-        "test_address": f"198.18.0.1{at - 1}",
-        **changes,
-    }
-    document["scenario"]["load"] |= load or {}
+    document["servers"]["server"] |= {"capabilities": ["two-addresses"], **server}
+    document["hosts"]["server"]["second"] = second
+    document["scenario"]["partner"] = partner
+    if partner:
+        document["servers"]["partner"] = document["servers"]["server"]
+        document["hosts"]["partner"] = document["hosts"]["server"]
     return parse_bench(document, "bench.json")
 
 
-def test_each_has_a_load_that_reaches_it_alone_and_both_are_stopped():
-    host = Host()
-    benches = (bench(load_apart={"relayed": True}), bench(2, load_apart={"relayed": True}))
-    with both_up(*benches, host) as targets:
-        assert host.done == ["stop", "start v4-memfile", "start v4-memfile-at2"]
-        assert [one.bench.server.test_address for one in targets] == [
-            "198.18.0.10",
-            "198.18.0.11",
-        ]
-        for one, given in zip(targets, benches, strict=True):
-            assert one.bench.scenario.load == {**given.scenario.load, "relayed": True}
-            assert one.servers.sample_now().held == 3
-    assert host.done[3:] == ["stop v4-memfile-at2", "stop v4-memfile"]
-
-
-def test_where_nothing_has_to_change_the_load_is_the_scenarios_own():
-    with both_up(bench(), bench(2), Host()) as targets:
-        assert [one.bench.scenario.load for one in targets] == [bench().scenario.load] * 2
-
-
-def test_the_first_is_stopped_where_the_second_does_not_start():
-    host = Host("start v4-memfile-at2")
-    with pytest.raises(LeaselabError, match="it cannot"), both_up(bench(), bench(2), host):
-        pass
-    assert host.done[-2:] == ["stop v4-memfile-at2", "stop v4-memfile"]
+def test_a_server_that_declares_it_can_have_company_where_there_is_a_second_place():
+    assert can_have_company(bench())
 
 
 @pytest.mark.parametrize(
-    ("other", "why", "found"),
-    [
-        ({"at": 1}, "both variants lie at the same place", "198.18.0.10"),
-        (
-            {"at": 2, "capabilities": ["crash", "list"]},
-            "it cannot be up at once with another variant",
-            "crash, list",
-        ),
-        (
-            {"at": 2, "name": "dnsmasq"},
-            "servers of two kinds cannot be up at once",
-            "kea and dnsmasq",
-        ),
-    ],
+    "changes", [{"second": None}, {"capabilities": ["crash", "list"]}, {"partner": True}]
 )
-def test_what_cannot_be_up_at_once_is_refused_before_anything_is_stopped(other, why, found):
-    host = Host()
-    with (
-        pytest.raises(LeaselabError, match=why) as caught,
-        both_up(bench(), bench(**other), host),
-    ):
-        pass
-    assert (caught.value.outcome, caught.value.found) == (Outcome.USAGE, found)
-    assert host.done == []
+def test_one_without_a_second_place_or_that_does_not_serve_alone_cannot(changes):
+    assert not can_have_company(bench(**changes))
+
+
+def test_a_load_apart_is_heard_by_its_own_server_alone():
+    one = bench(load_apart={"relayed": True})
+    assert apart(one).scenario.load == {**one.scenario.load, "relayed": True}
+
+
+def test_where_nothing_has_to_change_the_load_is_the_scenarios_own():
+    assert apart(bench()).scenario.load == bench().scenario.load

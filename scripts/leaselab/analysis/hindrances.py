@@ -14,7 +14,7 @@ from leaselab.model.server import server_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Record, Scenario, Server
 
 _SAID_OTHERWISE = frozenset({"name", "description", "factors", "across"})
 """Parts of a scenario that are no settings, or say again what these are."""
@@ -91,6 +91,46 @@ def family_differences(base: Record, other: Record) -> list[Difference]:
             if one.field.removeprefix("server.options.") not in told
         ),
     ]
+
+
+def also_changed(base: Record, other: Record) -> list[str]:
+    """What differs between two servers beside their source, in words, one for each thing.
+
+    The configuration, the compiler and options of the build, the packages of libraries, and
+    what is tuned on the hosts.
+    """
+    was, now = base.server, other.server
+    found = []
+    if base.scenario.name == other.scenario.name and was.config_sha256 != now.config_sha256:
+        found.append("the configuration file as rendered")
+    found += [
+        f"{one.what} {one.field}: {one.found} instead of {one.wanted}"
+        for one in (
+            *_parts("scenario", _scenario(base, other), _scenario(other, base)),
+            *_parts("tuning", *map(_tuning, (base, other))),
+            *_parts("build", *map(_how_built, (was, now))),
+            *_parts("library", *map(_libraries, (was, now))),
+        )
+    ]
+    return found
+
+
+def _how_built(server: Server) -> dict[str, Any]:
+    """How a server was built, but for from what; empty for a package."""
+    build = server.build
+    if build is None:
+        return {}
+    builder = {name: one for name, one in build.builder.items() if name != "packages_sha256"}
+    return {"system": build.system, "options": build.options, "builder": builder}
+
+
+def _libraries(server: Server) -> dict[str, str]:
+    """Hash of each library that it had loaded, but for those that are built with it."""
+    return {
+        path.rpartition("/")[2]: digest[:12]
+        for path, digest in server.libraries_sha256.items()
+        if not path.startswith("/opt/")
+    }
 
 
 def _measures(scenario: Scenario) -> dict[str, Any]:

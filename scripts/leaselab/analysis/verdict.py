@@ -6,17 +6,29 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leaselab.analysis.duel import LEAST_LOSS, Answer, judge
 from leaselab.analysis.hindrances import hindrances
-from leaselab.analysis.ratio import SIGNIFICANT, STUDENT, against, ratio_of, runs_of
+from leaselab.analysis.ratio import (
+    PAIRED,
+    SIGNIFICANT,
+    STUDENT,
+    against,
+    alternated,
+    ratio_of,
+    runs_of,
+)
 from leaselab.model.errors import (
+    BELIEVED,
     LeaselabError,
     Outcome,
     invalid_measurement,
     server_broken,
     usage_error,
 )
+from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
 
 if TYPE_CHECKING:
+    from leaselab.analysis.duel import DuelVerdict
     from leaselab.analysis.ratio import Ratio, Runs
     from leaselab.model.record import Record
 
@@ -32,6 +44,16 @@ class Change(enum.Enum):
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
     NONE = "no change"
+    UNKNOWN = "cannot tell"
+    """A duel has used up its rounds without an answer."""
+
+
+_OF_ANSWER = {
+    Answer.SLOWER: Change.REGRESSION,
+    Answer.FASTER: Change.IMPROVEMENT,
+    Answer.SAME: Change.NONE,
+    Answer.UNKNOWN: Change.UNKNOWN,
+}
 
 
 class Limit(enum.Enum):
@@ -69,6 +91,8 @@ class Verdict:
     higher_is_better: bool = True
     test: str = STUDENT
     """Which test `p` is of, in words."""
+    duel: DuelVerdict | None = None
+    """What the duel came to that both results are of; None where they are of none."""
 
     @property
     def differs(self) -> bool:
@@ -111,6 +135,8 @@ class Comparison:
             return self.error.outcome
         if self.verdict is not None and self.verdict.change is Change.REGRESSION:
             return Outcome.REGRESSION
+        if self.verdict is not None and self.verdict.change is Change.UNKNOWN:
+            return Outcome.INVALID
         return Outcome.OK
 
     @property
@@ -155,6 +181,8 @@ def verdict(
     """
     if base.id == other.id:
         raise usage_error("a result is not compared with itself", found=f"{base.id} twice")
+    if one_duel(base, other):
+        return _of_duel(base, other)
     limited = _limited(base, other, threshold_percent)
     if limited is not None:
         _like_with_like(base, other)
@@ -183,6 +211,42 @@ def verdict(
         threshold_percent,
         higher_is_better=higher,
         test=found.test,
+    )
+
+
+def one_duel(base: Record, other: Record) -> bool:
+    """Whether both are of one duel, the first of them the one that the load followed."""
+    if not isinstance(base.procedure, Duel) or not alternated(base, other):
+        return False
+    return base.experiment is not None and base.experiment.points == (base.id, other.id)
+
+
+def _of_duel(base: Record, other: Record) -> Verdict:
+    """The verdict of a duel: of its own rules, whatever the settings of the two are."""
+    plan = base.procedure
+    if not isinstance(plan, Duel):
+        raise AssertionError(f"{base.id} is of no duel")
+    for record, baseline in ((other, False), (base, True)):
+        if record.outcome not in BELIEVED:
+            measured_runs(record, baseline=baseline)
+    found = judge(plan, base.rounds, other.rounds)
+    if found is None:
+        raise invalid_measurement(
+            "too few rounds count for a verdict",
+            where=other.id,
+            found=f"{len(other.rounds)} rounds, in some of which A lost less than "
+            f"{LEAST_LOSS:.0%} of the load",
+            wanted=f"{LEAST_ROUNDS} that count",
+            todo="measure again with more --budget",
+        )
+    return Verdict(
+        _OF_ANSWER[found.answer],
+        found.ratio,
+        found.ci95,
+        found.p,
+        100 * plan.find,
+        test=f"one-sided {PAIRED}, look {found.look} of {len(plan.looks)}",
+        duel=found,
     )
 
 

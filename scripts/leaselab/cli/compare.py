@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
+from leaselab.cli.duel import add_live, live
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -25,7 +26,13 @@ from leaselab.cli.pair import (
     load_version,
 )
 from leaselab.lab.catalog import match_scenarios
-from leaselab.model.errors import LeaselabError, Outcome, regression, usage_error
+from leaselab.model.errors import (
+    LeaselabError,
+    Outcome,
+    invalid_measurement,
+    regression,
+    usage_error,
+)
 from leaselab.report.listing import printable
 from leaselab.report.verdict import closing, comparison_document, print_comparison
 from leaselab.report.verdicts import comparisons_document, print_comparisons
@@ -68,8 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scenario",
         metavar="NAME|PATTERN",
         help="with --repo: results of what; a pattern, or a family such as threads, compares "
-        "those of each scenario",
+        "those of each scenario.  With --live: the scenario to measure",
     )
+    add_live(parser)
     parser.add_argument(
         "--markdown", metavar="FILE", type=Path, help="write the comment for a merge request"
     )
@@ -84,12 +92,18 @@ def run(args: argparse.Namespace) -> Outcome:
     The files are written whatever comes of it, once B can be read.
     """
     check_threshold(args.threshold)
+    if args.live:
+        return _told(args, live(args).comparison)
     store = open_store(args, existing=True)
     names = commit_names(args.repo, args.scenario)
     scenarios = _meant(store, names)
     if names is not None and scenarios:
         return _judge_several(args, _each(args, store, names, scenarios))
-    comparison = _compared(args, store, names)
+    return _told(args, _compared(args, store, names))
+
+
+def _told(args: argparse.Namespace, comparison: Comparison) -> Outcome:
+    """Show one comparison; raise what ends with another code than 0."""
     _write_files(args, [comparison])
     if args.json:
         print_json(comparison_document(comparison))
@@ -101,6 +115,8 @@ def run(args: argparse.Namespace) -> Outcome:
     if comparison.outcome is Outcome.REGRESSION:
         where = comparison.other.scenario.name
         raise _printable(regression(closing(comparison), where=where))
+    if comparison.outcome is Outcome.INVALID:
+        raise _printable(invalid_measurement(closing(comparison)))
     if comparison.verdict is None:
         print(f"leaselab: {printable(closing(comparison))}", file=sys.stderr)
     return Outcome.OK

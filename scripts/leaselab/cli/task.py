@@ -13,10 +13,13 @@ from leaselab.archive.ident import fresh_id
 from leaselab.cli.bench_setup import build_commit, build_log, deploy, give_back, prepare
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
+from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.roles import apart
+from leaselab.lab.servers import can_have_company
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment
 from leaselab.model.source import SHORT
@@ -149,6 +152,53 @@ class Session:
                 if refused is None or not _of_hosts(step, error):
                     raise
                 refused(step[0][0], error)
+        self.give_back()
+
+    def duel(self, first: Task, second: Task, sealed: Callable[[Task, Ended], object]) -> None:
+        """Build, deploy and tune two tasks, and measure them in turn until there is an answer.
+
+        Where their servers can be up at once they are, at two addresses, which they change
+        from round to round; so each is deployed at both.  `sealed` is told each result, and so
+        is what does not build or start; then nothing is measured.  Raises as `measure`.
+        """
+        tasks = (first, second)
+        ids = [fresh_id(task.scenario.name) for task in tasks]
+        experiment = Experiment(id=ids[0], points=tuple(ids), interleaved=True)
+        documents: dict[str, dict[str, Any]] = {}
+        elsewhere: dict[str, dict[str, Any]] = {}
+        for place in (1, 2):
+            for task, point_id in zip(tasks, ids, strict=True):
+                self.prepare(task.distribution)
+                there = [one["servers"]["server"]["variant"] for one in documents.values()]
+                there += [one["servers"]["server"]["variant"] for one in elsewhere.values()]
+                try:
+                    document = self._deployed(task, there, place)
+                except LeaselabError as error:
+                    sealed(task, Ended(error, self.archive(task, error, point_id, experiment)))
+                    self.give_back()
+                    return
+                (documents if place == 1 else elsewhere)[point_id] = document
+            benches = [parse_bench(one, "bench.json") for one in documents.values()]
+            if not all(map(can_have_company, benches)):
+                break
+        # The load follows A, and begins where A's is: both have the same parameters.
+        procedure = documents[ids[0]]["procedure"]
+        for document in (*documents.values(), *elsewhere.values()):
+            document["procedure"] = procedure
+        experiment = msgspec.structs.replace(experiment, both_up=bool(elsewhere))
+        root = checkout_root()
+        points = begin(
+            self.store, documents, "bench.json", root, experiment, elsewhere=elsewhere
+        )
+        self.begun |= set(tasks)
+        of = dict(zip(ids, tasks, strict=True))
+        finish(
+            self.store,
+            points,
+            root,
+            progress,
+            lambda ended: sealed(of[ended.place.name], ended),
+        )
         self.give_back()
 
     def give_back(self) -> None:
@@ -356,6 +406,11 @@ class Session:
             if known is None or "start_rate" in self.overrides:
                 return procedure
             return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * known.rate))
+        if isinstance(procedure, Duel):
+            if known is None or "rate" in self.overrides:
+                return procedure
+            rate = min(procedure.max_rate, round(procedure.over * known.rate))
+            return msgspec.structs.replace(procedure, rate=rate)
         share = procedure.share_of_max_rate
         if share is None:
             return procedure
@@ -375,8 +430,11 @@ class Session:
         )
         return procedure.at_max_rate(known.rate)
 
-    def _deployed(self, task: Task, keep: Sequence[str] = ()) -> dict[str, Any]:
-        """Build, deploy and tune beside the variants to `keep`; return the bench document."""
+    def _deployed(self, task: Task, keep: Sequence[str] = (), at: int = 1) -> dict[str, Any]:
+        """Build, deploy and tune beside the variants to `keep`; return the bench document.
+
+        `at` is the place on the test network, as of `deploy`.
+        """
         document = deploy(
             task.scenario.name,
             self.inventory,
@@ -386,6 +444,7 @@ class Session:
             distribution=task.distribution,
             full=self.full,
             keep=keep,
+            at=at,
         )
         self.changed_hosts = bool(task.scenario.hosts)
         return document

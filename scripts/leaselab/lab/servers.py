@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import msgspec
 
 from leaselab.lab.server import ContractServer
-from leaselab.lab.transport import Connection
 from leaselab.model.bench import Bench
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import ServerStarted
 from leaselab.model.record import SERVER
 from leaselab.model.trial import Sample
@@ -126,65 +125,16 @@ class Servers:
         return {role: one.samples() for role, one in self.by_role.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One of two variants that are up at once."""
-
-    servers: Servers
-    """The variant alone: what is done to it leaves the other as it is."""
-    bench: Bench
-    """Its bench document, with a load that no other hears: `bench.server.test_address` says
-    where it is asked, and `bench.scenario.load` how it is reached there."""
-
-
-@contextmanager
-def both_up(one: Bench, other: Bench, host: Connection) -> Iterator[tuple[Target, Target]]:
-    """Start two variants that lie at the two places of one host; stop both at the end.
-
-    `host` is that of both.  What else runs there is stopped first.  Raises a usage error for
-    variants that cannot be up at once, else what `Servers.start` raises.
-    """
-    _refuse_both(one, other)
-    with ExitStack() as stack:
-        targets = [
-            Target(Servers({SERVER: ContractServer(host, bench.server)}), _apart(bench))
-            for bench in (one, other)
-        ]
-        targets[0].servers.clear()
-        for target in targets:
-            stack.callback(target.servers.stop)
-            target.servers.start()
-        yield targets[0], targets[1]
-
-
-def _apart(bench: Bench) -> Bench:
-    """A bench whose load reaches its own server alone."""
+def apart(bench: Bench) -> Bench:
+    """Return a bench whose load its own server alone hears, where another is up, too."""
     load = {**bench.scenario.load, **bench.server.load_apart}
     return replace(bench, scenario=msgspec.structs.replace(bench.scenario, load=load))
 
 
-def _refuse_both(one: Bench, other: Bench) -> None:
-    for bench in (one, other):
-        if bench.scenario.needs_partner or TWO_ADDRESSES not in bench.server.capabilities:
-            raise usage_error(
-                "it cannot be up at once with another variant",
-                where=f"{bench.server.name}, variant {bench.server.variant}",
-                found=", ".join(bench.server.capabilities) or "no capabilities",
-                wanted=f"one that serves alone and declares {TWO_ADDRESSES}",
-                todo="measure them one after the other",
-            )
-    if one.server.name != other.server.name:
-        raise usage_error(
-            "servers of two kinds cannot be up at once",
-            found=f"{one.server.name} and {other.server.name}",
-            wanted="two variants of one",
-            todo="measure them one after the other",
-        )
-    if one.server.test_address == other.server.test_address:
-        raise usage_error(
-            "both variants lie at the same place",
-            where=f"{one.server.variant} and {other.server.variant}",
-            found=one.server.test_address,
-            wanted="two test addresses",
-            todo="deploy one of them to the second place: leaselab_at=2",
-        )
+def can_have_company(bench: Bench) -> bool:
+    """Whether its server can be up at once with another variant at the host's second place."""
+    return (
+        TWO_ADDRESSES in bench.server.capabilities
+        and not bench.scenario.needs_partner
+        and bench.hosts[SERVER].second is not None
+    )

@@ -127,7 +127,6 @@ class Point:
         try:
             if len(self.rounds) < self.method.procedure.rounds:
                 self._round(len(self.rounds) + 1)
-                self.pending = Journaled(confirmation=self.pending.confirmation)
                 self.finished = self._all_made
             else:
                 # A point that was killed when all was made has nothing to confirm.
@@ -137,7 +136,7 @@ class Point:
         except LeaselabError as error:
             if error.outcome is Outcome.LAB:
                 raise
-            self.error, self.finished = error, True
+            self.end(error)
 
     @property
     def _all_made(self) -> bool:
@@ -161,13 +160,13 @@ class Point:
                 # The first load is what is confirmed; a further one may be an overload.
                 load = self._next_confirming([])
                 if load is not None:
-                    self._warm_up(load.rate, f"confirmation-{len(made) + 1:02d}-warm-up")
+                    self.warm_up(load.rate, f"confirmation-{len(made) + 1:02d}-warm-up")
                 while (load := self._next_confirming(made)) is not None:
-                    self._wait(made)
+                    self.wait(made)
                     first = made[0].rate if made else load.rate
                     name = f"confirmation-{len(made) + 1:02d}"
-                    trial = self._trial(load, name, may_abort=load.rate == first)
-                    self._record(CONFIRMATION, trial)
+                    trial = self.trial(load, name, may_abort=load.rate == first)
+                    self.record_trial(CONFIRMATION, trial)
                     made.append(trial)
                     self.listener.trial_done(trial, replayed=False)
         self.confirmation = self.method.confirmed(made, self.rounds)(
@@ -178,96 +177,76 @@ class Point:
             raise against
 
     def _round(self, index: int) -> None:
+        current = self.open_round(index)
+        try:
+            with self.serving(current):
+                current.warm_up(self.method.first_load(self.rounds))
+                found = self.method.measure(current.ask, self.trials.server, self.rounds)
+                current.took_s[RELOAD_S] = self._reload()
+        except LeaselabError as error:
+            self.abandon(current, error)
+            raise
+        self.complete(current, found)
+
+    def open_round(self, index: int) -> OpenRound:
+        """Begin a round, or go on with the one that the journal has begun."""
         self.listener.round_started(index)
         began, pending = self.clock(), self.pending
         if self.method.unbroken and pending.trials:
             pending = Journaled()
         started_at = pending.started_at or moment.now()
-        made, warm_ups = list[Trial](), list(pending.warm_ups)
-        replay = deque(pending.trials)
-        spent = sum(trial.wall_s for trial in [*warm_ups, *replay])
         if not pending.started_at:
             self.recorder.record(ROUND, {"index": index, "started_at": started_at})
+        self.pending = Journaled(confirmation=self.pending.confirmation)
+        return OpenRound(
+            self,
+            index,
+            started_at,
+            began - sum(trial.wall_s for trial in [*pending.warm_ups, *pending.trials]),
+            warm_ups=list(pending.warm_ups),
+            replay=deque(pending.trials),
+        )
 
-        def ask(
-            load: Load,
-            *,
-            may_abort: bool = True,
-            reset: bool = True,
-            during: During | None = None,
-        ) -> Trial:
-            replayed = bool(replay)
-            if replay:
-                trial = _as_asked(replay.popleft(), load)
-            else:
-                self._wait(made)
-                name = f"run-{index}-trial-{len(made) + 1:02d}"
-                trial = self._trial(load, name, may_abort=may_abort, reset=reset, during=during)
-                self._record(TRIAL, trial, index=index)
-            made.append(trial)
-            self.listener.trial_done(trial, replayed=replayed)
-            return trial
+    @contextmanager
+    def serving(self, current: OpenRound) -> Iterator[None]:
+        """Have the server serve for a round; it is started clean, and stopped in the end."""
+        with self._serving() as started:
+            current.took_s[START_S] = started.start_s
+            yield
 
-        def close(found: Found | None) -> Round:
-            procedure = self.method.procedure
-            kinds = procedure.metrics(self.trials.bench.scenario.transaction.plural)
-            metrics: dict[str, float | None] = {kind.name: None for kind in kinds}
-            if "cpu_us" in metrics:
-                metrics["cpu_us"] = procedure.cpu_us(made)
-            if found:
-                metrics |= found.metrics
-            metrics |= {
-                **took_s,
-                MEMORY: memory_mib(made),
-                WRITTEN_RATE: _written_rate(made, found),
-            }
-            return Round(
-                index=index,
-                started_at=started_at,
-                metrics=metrics,
-                bracket=found.bracket if found else None,
-                shown_trial=found.shown_trial if found else None,
-                traffic_s=sum(trial.traffic_s for trial in [*warm_ups, *made]),
-                wall_s=spent + self.clock() - began,
-                warm_ups=tuple(warm_ups),
-                trials=tuple(made),
-            )
+    def abandon(self, current: OpenRound, error: LeaselabError) -> None:
+        """Keep what a round has made until an error that ends the point for good."""
+        if error.outcome is not Outcome.LAB and current.made:
+            self.rounds.append(current.closed(None))
 
-        took_s = dict[str, float | None]({START_S: None, RELOAD_S: None})
-        try:
-            with self._serving() as started:
-                took_s[START_S] = started.start_s
-                rate = self.method.first_load(self.rounds)
-                name = f"run-{index}-warm-up-{len(warm_ups) + 1}"
-                warmed = self._warm_up(rate, name)
-                if warmed is not None:
-                    self._record(WARM_UP, warmed, index=index)
-                    warm_ups.append(warmed)
-                found = self.method.measure(ask, self.trials.server, self.rounds)
-                took_s[RELOAD_S] = self._reload()
-        except LeaselabError as error:
-            if error.outcome is not Outcome.LAB and made:
-                self.rounds.append(close(None))
-            raise
-        one = close(found)
-        self.recorder.record(ROUND_DONE, {"index": index, "round": msgspec.to_builtins(one)})
+    def complete(self, current: OpenRound, found: Found) -> None:
+        """End a round with what it came to."""
+        one = current.closed(found)
+        event = {"index": one.index, "round": msgspec.to_builtins(one)}
+        self.recorder.record(ROUND_DONE, event)
         self.rounds.append(one)
         self.listener.round_done(one)
 
-    def _warm_up(self, rate: int, name: str) -> Trial | None:
+    def end(self, error: LeaselabError | None = None) -> None:
+        """Make no further round: its figures are known, or `error` ended it for good."""
+        self.error, self.finished = error, True
+
+    def warm_up(self, rate: int, name: str, seconds: int | None = None) -> Trial | None:
         """Make the first trial of a server that was just started, which is slower there.
 
-        Also of a round that is resumed: its server was started anew.  None where none is
-        wanted.
+        None where none is wanted.  `seconds` is its length where that is not the procedure's.
         """
         procedure = self.method.procedure
-        seconds = procedure.warm_up_s
+        asked = seconds is not None
+        seconds = procedure.warm_up_s if seconds is None else seconds
         if not seconds:
             return None
         self.hold.renew()
-        self.listener.phase("warming the server up")
-        load = Load(procedure.warm_up_rate or rate, seconds)
-        trial = self.trials.measure(load, name, may_abort=not procedure.keeps)
+        self.listener.phase("looking for a load" if asked else "warming the server up")
+        load = Load(rate if asked else procedure.warm_up_rate or rate, seconds)
+        # One that is made to learn something runs to its end.
+        whole = procedure.keeps or asked
+        trial = self.trials.measure(load, name, may_abort=not whole)
         # It counts for nothing, but what was asked before the start may be answered in it.
         self.trials.refuse_foreign(trial.detail)
         return trial
@@ -283,7 +262,7 @@ class Point:
         self.listener.phase("having the server reload its data")
         return self.trials.server.reload()
 
-    def _wait(self, made: Sequence[Trial]) -> None:
+    def wait(self, made: Sequence[Trial]) -> None:
         """Wait where the trials so far ended in ones that a disturbed generator spoiled."""
         seconds = pause_s(made, self.paused_s)
         if not seconds:
@@ -297,13 +276,14 @@ class Point:
         self.paused_s += seconds
         self.recorder.record(PAUSE, {"s": seconds, "reason": made[-1].reason})
 
-    def _trial(self, load: Load, name: str, **how: Any) -> Trial:  # noqa: ANN401  # as `Ask` has
+    def trial(self, load: Load, name: str, **how: Any) -> Trial:  # noqa: ANN401  # as `Ask` has
         """Make a trial that counts, and tell that it begins."""
         self.hold.renew()
         self.listener.trial_started(load)
         return self.trials.measure(load, name, **how)
 
-    def _record(self, name: str, trial: Trial, **data: int) -> None:
+    def record_trial(self, name: str, trial: Trial, **data: int) -> None:
+        """Journal a trial under the name of its event."""
         self.recorder.record(name, {**data, "trial": msgspec.to_builtins(trial)})
 
     @contextmanager
@@ -321,6 +301,87 @@ class Point:
                 self.trials.server.stop()
             raise
         self.trials.server.stop()
+
+
+@dataclass(slots=True)
+class OpenRound:
+    """A round that is being measured."""
+
+    point: Point
+    index: int
+    started_at: str
+    began: float
+    """By the point's clock, less what an earlier process has spent on it (s)."""
+    made: list[Trial] = field(default_factory=list)
+    """Its trials so far."""
+    warm_ups: list[Trial] = field(default_factory=list)
+    replay: deque[Trial] = field(default_factory=deque)
+    """Trials of the journal that were not asked for again yet."""
+    took_s: dict[str, float | None] = field(
+        default_factory=lambda: {START_S: None, RELOAD_S: None}
+    )
+
+    def warm_up(self, rate: int, seconds: int | None = None) -> Trial | None:
+        """Make a trial that counts for nothing; None where the procedure wants none.
+
+        Also of a round that is resumed: its server was started anew.  `seconds` is its length
+        where that is not the warm-up's own.
+        """
+        point = self.point
+        name = f"run-{self.index}-warm-up-{len(self.warm_ups) + 1}"
+        warmed = point.warm_up(rate, name, seconds)
+        if warmed is not None:
+            point.record_trial(WARM_UP, warmed, index=self.index)
+            self.warm_ups.append(warmed)
+        return warmed
+
+    def ask(
+        self,
+        load: Load,
+        *,
+        may_abort: bool = True,
+        reset: bool = True,
+        during: During | None = None,
+    ) -> Trial:
+        """Make a trial that counts, or find it in the journal; as `Ask`."""
+        point, replayed = self.point, bool(self.replay)
+        if replayed:
+            trial = _as_asked(self.replay.popleft(), load)
+        else:
+            point.wait(self.made)
+            name = f"run-{self.index}-trial-{len(self.made) + 1:02d}"
+            trial = point.trial(load, name, may_abort=may_abort, reset=reset, during=during)
+            point.record_trial(TRIAL, trial, index=self.index)
+        self.made.append(trial)
+        point.listener.trial_done(trial, replayed=replayed)
+        return trial
+
+    def closed(self, found: Found | None) -> Round:
+        """Return it as it ended; `found` is None where it came to nothing."""
+        point, made = self.point, self.made
+        procedure = point.method.procedure
+        kinds = procedure.metrics(point.trials.bench.scenario.transaction.plural)
+        metrics: dict[str, float | None] = {kind.name: None for kind in kinds}
+        if "cpu_us" in metrics:
+            metrics["cpu_us"] = procedure.cpu_us(made)
+        if found:
+            metrics |= found.metrics
+        metrics |= {
+            **self.took_s,
+            MEMORY: memory_mib(made),
+            WRITTEN_RATE: _written_rate(made, found),
+        }
+        return Round(
+            index=self.index,
+            started_at=self.started_at,
+            metrics=metrics,
+            bracket=found.bracket if found else None,
+            shown_trial=found.shown_trial if found else None,
+            traffic_s=sum(trial.traffic_s for trial in [*self.warm_ups, *made]),
+            wall_s=point.clock() - self.began,
+            warm_ups=tuple(self.warm_ups),
+            trials=tuple(made),
+        )
 
 
 def pause_s(trials: Sequence[Trial], paused_s: float) -> float:

@@ -141,6 +141,11 @@ class Procedure(
         raise NotImplementedError
 
     @property
+    def ends_early(self) -> bool:
+        """Whether it ends as soon as it knows enough, before all of its rounds are made."""
+        return False
+
+    @property
     def warm_up_words(self) -> str:
         """The trial that a round begins with, in words."""
         if not self.warm_up_s:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from msgspec.structs import replace
 
 from leaselab.analysis.credibility import flags
-from leaselab.analysis.hindrances import family_differences
+from leaselab.analysis.duel import Answer
+from leaselab.analysis.hindrances import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import alternated
 from leaselab.analysis.steadiness import UNSTEADY
@@ -23,6 +24,7 @@ from leaselab.report.units import in_shown_units
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from leaselab.analysis.duel import DuelVerdict
     from leaselab.analysis.verdict import Comparison, Verdict
     from leaselab.model.record import Metric, Record
 
@@ -66,6 +68,26 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "p": verdict.p if verdict else None,
         "threshold_percent": comparison.threshold_percent,
         "smallest_seen": verdict.smallest_seen if verdict else None,
+        "duel": _duel_document(comparison),
+    }
+
+
+def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
+    """What a duel says beyond that; None where the two are of none."""
+    base, verdict = comparison.base, comparison.verdict
+    if base is None or verdict is None or verdict.duel is None:
+        return None
+    found = verdict.duel
+    cpu, ends = found.cpu or (None, None)
+    return {
+        "answer": found.answer.value,
+        "rounds": found.rounds,
+        "look": found.look,
+        "bound": found.bound,
+        "power": found.power,
+        "cpu_ratio": cpu,
+        "cpu_ci95": list(ends) if ends else None,
+        "also_changed": also_changed(base, comparison.other),
     }
 
 
@@ -101,6 +123,9 @@ def figures(comparison: Comparison) -> Iterator[str]:
     verdict = comparison.verdict
     if verdict is None or verdict.limit is Limit.NO_LOAD:
         return
+    if verdict.duel is not None:
+        yield from _duel_figures(comparison, verdict, verdict.duel)
+        return
     low, high = verdict.ci95
     tested = f"{verdict.test}: {_chance(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
     if verdict.limit is not Limit.NONE:
@@ -119,6 +144,28 @@ def figures(comparison: Comparison) -> Iterator[str]:
     yield _sight(verdict)
 
 
+def _duel_figures(
+    comparison: Comparison, verdict: Verdict, found: DuelVerdict
+) -> Iterator[str]:
+    low, high = verdict.ci95
+    yield (
+        f"ratio B to A of the completed rate: {verdict.ratio:.3f}, 95 % interval {low:.3f} to "
+        f"{high:.3f} ({_change(verdict.ratio)}, {_change(low)} to {_change(high)})"
+    )
+    yield f"{verdict.test}: {_chance(verdict.p)}; {found.rounds} rounds count"
+    if found.cpu is not None:
+        ratio, (low, high) = found.cpu
+        single = comparison.other.scenario.transaction.name
+        yield (
+            f"second opinion: server CPU per {single}, B to A: {ratio:.3f}, 95 % interval "
+            f"{low:.3f} to {high:.3f} ({_change(ratio)})"
+        )
+    yield (
+        f"power: as many rounds with this scatter find a drop of {verdict.threshold_percent:g} "
+        f"% in {100 * found.power:.0f} of 100 duels"
+    )
+
+
 def conditions(comparison: Comparison) -> Iterator[str]:
     """Under which conditions the two were measured, a line each."""
     base, other = comparison.base, comparison.other
@@ -132,6 +179,9 @@ def conditions(comparison: Comparison) -> Iterator[str]:
         fields = [f"{one.field} ({', '.join(one.values)})" for one in differing]
         yield f"points of one family, which differ in {', '.join(fields)}"
     yield other.procedure.words
+    if comparison.verdict is not None and comparison.verdict.duel is not None:
+        yield from _duel_conditions(comparison)
+        return
     told = _runs(other)
     if base is not None and _runs(base) != told:
         told = f"A: {_runs(base)}; B: {told}"
@@ -147,6 +197,27 @@ def conditions(comparison: Comparison) -> Iterator[str]:
                 "slower by is part of the ratio"
             )
     yield began
+
+
+def _duel_conditions(comparison: Comparison) -> Iterator[str]:
+    """How a duel was made, and what else is not the same of both."""
+    base, other = comparison.base, comparison.other
+    if base is None or other.experiment is None:
+        return
+    began, ended = (
+        datetime.fromisoformat(moment)
+        for moment in (base.started_at, max(base.finished_at, other.finished_at))
+    )
+    how = (
+        "both up at once at two addresses, which they changed from round to round"
+        if other.experiment.both_up
+        else "one started after the other, in an order that alternated"
+    )
+    minutes = (ended - began).total_seconds() / 60
+    yield f"{how}; {minutes:.1f} min from {moment_words(base.started_at)}"
+    changed = also_changed(base, other)
+    if changed:
+        yield f"what else differs: {'; '.join(changed)}"
 
 
 def doubts(comparison: Comparison) -> Iterator[str]:
@@ -179,6 +250,8 @@ def closing(comparison: Comparison) -> str:
 def _closing(comparison: Comparison) -> str:
     other, base, verdict = comparison.other, comparison.base, comparison.verdict
     name = _server_words(other)
+    if verdict is not None and verdict.duel is not None and base is not None:
+        return _duel_closing(verdict, verdict.duel, *_apart_names(base, other))
     if comparison.error is not None:
         return f"No verdict on {name}: {comparison.error}"
     if verdict is None or base is None:
@@ -193,10 +266,40 @@ def _closing(comparison: Comparison) -> str:
             f"Regression: {name} keeps the goal at no load, unlike {_server_words(base)}: "
             f"{found}."
         )
-    before = _server_words(base)
-    if base.scenario.name != other.scenario.name:
-        name, before = f"{name} in {other.scenario.name}", f"{before} in {base.scenario.name}"
+    name, before = _apart_names(base, other)
     return _judged(verdict, f"{name} is {_measured(verdict, other.figure)} than {before}")
+
+
+def _apart_names(base: Record, other: Record) -> tuple[str, str]:
+    """B and A in words, with their scenarios where these differ."""
+    name, before = _server_words(other), _server_words(base)
+    if base.scenario.name != other.scenario.name:
+        return f"{name} in {other.scenario.name}", f"{before} in {base.scenario.name}"
+    return name, before
+
+
+def _duel_closing(verdict: Verdict, found: DuelVerdict, name: str, before: str) -> str:
+    """The answer of a duel in one sentence."""
+    low, high = verdict.ci95
+    told = (
+        f"{name} completes {_percent(verdict.ratio)} than {before} under the same load "
+        f"(95 % interval {_change(low)} to {_change(high)}, {_chance(verdict.p)})"
+    )
+    if found.answer is Answer.SLOWER:
+        return f"Slower: {told}."
+    if found.answer is Answer.FASTER:
+        return f"Faster: {told}."
+    if found.answer is Answer.SAME:
+        return f"No change bigger than {100 * found.bound:.1f} %: {told}."
+    return (
+        f"Cannot tell at this budget: {told} after {found.rounds} rounds; a drop of "
+        f"{verdict.threshold_percent:g} % would have been found in {100 * found.power:.0f} of "
+        "100 duels. Give more --budget, or a steadier machine."
+    )
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * abs(ratio - 1):.1f} % {'less' if ratio < 1 else 'more'}"
 
 
 def _judged(verdict: Verdict, told: str) -> str:

@@ -36,7 +36,7 @@ from leaselab.lab.host_tuning import check_tuned
 from leaselab.lab.lock import BenchLock, Owner, lease_s
 from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer
-from leaselab.lab.servers import Servers
+from leaselab.lab.servers import Servers, apart
 from leaselab.lab.transport import connect
 from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.point import Point, read_journal
@@ -44,9 +44,11 @@ from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
 from leaselab.model import moment
 from leaselab.model.bench import public_names
-from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import GENERATOR, SERVER, Experiment, Provenance
 from leaselab.model.source import SHORT, public_address
+from leaselab.run.duel import Fight
 from leaselab.run.listeners import Live, Several
 from leaselab.run.record import failed_record, own_provenance, record_of
 
@@ -90,11 +92,15 @@ def begin(
     where: str,
     root: Path,
     experiment: Experiment | None = None,
+    *,
+    elsewhere: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[RunningSweep]:
     """Create a folder for each bench document by its id, journaled before anything is touched.
 
-    `experiment` is what the points are of, None for one alone; `root` is the checkout.
-    Raises a usage error, and creates nothing, where a scenario cannot hold its procedure.
+    `experiment` is what the points are of, None for one alone; `root` is the checkout;
+    `elsewhere` has the documents of the same points at the host's second place, where both
+    points of a duel are up at once.  Raises a usage error, and creates nothing, where a
+    scenario cannot hold its procedure.
     """
     begun = {
         "started_at": moment.now(),
@@ -104,6 +110,13 @@ def begin(
     for document in documents.values():
         bench = parse_bench(document, where)
         check_fits(bench.scenario, bench.procedure)
+        if isinstance(bench.procedure, Duel) and len(documents) != 2:
+            raise usage_error(
+                "a duel is between two",
+                where=f"scenario {bench.scenario.name}",
+                found=f"{len(documents)} to measure",
+                todo="name both: leaselab compare A B --live",
+            )
     made = []
     for point_id, document in documents.items():
         running = store.create(point_id)
@@ -112,7 +125,9 @@ def begin(
         keep_access(running.path, access)
         public = published_bench(document)
         running.write_text(BENCH_FILE, json.dumps(public, indent=1, sort_keys=True) + "\n")
-        running.record(POINT, {"bench": public, **begun})
+        second = (elsewhere or {}).get(point_id)
+        event = {"elsewhere": published_bench(second)} if second else {}
+        running.record(POINT, {"bench": public, **event, **begun})
     return made
 
 
@@ -217,6 +232,8 @@ class _Part:
     begun: Mapping[str, Any]
     """What the first event of its journal says."""
     bench: Bench
+    elsewhere: Bench | None = None
+    """The same at the host's second place; None where it is up alone."""
     point: Point | None = None
     ended: Ended | None = None
     config_files: Mapping[str, str] = field(default_factory=dict)
@@ -226,8 +243,13 @@ class _Part:
     @classmethod
     def of(cls, running: RunningSweep) -> _Part:
         begun = _begun(running)
-        bench = parse_bench(with_access(begun["bench"], running.path), str(running.path))
-        return cls(running, begun, bench)
+
+        def read(name: str) -> Bench:
+            return parse_bench(with_access(begun[name], running.path), str(running.path))
+
+        if "elsewhere" not in begun:
+            return cls(running, begun, read("bench"))
+        return cls(running, begun, apart(read("bench")), apart(read("elsewhere")))
 
     @property
     def experiment(self) -> Experiment | None:
@@ -237,9 +259,15 @@ class _Part:
 
     @property
     def title(self) -> str:
-        """What tells it from the other points: the scenario, the commit, the release."""
+        """What tells it from the other points: the scenario, the commit, the release.
+
+        The points of a duel are A and B, whatever they are.
+        """
         commit = self.bench.server.commit
-        parts = [self.bench.scenario.name, f"at {commit[:SHORT]}" if commit else ""]
+        letter = ""
+        if isinstance(self.bench.procedure, Duel) and self.experiment:
+            letter = "AB"[self.experiment.points.index(self.running.id)] + ","
+        parts = [letter, self.bench.scenario.name, f"at {commit[:SHORT]}" if commit else ""]
         parts.append(f"on {self.bench.distribution}" if self.bench.distribution else "")
         return " ".join(filter(None, parts))
 
@@ -326,7 +354,12 @@ def _measure(
             sealed(_seal(store, parts[place], owner, root))
 
         made = [part.point for part in parts if part.point]
-        run_points(made, interleaved=interleaved, done=done)
+        if isinstance(parts[0].bench.procedure, Duel):
+            _fight(parts, hosts, feeds)
+            for place in range(len(parts)):
+                done(place)
+        else:
+            run_points(made, interleaved=interleaved, done=done)
     return [part.ended for part in parts if part.ended]
 
 
@@ -340,7 +373,21 @@ def _point(
     watch: Watch | None,
 ) -> Point:
     """Return a point that goes on where its journal ends, on connected hosts."""
-    bench, running = part.bench, part.running
+    running = part.running
+    trials = _trials(part.bench, running, hosts, live, watch)
+    journal = read_journal([(one.name, one.data) for one in running.events()])
+    method = method_of(part.bench.procedure, trials.generator.capacity)
+    return Point(method, trials, lock, running, listener, journal)
+
+
+def _trials(
+    bench: Bench,
+    running: RunningSweep,
+    hosts: Mapping[str, Connection],
+    live: Live,
+    watch: Watch | None,
+) -> Trials:
+    """Return what makes trials of a point as it lies there, on connected hosts."""
     servers = Servers(
         {
             role: ContractServer(hosts[role], server, live.sampler(role))
@@ -352,10 +399,27 @@ def _point(
         bench, bench.procedure, RemoteGenerator(hosts[GENERATOR])
     )
     watched = {role: RemoteHost(hosts[role]) for role in (GENERATOR, *bench.servers)}
-    trials = Trials(bench, bench.procedure, servers, generator, running, watched, watch)
-    journal = read_journal([(one.name, one.data) for one in running.events()])
-    method = method_of(bench.procedure, generator.capacity)
-    return Point(method, trials, lock, running, listener, journal)
+    return Trials(bench, bench.procedure, servers, generator, running, watched, watch)
+
+
+def _fight(
+    parts: Sequence[_Part], hosts: Mapping[str, Connection], feeds: Mapping[str, Live]
+) -> None:
+    """Make the rounds of a duel, from where its journals end."""
+    made = [part.point for part in parts if part.point]
+    if len(made) != 2:
+        raise usage_error(
+            "the other point of this duel is gone",
+            where=parts[0].running.id,
+            todo="measure anew; remove that folder",
+        )
+    elsewhere = [
+        _trials(part.elsewhere, part.running, hosts, feeds[part.running.id], point.trials.watch)
+        for part, point in zip(parts, made, strict=True)
+        if part.elsewhere is not None
+    ]
+    both = (elsewhere[0], elsewhere[1]) if len(elsewhere) == 2 else None
+    Fight((made[0], made[1]), both).run()
 
 
 def run_points(

@@ -1,6 +1,7 @@
 """Two variants up at once on one host, at its two places on the test network."""
 
 import time
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
@@ -11,7 +12,8 @@ from leaselab.lab.catalog import find_procedure
 from leaselab.lab.foreign import watching
 from leaselab.lab.generator import RemoteGenerator
 from leaselab.lab.inventory import read_inventory
-from leaselab.lab.servers import both_up
+from leaselab.lab.server import ContractServer
+from leaselab.lab.servers import Servers, apart
 from leaselab.lab.transport import connect
 from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome
@@ -49,11 +51,26 @@ def hosts(benches):
         yield {"server": server, "generator": generator}
 
 
+@contextmanager
+def both_up(*benches, host):
+    """Start both, each with a load that it hears alone; stop both in the end."""
+    with ExitStack() as stack:
+        targets = [
+            (Servers({"server": ContractServer(host, bench.server)}), apart(bench))
+            for bench in benches
+        ]
+        targets[0][0].clear()
+        for servers, _ in targets:
+            stack.callback(servers.stop)
+            servers.start()
+        yield targets
+
+
 class Asked:
     """One of the two variants, and the generator that asks it."""
 
     def __init__(self, target, generator):
-        bench, self.server = target.bench, target.servers
+        self.server, bench = target
         self.generator = adapter_of(bench.scenario)(
             bench, bench.procedure, RemoteGenerator(generator)
         )
@@ -83,7 +100,7 @@ def test_two_are_up_at_once_and_each_counts_its_own(benches, hosts):
     ]
     with (
         watching(benches[0].hosts, hosts) as watch,
-        both_up(*benches, hosts["server"]) as targets,
+        both_up(*benches, host=hosts["server"]) as targets,
     ):
         one, two = (Asked(target, hosts["generator"]) for target in targets)
         assert (one.generator.answers(), two.generator.answers()) == (True, True)
@@ -131,10 +148,10 @@ def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
     assert wrong() == []
     with (
         pytest.raises(LeaselabError, match=f"no such interface .* wanted {device}") as caught,
-        both_up(*benches, hosts["server"]),
+        both_up(*benches, host=hosts["server"]),
     ):
         pass
     assert caught.value.outcome is Outcome.LAB
     bench_setup.deploy(scenario, read_inventory(LOCAL), benches[1].procedure, full=False, at=2)
-    with both_up(*benches, hosts["server"]) as targets:
+    with both_up(*benches, host=hosts["server"]) as targets:
         assert all(Asked(one, hosts["generator"]).generator.answers() for one in targets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leaselab.measure.procedures.burst import AllAtOnce
+from leaselab.measure.procedures.duel import Turns
 from leaselab.measure.procedures.event import Crash
 from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
@@ -12,6 +13,7 @@ from leaselab.measure.procedures.flood import Floods
 from leaselab.measure.procedures.max_rate import Search
 from leaselab.measure.procedures.ramp import Steps
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 _METHODS: dict[type[Procedure], type[Method[Any]]] = {}
 _METHODS |= {MaxRate: Search, FixedLoad: Steady, Event: Crash}
-_METHODS |= {Burst: AllAtOnce, Fill: Filled, Ramp: Steps, Flood: Floods}
+_METHODS |= {Burst: AllAtOnce, Fill: Filled, Ramp: Steps, Flood: Floods, Duel: Turns}
 
 
 def method_of(procedure: Procedure, capacity: int | None = None) -> Method[Any]:

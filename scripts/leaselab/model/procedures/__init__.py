@@ -9,6 +9,7 @@ import msgspec
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.procedure import WHERE
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
@@ -19,7 +20,7 @@ from leaselab.model.procedures.ramp import Ramp
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Flood
+AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Flood | Duel
 PROCEDURES: dict[str, type[AnyProcedure]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyProcedure)
 }

@@ -1,0 +1,249 @@
+"""Simulated comparisons of two servers on a machine that drifts, by several designs."""
+
+from __future__ import annotations
+
+import enum
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from benchmarks._servers import Shape
+from leaselab.analysis.duel import Answer, judge
+from leaselab.analysis.ratio import Runs, paired_ratio, ratio
+from leaselab.measure.overload import next_load
+from leaselab.measure.procedures.duel import Turns
+from leaselab.model.load import Load
+from leaselab.model.procedures.duel import BESIDE_S, START_S, Duel
+from leaselab.model.record import Round
+from leaselab.model.trial import Trial
+
+PLAN = Duel()
+CAPACITY = 6000.0
+"""What the first server can complete on average (transactions/s)."""
+RUN_S = 50.0
+"""Time of one run of a max rate: a fifteenth of the 12.5 minutes of a sweep's nine and its
+confirmation (s)."""
+RUNS, TRIM, ALTERNATING = 9, 1, 9
+"""Runs of a sweep, runs dropped at each end, and runs of each where whole runs alternate."""
+DRIFT_S = (60.0, 3600.0)
+"""Time constant of the machine's drift, drawn from this range with an even logarithm (s)."""
+
+
+class Design(enum.Enum):
+    """How two servers are compared; the value is the words for it."""
+
+    SWEEPS = "two sweeps one after the other, 5 % threshold"
+    RUNS = "whole runs alternating, 9 + 9"
+    APART = "duel, one up at a time"
+    BOTH = "duel, both up at once"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A machine and its noise; relative standard deviations (0..1)."""
+
+    drift: float
+    """Of the machine's speed, over times far longer than its time constant."""
+    trial: float
+    """Of a trial's completed rate; that of a run's max rate is two thirds of it."""
+    start: float = 0.005
+    """Of a server's speed from start to start."""
+    place: float = 0.005
+    """By how much the second place on the network is slower."""
+    shape: Shape = Shape.NORMAL
+    """How trials scatter."""
+
+    @property
+    def name(self) -> str:
+        """Short and unique, in percent: ``drift-5-trial-3-heavy``."""
+        shape = "" if self.shape is Shape.NORMAL else f"-{self.shape.value}"
+        return f"drift-{100 * self.drift:g}-trial-{100 * self.trial:g}{shape}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one comparison ended."""
+
+    answer: Answer
+    minutes: float
+    """Lab time of it, without builds and deployments."""
+    ratio: float
+
+
+@dataclass(slots=True)
+class Machine:
+    """A machine whose speed drifts (Ornstein-Uhlenbeck), and its clock."""
+
+    cell: Cell
+    noise: random.Random
+    now_s: float = 0.0
+    _speed: float = field(init=False)
+    _constant_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Draw how fast it drifts, and where it is."""
+        low, high = map(math.log, DRIFT_S)
+        self._constant_s = math.exp(self.noise.uniform(low, high))
+        self._speed = self.cell.drift * self.noise.gauss(0, 1)
+
+    def wait(self, seconds: float) -> None:
+        """Let time go by (s)."""
+        kept = math.exp(-seconds / self._constant_s)
+        new = self.cell.drift * math.sqrt(1 - kept * kept) * self.noise.gauss(0, 1)
+        self._speed = self._speed * kept + new
+        self.now_s += seconds
+
+    def scatter(self) -> float:
+        """What one trial is off by (standard deviations)."""
+        if self.cell.shape is Shape.NORMAL:
+            return self.noise.gauss(0, 1)
+        return _quantiles(self.cell.shape)[self.noise.randrange(_STEPS)]
+
+    def capacity(self, relative: float) -> float:
+        """What a server can complete now (transactions/s)."""
+        return CAPACITY * relative * math.exp(self._speed)
+
+
+_STEPS = 20_000
+
+
+@cache
+def _quantiles(shape: Shape) -> list[float]:
+    """Draw with an even chance from these: what a shape's scatter is, in order."""
+    return [shape.quantile((step + 0.5) / _STEPS) for step in range(_STEPS)]
+
+
+@dataclass(slots=True)
+class Side:
+    """One of the two servers."""
+
+    machine: Machine
+    relative: float
+    """Its speed over that of the first (ratio)."""
+    started: float = 1.0
+    """What the last start came to (ratio)."""
+
+    def start(self, *, second_place: bool) -> None:
+        """Start it anew at a place."""
+        cell = self.machine.cell
+        self.started = math.exp(cell.start * self.machine.noise.gauss(0, 1))
+        if second_place:
+            self.started *= 1 - cell.place
+
+    def ask(self, load: Load, *, may_abort: bool = False) -> Trial:  # noqa: ARG002  # as `Ask` has
+        """Make a trial: what is offered beyond its capacity is lost."""
+        machine = self.machine
+        off = math.exp(machine.cell.trial * machine.scatter())
+        capacity = machine.capacity(self.relative * self.started) * off
+        attempted = load.rate * load.duration_s
+        completed = min(attempted, round(capacity * load.duration_s))
+        machine.wait(load.duration_s + PLAN.wait_s + BESIDE_S)
+        return Trial(
+            rate=load.rate,
+            duration_s=load.duration_s,
+            attempted=attempted,
+            completed=completed,
+            late=0,
+            lost=attempted - completed,
+            traffic_s=float(load.duration_s),
+        )
+
+
+def compared(design: Design, cell: Cell, drop: float, seed: int) -> Ended:
+    """Compare a server with one that is slower by `drop` (0..1); the seed says the chances."""
+    machine = Machine(cell, random.Random(f"{cell.name} {drop} {seed}"))  # noqa: S311 - a simulation
+    sides = (Side(machine, 1.0), Side(machine, 1.0 - drop))
+    return _DESIGNS[design](machine, sides)
+
+
+def _sweeps(machine: Machine, sides: Sequence[Side]) -> Ended:
+    first, second = ([_run(side) for _ in range(RUNS)] for side in sides)
+    found = ratio(Runs(tuple(first), TRIM), Runs(tuple(second), TRIM))
+    slower = found.value < 0.95 and bool(found.differs)
+    answer = Answer.SLOWER if slower else Answer.SAME
+    return Ended(answer, machine.now_s / 60, found.value)
+
+
+def _alternating(machine: Machine, sides: Sequence[Side]) -> Ended:
+    made: tuple[list[float], list[float]] = ([], [])
+    for index in range(ALTERNATING):
+        for side in (0, 1) if index % 2 == 0 else (1, 0):
+            made[side].append(_run(sides[side]))
+    found = paired_ratio(*made)
+    one_sided = (found.p or 0.0) / 2
+    slower = found.value < 0.985 and one_sided < 0.01
+    return Ended(Answer.SLOWER if slower else Answer.SAME, machine.now_s / 60, found.value)
+
+
+def _run(side: Side) -> float:
+    """One run of a max rate (transactions/s)."""
+    machine = side.machine
+    machine.wait(RUN_S)
+    side.start(second_place=False)
+    off = math.exp(machine.cell.trial / 1.5 * machine.scatter())
+    return machine.capacity(side.relative * side.started) * off
+
+
+def _duel(machine: Machine, sides: Sequence[Side], *, both: bool) -> Ended:
+    turns = Turns(PLAN)
+    rounds: tuple[list[Round], list[Round]] = ([], [])
+    rate = round(PLAN.over * machine.capacity(1.0))
+    while True:
+        index = len(rounds[0]) + 1
+        order = (0, 1) if index % 2 else (1, 0)
+        if rounds[0]:
+            rate = next_load(PLAN, rounds[0])
+        made: tuple[list[Trial], list[Trial]] = ([], [])
+
+        def ready(side: int, index: int = index) -> None:
+            place = both and (side == 0) == (index % 2 == 0)
+            sides[side].start(second_place=place)
+            machine.wait(START_S + PLAN.warm_up_s + PLAN.wait_s + BESIDE_S)
+
+        if both:
+            for side in order:
+                ready(side)
+            for turn in range(PLAN.trials):
+                for side in order if turn % 2 == 0 else order[::-1]:
+                    made[side].append(turns.turn(sides[side].ask, rate))
+        else:
+            for side in order:
+                ready(side)
+                for _ in range(PLAN.trials):
+                    made[side].append(turns.turn(sides[side].ask, rate))
+        for side in (0, 1):
+            rounds[side].append(_round(index, made[side], turns))
+        verdict = judge(PLAN, *rounds)
+        if verdict is not None and verdict.final:
+            return Ended(verdict.answer, machine.now_s / 60, verdict.ratio)
+        if index >= PLAN.rounds:
+            return Ended(Answer.UNKNOWN, machine.now_s / 60, 1.0)
+
+
+def _round(index: int, made: Sequence[Trial], turns: Turns) -> Round:
+    return Round(
+        index=index,
+        started_at="1970-01-01T00:00:00Z",
+        metrics=dict(turns.found(made).metrics),
+        traffic_s=0.0,
+        wall_s=0.0,
+        trials=tuple(made),
+    )
+
+
+def _both(machine: Machine, sides: Sequence[Side]) -> Ended:
+    return _duel(machine, sides, both=True)
+
+
+def _apart(machine: Machine, sides: Sequence[Side]) -> Ended:
+    return _duel(machine, sides, both=False)
+
+
+_DESIGNS: dict[Design, Callable[[Machine, Sequence[Side]], Ended]] = {
+    Design.SWEEPS: _sweeps,
+    Design.RUNS: _alternating,
+    Design.APART: _apart,
+    Design.BOTH: _both,
+}

@@ -1,0 +1,178 @@
+"""Two servers measured in turn until it is known which is faster: ``compare A B --live``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.verdict import compare
+from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
+from leaselab.cli.options import add_id_file, checkout_root, open_store, write_ids
+from leaselab.cli.procedure_options import add_parameters, procedure_overrides
+from leaselab.cli.report import report_after
+from leaselab.cli.source import open_source, source_folder
+from leaselab.cli.task import Session, Task
+from leaselab.lab.catalog import find_scenario
+from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.duel import Duel
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from leaselab.analysis.verdict import Comparison
+    from leaselab.lab.repository import Repository
+    from leaselab.model.record import Scenario
+    from leaselab.model.source import Commit
+    from leaselab.run.experiment import Ended
+
+PACKAGE, BUILD, WORKTREE = "package", "build:", "worktree"
+"""Words for the distribution's server, before the key of a kept build, and for the checkout of
+--repo as it is."""
+NAME = "duel"
+"""The procedure."""
+PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate")
+"""Parameters of it that have an option."""
+
+
+@dataclass(frozen=True, slots=True)
+class DuelResult:
+    """What came of a duel."""
+
+    comparison: Comparison
+    ids: tuple[str, ...]
+    """Ids of the results of A and B; of one alone where the other does not build."""
+    wall_s: float
+    """From the first step on a host to the last result, builds included (s)."""
+
+
+@dataclass(slots=True)
+class Sides:
+    """What A and B are: the names that were given, as tasks."""
+
+    repository: Repository | None
+    scenario: str
+    """The scenario of what names none of its own."""
+    files: dict[str, Path] = field(default_factory=dict)
+    """By tree: the tar of a commit's files."""
+    built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
+    """By commit: the key of its kept build."""
+
+    def task(self, name: str) -> Task:
+        """Return the task of ``WHAT[@SCENARIO]``; a usage error for what names none."""
+        what, _, scenario = name.partition("@")
+        return Task(self._scenario(scenario or self.scenario), self._commit(what))
+
+    def _scenario(self, name: str) -> Scenario:
+        if not name:
+            raise usage_error(
+                "no scenario was named",
+                todo="give it with --scenario NAME, or after the server: WHAT@SCENARIO",
+            )
+        return find_scenario(checkout_root() / "scenarios", name)
+
+    def _commit(self, what: str) -> Commit | None:
+        if what in ("", PACKAGE):
+            return None
+        if what.startswith(BUILD):
+            key = what.removeprefix(BUILD)
+            commit = built_commit(key)
+            self.built[commit] = key
+            return commit
+        if self.repository is None:
+            raise usage_error(
+                "no repository was named",
+                found=what,
+                wanted=f"{PACKAGE}, {BUILD}KEY, or a commit of --repo",
+                todo="give it with --repo URL or PATH",
+            )
+        commit = (
+            self.repository.worktree() if what == WORKTREE else self.repository.resolve(what)
+        )
+        self.files[commit.tree] = self.repository.archive(commit, source_folder())
+        return commit
+
+
+def add_live(parser: argparse.ArgumentParser) -> None:
+    """Add ``--live`` and what belongs to it."""
+    group = parser.add_argument_group(
+        "live",
+        "deploy both and measure them in turn, until there is an answer: A and B are "
+        f"WHAT[@SCENARIO], where WHAT is a branch, tag or hash of --repo, {WORKTREE} (the "
+        f"checkout at --repo as it is), {BUILD}KEY, or {PACKAGE} (the distribution's own; also "
+        "where WHAT is empty)",
+    )
+    group.add_argument("--live", action="store_true", help="measure them now")
+    group.add_argument(
+        "--find",
+        metavar="PERCENT",
+        type=float,
+        help="smallest drop that is to be found, %% (3)",
+    )
+    group.add_argument(
+        "--budget",
+        metavar="MINUTES",
+        type=float,
+        help="longest time for the rounds, without builds and deployments (15)",
+    )
+    add_inventory(parser)
+    add_full(parser)
+    add_parameters(parser, *PARAMETERS)
+    add_id_file(parser)
+
+
+def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the duel that was asked for.
+
+    Raises a usage error for one that cannot be.
+    """
+    given: dict[str, Any] = {**procedure_overrides(args), "name": NAME}
+    if args.find is not None:
+        given["find"] = args.find / 100
+    plan = procedure_of(given)
+    if isinstance(plan, Duel) and args.budget is not None:
+        given["rounds"] = plan.within(60 * args.budget).rounds
+    return given
+
+
+def duel(session: Session, first: Task, second: Task) -> DuelResult:
+    """Measure two tasks in turn, and judge them; what does not build is no error here.
+
+    Raises for a broken lab and for an interrupt: what was measured can be resumed.
+    """
+    began = time.monotonic()
+    sealed: list[Ended] = []
+    session.duel(first, second, lambda _, ended: sealed.append(ended))
+    records = [session.store.load(str(ended.place)) for ended in sealed]
+    base = records[0] if len(records) > 1 else None
+    found = compare(base, records[-1])
+    return DuelResult(found, tuple(record.id for record in records), time.monotonic() - began)
+
+
+def live(args: argparse.Namespace) -> DuelResult:
+    """Measure what ``compare A B --live`` names."""
+    store = open_store(args)
+    repository = open_source(args.repo) if args.repo else None
+    sides = Sides(repository, args.scenario or "")
+    first, second = sides.task(args.a), sides.task(args.b)
+    inventory = inventory_of(args)
+    session = Session(
+        store,
+        inventory,
+        parameters_of(args),
+        sides.files,
+        full=args.full,
+        built=sides.built,
+    )
+    for task in (first, second):
+        check(task.scenario, session.procedure(task), inventory)
+    print(f"A: {first}; B: {second}", file=sys.stderr, flush=True)
+    try:
+        found = duel(session, first, second)
+    finally:
+        report_after(store)
+    write_ids(args, *found.ids)
+    return found

@@ -1,0 +1,62 @@
+"""Duel: what the trials of one server in one round come to.
+
+The rounds themselves are made by `leaselab.run.duel`, as each is of two points.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
+from leaselab.measure.procedures.method import Found, Method, none_counts
+from leaselab.model.load import Load
+from leaselab.model.procedure import STALLED_LIMIT
+from leaselab.model.procedures.duel import Duel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.measure.ports import Ask, Server
+    from leaselab.model.record import Round
+    from leaselab.model.trial import Trial
+
+
+class Turns(Method[Duel]):
+    """One server's part in a duel."""
+
+    unbroken = True
+
+    def first_load(self, earlier: Sequence[Round]) -> int:
+        """Where the load is looked for first (transactions/s)."""
+        return self.procedure.rate
+
+    def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
+        """Not by one point alone: `leaselab.run.duel` refuses that before it begins."""
+        raise AssertionError("a duel has two points")
+
+    def turn(self, ask: Ask, rate: int) -> Trial:
+        """Make one trial; one that a stall of the generator spoiled is made again."""
+        load = Load(rate, self.procedure.trial_s)
+        for _ in range(STALLED_LIMIT):
+            trial = ask(load, may_abort=False)
+            if trial.reason != GENERATOR_STALLED:
+                break
+        return trial
+
+    def found(self, made: Sequence[Trial]) -> Found:
+        """What the trials of a round come to.
+
+        Raises an invalid-measurement error where none counts.
+        """
+        counted = [trial for trial in made if trial.valid]
+        if not counted:
+            raise none_counts(made, f"load of {made[-1].rate}/s")
+        attempted = sum(trial.attempted for trial in counted)
+        completed = sum(trial.completed for trial in counted)
+        traffic_s = sum(trial.traffic_s for trial in counted)
+        metrics = {
+            "completed_rate": completed / traffic_s,
+            "offered_rate": attempted / traffic_s,
+            "loss_ratio": 1.0 - completed / attempted if attempted else 1.0,
+        }
+        return Found(metrics, shown_trial=made.index(counted[-1]))

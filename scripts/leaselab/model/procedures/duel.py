@@ -1,0 +1,195 @@
+"""Duel: two servers under one load that is a little more than they can serve, in turn."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import msgspec
+
+from leaselab.model.procedure import (
+    AFTER_TRIAL,
+    PAUSE_LIMIT_S,
+    ROUND_OVERHEAD_S,
+    STALLED_LIMIT,
+    TRIAL_OVERHEAD_S,
+    MetricKind,
+    cpu_kind,
+    refuse,
+)
+from leaselab.model.procedures.unjudged import Unjudged
+
+LEAST_ROUNDS = 4
+"""Fewest rounds that tell the noise from the order within a round: two of each order."""
+_NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed"})
+"""Parameters that may differ between results that are compared, beyond those of all."""
+_LOOKS = ((0.2, 0.1), (0.35, 0.15), (0.6, 0.25), (1.0, 0.5))
+"""When the rounds so far are judged, as shares of all that there may be, and which share of the
+permitted errors each look has.  Late looks have more: they are what finds a small drop, while a
+large one, or none on a quiet machine, is plain at an early look, whatever it may spend."""
+START_S, BESIDE_S = 1.5, 0.7
+"""About what a round takes for each server beside its trials, and a trial beside traffic and
+wait (s): a start, the proof that it serves, a stop; the generator's own beginning, and the
+reset after it."""
+SIGHTING_TRIALS = 16
+"""Most trials in which the first load is looked for."""
+
+
+class Duel(Unjudged, frozen=True, kw_only=True, tag="duel"):
+    """Two servers in turn under one load, until it is known which is faster.
+
+    The load is a little above what the first of them can serve, so that what is completed is
+    what a server can do.  It is looked for before the first round, and follows the first
+    server from round to round; within a round both have the same.
+    """
+
+    rounds: int = 33
+    """Most rounds: the duel ends as soon as there is an answer."""
+    trim: int = 0
+    """None is dropped: what disturbs a whole round cancels."""
+    trials: int = 2
+    """Trials of each server in a round."""
+    trial_s: int = 3
+    """Length of a trial (s)."""
+    late_s: float = 0.5
+    """A reply later than this after its request counts as lost (s)."""
+    wait_s: float = 1.0
+    """How long the generator waits for replies after its last packet (s)."""
+    over: float = 1.05
+    """Offered load over what the first server completed in the round before (ratio)."""
+    rate: int = 1000
+    """Where the load is looked for first (transactions/s)."""
+    max_rate: int = 200_000
+    """Highest load that is offered (transactions/s)."""
+    loss_ratio: float = 0.005
+    """Loss (0..1) that is no overload: a trial that loses more only by what its generator may
+    have caused is made again."""
+    find: float = 0.03
+    """Smallest drop that is to be found (0..1)."""
+    false_alarm: float = 0.01
+    """Chance that equal servers are called slower, over all looks (0..1); the same for
+    faster."""
+    missed: float = 0.05
+    """Chance that a drop of `find` is not found, over all looks, where the answer is that
+    there is none (0..1)."""
+
+    @property
+    def words(self) -> str:
+        """The load of a round, in words."""
+        return (
+            f"{self.trials} trials of {self.trial_s} s in a round at {self.over:g} of what A "
+            f"completes, {self.rounds} rounds at most, replies within {self.late_s:g} s"
+        )
+
+    @property
+    def ends_early(self) -> bool:
+        """It ends with the look that has an answer."""
+        return True
+
+    @property
+    def looks(self) -> dict[int, float]:
+        """After how many rounds those so far are judged, ascending; the last is `rounds`.
+
+        To each the share of the permitted errors that it has (0..1); together they are 1.
+        """
+        found: dict[int, float] = {}
+        for at, spent in _LOOKS:
+            number = max(LEAST_ROUNDS, math.ceil(self.rounds * at))
+            found[number] = found.get(number, 0.0) + spent
+        return found
+
+    @property
+    def round_s(self) -> float:
+        """About how long a round takes: both servers, one after the other or at once (s)."""
+        warm_up_s = self.warm_up_s + self.wait_s + BESIDE_S if self.warm_up_s else 0.0
+        trials_s = self.trials * (self.trial_s + self.wait_s + BESIDE_S)
+        return 2 * (warm_up_s + trials_s + START_S)
+
+    def within(self, seconds: float) -> Self:
+        """Return it with as many rounds as about fit into a time (s).
+
+        Raises a usage error for a time in which it could come to no answer.
+        """
+        rounds = int(seconds / self.round_s)
+        if rounds < LEAST_ROUNDS:
+            refuse(
+                "too little time for a duel",
+                f"{seconds:.0f} s",
+                f"{LEAST_ROUNDS * self.round_s:.0f} s or more, for {LEAST_ROUNDS} rounds",
+                "raise --budget",
+            )
+        return msgspec.structs.replace(self, rounds=rounds)
+
+    @property
+    def most_attempted(self) -> int:
+        """Most transactions of one trial: the server is reset after each."""
+        return self.max_rate * self.trial_s
+
+    @property
+    def longest_trial_s(self) -> float:
+        """Traffic of a trial (s)."""
+        return self.trial_s
+
+    def ruler(self) -> dict[str, Any]:
+        """As of every procedure.
+
+        Where the load is looked for, and which errors are allowed, moves no figure.
+        """
+        known = Unjudged.ruler(self)
+        return {name: value for name, value in known.items() if name not in _NO_RULER}
+
+    @property
+    def longest_s(self) -> float:
+        """Upper bound of the time that all rounds of a point can take (s)."""
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        trials = self.trials + STALLED_LIMIT
+        one = self.warm_up_s + beside + trials * (self.trial_s + beside) + ROUND_OVERHEAD_S
+        sighting = SIGHTING_TRIALS * (self.trial_s + beside)
+        return self.rounds * one + sighting + PAUSE_LIMIT_S
+
+    def metrics(self, plural: str) -> tuple[MetricKind, ...]:
+        """Return what was completed, what it costs, what was offered, and what was lost."""
+        return (
+            MetricKind(
+                name="completed_rate",
+                title="completed rate",
+                unit=f"{plural}/s",
+                better="higher",
+            ),
+            cpu_kind(plural),
+            MetricKind(
+                name="offered_rate", title="offered load", unit=f"{plural}/s", better="neither"
+            ),
+            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
+        )
+
+    def check(self) -> None:
+        """Raise a usage error for a duel that could come to no answer."""
+        Unjudged.check(self)
+        if self.rounds < LEAST_ROUNDS:
+            refuse("too few rounds", f"rounds {self.rounds}", f"{LEAST_ROUNDS} or more")
+        if self.trials < 1 or self.trial_s < 1:
+            refuse(
+                "nothing would be offered",
+                f"trials {self.trials}, trial_s {self.trial_s}",
+                "1 or more of each",
+            )
+        if not 1 < self.over <= 2:
+            refuse(
+                "the load would not show what a server can do",
+                f"over {self.over:g}",
+                "above 1, 2 at most",
+            )
+        if not 1 <= self.rate <= self.max_rate:
+            refuse("out of range", f"rate {self.rate}", f"1 to max_rate {self.max_rate}")
+        if self.reset != AFTER_TRIAL:
+            refuse("each trial has new clients", f"reset {self.reset}", AFTER_TRIAL)
+        if not 0 < self.find < 0.5:
+            refuse("out of range", f"find {self.find:g}", "above 0, below 0.5")
+        for name in ("false_alarm", "missed"):
+            if not 0 < getattr(self, name) < 0.5:
+                refuse(
+                    "no chance of an error",
+                    f"{name} {getattr(self, name):g}",
+                    "above 0, below 0.5",
+                )

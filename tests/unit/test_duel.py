@@ -1,0 +1,358 @@
+"""A duel: which server is faster, when that is known, and what is done until then."""
+
+import math
+import random
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.doubles import Killed
+from tests.formula import Flood, Zones, formula_bench
+
+from leaselab.analysis.duel import LEAST_LOSS, Answer, estimate, judge, power
+from leaselab.measure.overload import next_load, next_sight, sighted
+from leaselab.measure.point import Point, read_journal
+from leaselab.measure.procedures import method_of
+from leaselab.measure.trials import Trials
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
+from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
+from leaselab.model.record import Round
+from leaselab.model.trial import Trial
+from leaselab.run.duel import Fight
+
+PLAN = Duel(rounds=20)
+
+
+def made(ratios, *, loss=0.05, cpu=1.0):
+    """Rounds of A, and of B at these ratios to it."""
+
+    def one(index, rate, cpu_us):
+        return Round(
+            index=index,
+            started_at="2026-11-24T12:00:00Z",
+            metrics={"completed_rate": rate, "loss_ratio": loss, "cpu_us": cpu_us},
+            traffic_s=6.0,
+            wall_s=20.0,
+        )
+
+    first = [one(index, 1000.0, 50.0) for index in range(1, len(ratios) + 1)]
+    second = [
+        one(index, 1000.0 * ratio, 50.0 * cpu) for index, ratio in enumerate(ratios, start=1)
+    ]
+    return first, second
+
+
+def scattered(ratio, count, sd=0.01, seed=1):
+    chance = random.Random(seed)  # noqa: S311 - a simulation
+    return [ratio * math.exp(sd * chance.gauss(0, 1)) for _ in range(count)]
+
+
+# ---- the statistics
+
+
+@pytest.mark.parametrize(
+    ("ratio", "answer"),
+    [(0.95, Answer.SLOWER), (1.0, Answer.SAME), (1.05, Answer.FASTER)],
+)
+def test_a_large_change_or_none_is_told_at_an_early_look(ratio, answer):
+    first_look = [*PLAN.looks][1]
+    found = judge(PLAN, *made(scattered(ratio, first_look, sd=0.004)))
+    assert (found.answer, found.final) == (answer, True)
+    assert found.ci95[0] < ratio < found.ci95[1]
+
+
+def test_nothing_is_told_before_the_first_look_and_between_two_the_last_one_stands():
+    first, second, *_ = PLAN.looks
+    ratios = scattered(0.99, second - 1, sd=0.03)
+    assert judge(PLAN, *made(ratios[: first - 1])) is None
+    assert judge(PLAN, *made(ratios)) == judge(PLAN, *made(ratios[:first]))
+
+
+def test_what_scatters_too_much_ends_without_an_answer():
+    found = judge(PLAN, *made(scattered(0.98, PLAN.rounds, sd=0.08)))
+    assert (found.answer, found.final) == (Answer.UNKNOWN, True)
+    assert found.power < 0.5
+
+
+def test_a_change_that_is_too_small_to_count_is_none_however_sure_it_is():
+    found = judge(PLAN, *made(scattered(0.99, min(PLAN.looks), sd=0.0003)))
+    assert (found.answer, found.look) == (Answer.SAME, 1)
+    assert found.p < 0.001
+    assert found.bound == pytest.approx(0.01, abs=0.005)
+
+
+def test_the_order_of_a_round_is_taken_out():
+    """Odd rounds have another order and place; that is no noise, and no change."""
+    swing = [1.02 if index % 2 else 0.98 for index in range(PLAN.rounds)]
+    found = judge(
+        PLAN, *made([s * r for s, r in zip(swing, scattered(1, 20, 0.001), strict=True)])
+    )
+    assert found.answer is Answer.SAME
+    assert found.ratio == pytest.approx(1.0, abs=0.002)
+
+
+def test_a_round_whose_load_was_too_light_does_not_count():
+    first, second = made(scattered(0.9, 8), loss=LEAST_LOSS / 2)
+    assert judge(PLAN, first, second) is None
+
+
+def test_processor_time_is_a_second_opinion():
+    found = judge(PLAN, *made(scattered(0.95, 8, sd=0.003), cpu=1.05))
+    assert found.cpu[0] == pytest.approx(1.05)
+
+
+def test_the_shares_of_the_permitted_errors_add_up_to_one():
+    for rounds in range(LEAST_ROUNDS, 60):
+        looks = Duel(rounds=rounds).looks
+        assert sum(looks.values()) == pytest.approx(1.0)
+        assert [*looks] == sorted(looks)
+        assert [*looks][-1] == rounds
+
+
+def test_an_estimate_needs_two_rounds_of_each_order():
+    assert estimate([(1, 0.0), (2, 0.0), (3, 0.0)]) is None
+    found = estimate([(1, 0.1), (2, 0.3), (3, 0.1), (4, 0.3)])
+    assert (found.mean, found.error, found.df) == (pytest.approx(0.2), pytest.approx(0), 2)
+
+
+def test_power_grows_with_the_drop_and_falls_with_the_noise():
+    assert power(0.005, 20, 0.03, 0.005) > power(0.01, 20, 0.03, 0.005)
+    assert power(0.005, 20, 0.03, 0.005) > power(0.005, 20, 0.02, 0.005)
+    assert power(0.0, 20, 0.03, 0.005) == 1.0
+
+
+def test_power_is_what_a_simulation_finds():
+    """The share of duels at the last look alone that call a drop slower."""
+    plan = Duel(rounds=LEAST_ROUNDS * 3)
+    sd, share = 0.02, [*plan.looks.values()][-1]
+    expected = power(sd / math.sqrt(plan.rounds), plan.rounds - 2, 0.03, 0.01 * share)
+    chance = random.Random(5)  # noqa: S311 - a simulation
+    found = 0
+    for _ in range(400):
+        values = [(i, math.log(0.97) + sd * chance.gauss(0, 1)) for i in range(plan.rounds)]
+        one = estimate(values)
+        found += one.p_below(1.0) < 0.01 * share and one.ratio < 0.985
+    assert found / 400 == pytest.approx(expected, abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "what"),
+    [
+        ({"rounds": 3}, "too few rounds"),
+        ({"over": 1.0}, "would not show"),
+        ({"find": 0.6}, "out of range"),
+        ({"false_alarm": 0.0}, "no chance of an error"),
+        ({"rate": 0}, "out of range"),
+        ({"trials": 0}, "nothing would be offered"),
+        ({"reset": "at-start"}, "each trial has new clients"),
+    ],
+)
+def test_a_duel_that_could_come_to_no_answer_is_refused(parameters, what):
+    with pytest.raises(LeaselabError, match=what):
+        procedure_of({"name": "duel", **parameters})
+
+
+def test_a_budget_is_rounds_and_too_small_a_one_is_refused():
+    plan = Duel()
+    assert 600 < plan.within(900).rounds * plan.round_s <= 900
+    with pytest.raises(LeaselabError, match="too little time"):
+        plan.within(60)
+
+
+# ---- the load
+
+
+def trial(rate, capacity, *, valid=True, reason=""):
+    done = min(rate, capacity)
+    return Trial(
+        rate=rate,
+        duration_s=3,
+        attempted=3 * rate,
+        completed=3 * done,
+        late=0,
+        lost=3 * (rate - done),
+        traffic_s=3.0,
+        valid=valid,
+        reason=reason,
+    )
+
+
+@pytest.mark.parametrize("capacity", [30, 700, 6000, 90_000])
+def test_a_load_a_little_above_the_server_is_found_in_few_trials(capacity):
+    looked = []
+    while (rate := sighted(looked)) is None:
+        looked.append(trial(next_sight(PLAN, looked), capacity))
+    assert 0.02 <= 1 - capacity / rate <= 0.15
+    assert len(looked) <= 10
+
+
+def test_a_server_that_collapses_under_load_has_the_lightest_load_that_is_too_much():
+    looked = []
+    while (rate := sighted(looked)) is None:
+        wanted = next_sight(PLAN, looked)
+        looked.append(trial(wanted, wanted if wanted <= 5000 else 2000))
+    assert 5000 < rate <= 5250
+
+
+def test_a_generator_that_cannot_offer_enough_ends_the_duel():
+    looked = [trial(2000, 9000, valid=False, reason="generator-limited")]
+    with pytest.raises(LeaselabError, match="generator is slower") as caught:
+        next_sight(PLAN, looked)
+    assert caught.value.outcome is Outcome.INVALID
+
+
+def test_no_load_is_looked_for_without_end():
+    looked = [trial(1000, 0, valid=False, reason="malformed-replies")] * 16
+    with pytest.raises(LeaselabError, match="no load was found"):
+        next_sight(PLAN, looked)
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"), [(0.001, 1050), (0.05, 1000), (0.3, 735), (None, 1000)]
+)
+def test_the_load_follows_the_first_server_from_round_to_round(loss, expected):
+    completed = None if loss is None else 1000 * (1 - loss)
+    last = SimpleNamespace(
+        trials=[SimpleNamespace(rate=1000)],
+        metrics={"loss_ratio": loss, "completed_rate": completed},
+    )
+    assert next_load(PLAN, [last]) == expected
+
+
+# ---- the rounds
+
+
+class Log:
+    """What both servers were asked, in order."""
+
+    def __init__(self):
+        self.lines = []
+
+
+class Fighter(Zones):
+    """One server of a duel; it writes down what is done with it."""
+
+    def __init__(self, letter, log, capacity, **fields):
+        super().__init__(capacity, **fields)
+        self.letter, self.log, self.fails = letter, log, None
+
+    def start(self):
+        self.log.lines.append(f"start {self.letter}")
+        return super().start()
+
+    def stop(self):
+        self.log.lines.append(f"stop {self.letter}")
+
+    def answers(self, asked, scatter):
+        if self.fails is not None and len(self.events) >= self.fails[0]:
+            raise self.fails[1]
+        return super().answers(asked, scatter)
+
+
+class Asking(Flood):
+    """The generator; it writes down whom it asks."""
+
+    def offer(self, load, *, may_abort):
+        self.host.log.lines.append(f"{self.host.letter} {load.rate}")
+        return super().offer(load, may_abort=may_abort)
+
+
+def trials_of(fighter, bench, recorder=None):
+    hosts = {"server": fighter, "generator": fighter}
+    generator = Asking(bench, bench.procedure, fighter)
+    return Trials(bench, bench.procedure, fighter, generator, recorder or fighter, hosts)
+
+
+def fight(a=9000, b=9000, *, both=False, fighters=None, **parameters):
+    """A duel between two formulas, fought to its end; its points."""
+    bench = formula_bench(name="duel", rounds=12, rate=8000, **parameters)
+    log = Log()
+    fighters = fighters or (Fighter("A", log, a), Fighter("B", log, b))
+    points = tuple(
+        Point(
+            method_of(bench.procedure),
+            trials_of(one, bench),
+            one,
+            one,
+            one,
+            read_journal(one.events),
+            sleep=lambda _: None,
+        )
+        for one in fighters
+    )
+    elsewhere = tuple(trials_of(one, bench) for one in fighters) if both else None
+    Fight(points, elsewhere).run()
+    return points, fighters
+
+
+def verdict(points):
+    return judge(points[0].method.procedure, *(point.rounds for point in points))
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize(
+    ("b", "answer"), [(9000, Answer.SAME), (8550, Answer.SLOWER), (9900, Answer.FASTER)]
+)
+def test_two_servers_are_told_apart_and_the_duel_ends_with_the_answer(b, answer, both):
+    points, _ = fight(b=b, both=both)
+    found = verdict(points)
+    assert (found.answer, found.final) == (answer, True)
+    assert [len(point.rounds) for point in points] == [4, 4]
+    assert all(point.finished and point.error is None for point in points)
+
+
+def test_one_up_at_a_time_takes_turns_every_other_round_backwards():
+    _, (one, _) = fight()
+    started = [line for line in one.log.lines if line.startswith("start")]
+    assert started[:6] == ["start A", "start B", "start B", "start A", "start A", "start B"]
+
+
+def test_both_up_take_turns_from_trial_to_trial_and_are_stopped_together():
+    _, (one, _) = fight(both=True)
+    lines = one.log.lines
+    second = lines[lines.index("stop A") + 1 :]
+    assert [line.split()[0] for line in second[:8]] == ["start", "start", *"BA", *"BAAB"]
+    assert second[8:10] == ["stop A", "stop B"]
+
+
+def test_within_a_round_both_have_the_same_load_a_little_above_the_first():
+    points, _ = fight(b=7000)
+    for one, other in zip(points[0].rounds, points[1].rounds, strict=True):
+        rates = {trial.rate for trial in (*one.trials, *other.trials)}
+        assert len(rates) == 1
+        assert 1.02 <= rates.pop() / 9000 <= 1.15
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_server_that_fails_ends_both_and_is_the_only_one_to_blame(both):
+    log = Log()
+    fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
+    fighters[1].fails = (4, server_broken("it died"))
+    points, _ = fight(both=both, fighters=fighters)
+    assert [point.error is None for point in points] == [True, False]
+    assert all(point.finished for point in points)
+
+
+def test_a_broken_lab_is_raised_and_ends_nothing():
+    log = Log()
+    fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
+    fighters[1].fails = (4, lab_broken("the switch is off"))
+    with pytest.raises(LeaselabError, match="switch"):
+        fight(fighters=fighters)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1), st.integers(1, 30), st.booleans())
+def test_a_duel_killed_anywhere_goes_on_to_the_same_answer(side, at, both):
+    whole, _ = fight(b=8550, both=both)
+    log = Log()
+    fighters = (Fighter("A", log, 9000), Fighter("B", log, 8550))
+    fighters[side].kill_at = at
+    try:
+        points, _ = fight(both=both, fighters=fighters)
+    except Killed:
+        points, _ = fight(both=both, fighters=fighters)
+    assert verdict(points).answer is verdict(whole).answer
+    assert [len(point.rounds) for point in points] == [len(point.rounds) for point in whole]
