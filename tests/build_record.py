@@ -6,11 +6,11 @@ ASKED = {
     "name": "dnsmasq",
     "commit": "c" * 40,
     "tree": "d" * 40,
-    "described": "v2.91-3-gcccccccccc",
     "options": {"cflags": "-O2"},
 }
 ANSWER = {
     **ASKED,
+    "described": "v2.91-3-gcccccccccc",
     "format": FORMAT,
     "key": "0123456789abcdef01234567",
     "prefix": "/opt/leaselab/builds/0123456789abcdef01234567",

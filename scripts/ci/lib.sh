@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034  # what is set here, they use
 #
 # Their parameters are environment variables, as Jenkins gives them: SCENARIO, REPO, COMMIT,
-# BASELINE, ANCHOR, THRESHOLD, OPTIONS, INVENTORY, of a range BRANCH and COMMITS, and BENCH, the
+# AGAINST, BASELINE, ANCHOR, THRESHOLD, OPTIONS, INVENTORY, of a range BRANCH and COMMITS, and BENCH, the
 # bench that the pipeline has the lock of.  A value of one reaches leaselab as `--option=value`,
 # or as a name after `--`: it can be no option itself.
 # What a build leaves for people lies in ci/ of the workspace, and is gone with the next one.
@@ -30,6 +30,7 @@ parameters_are_ours() {
   local -r result='previous|last(~[0-9]+)?|version:[0-9A-Za-z][0-9A-Za-z.+~-]*|[0-9][0-9A-Za-z._-]*'
   local -r commit='[0-9A-Za-z_*][0-9A-Za-z_./+@^~*-]*'
   is_one SCENARIO '[a-z0-9][a-z0-9._-]*' 'such as v4-memfile' || return
+  is_one AGAINST "$commit" 'release, branch-point, or a branch, tag or hash' || return
   is_one BASELINE "$result" 'previous, last, version:V or the id of a result' || return
   is_one ANCHOR "$result" 'previous, last, version:V or the id of a result' || return
   is_one THRESHOLD '[0-9]+([.][0-9]+)?' 'a number, such as 5' || return
@@ -73,6 +74,11 @@ stage() {
   fi
   ((status == 0)) || [[ -e $OUTCOME ]] || echo "$status" >"$OUTCOME"
   return "$status"
+}
+
+# Whether the commit is measured in turn with another one. Packages are measured alone.
+is_duel() {
+  [[ -n ${AGAINST:-} && -n ${REPO:-} ]]
 }
 
 # Sets RESULTS to the ids of this build's results; an error where no stage has left any.

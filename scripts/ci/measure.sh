@@ -1,4 +1,22 @@
 #!/usr/bin/env bash
-# Stage Measure: runs the sweep.
+# Stage Measure: measures the commit in turn with AGAINST (a duel), or runs the sweep of it alone.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-stage sweep .leaselab/bench.json --id-file "$IDS"
+
+main() {
+  if is_duel; then
+    duel
+  else
+    stage sweep .leaselab/bench.json --id-file "$IDS"
+  fi
+}
+
+# What a duel says of the two servers is the stage Verdict's to tell: here it has measured them.
+duel() {
+  local status=0
+  stage compare "${BENCHES[@]}" --live --repo server "--scenario=$SCENARIO" --id-file "$IDS" "${PLAN[@]}" \
+    -- "$AGAINST" HEAD || status=$?
+  [[ $status =~ ^(1|3)$ && -s $IDS ]] || return "$status"
+  rm "$OUTCOME"
+}
+
+main

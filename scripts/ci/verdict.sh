@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Stage Verdict: compares the result with the baseline; ci/comment.md says it for people.
+# Stage Verdict: compares the result with the baseline, or of a duel the two with each other;
+# ci/comment.md says it for people.
 # Where there is an ANCHOR, such as version:2.6.3, also with that: ten commits that each lose
 # 2 % pass the one before, and not the release.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -7,6 +8,10 @@ find_results
 
 main() {
   local status=0
+  if is_duel; then
+    judge "${RESULTS[0]}" comment junit
+    return
+  fi
   judge "${BASELINE:-previous}" comment junit || status=$?
   [[ -z ${ANCHOR:-} ]] || judge "$ANCHOR" anchor junit-anchor || status=$((status ? status : $?))
   return "$status"

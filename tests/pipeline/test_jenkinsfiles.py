@@ -34,7 +34,7 @@ while (($#)); do
   case $1 in
     --id-file)
       case $verb in
-        run) printf '%s\n' 20261122T1 20261122T2 > "$2" ;;
+        run | compare) printf '%s\n' 20261122T1 20261122T2 > "$2" ;;
         sweep | "${FAILS:-}") echo 20261122T1 > "$2" ;;
       esac ;;
     --output | --markdown | --junit)
@@ -112,7 +112,7 @@ class Site:
         calls = self.folder / f"calls{self.runs}"
         common = {"SCENARIO": "v4-memfile", "REPO": str(self.server), "OPTIONS": "--runs 3"}
         own = {
-            JOB: {**common, "COMMIT": "main"},
+            JOB: {**common, "COMMIT": "main", "AGAINST": ""},
             RANGE: {**common, "BRANCH": "main", "COMMITS": "v1,v2"},
             CHECK: {"BENCH": "rack1"},
             SELFTEST: {},
@@ -134,6 +134,17 @@ def site(tmp_path):
 
 def labels(site, bench):
     return site.controller.resource(bench)["labels"]
+
+
+def test_a_duel_deploys_both_itself_and_is_judged_in_the_stage_verdict(site):
+    record, calls = site.run(AGAINST="release")
+    assert record.result == "SUCCESS", record.log
+    verbs = [call.split()[0] for call in calls]
+    assert {"deploy", "tune", "sweep"}.isdisjoint(verbs)
+    measured, judged = (call for call in calls if call.startswith("compare"))
+    assert "--live --repo server" in measured
+    assert measured.endswith(" -- release HEAD")
+    assert judged.endswith(" -- 20261122T1 20261122T2")
 
 
 def test_a_build_that_ends_well_calls_each_command_once_and_frees_the_bench(site):

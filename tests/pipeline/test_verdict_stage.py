@@ -1,7 +1,8 @@
-"""The stage Verdict: against the baseline, and against a fixed result where there is one."""
+"""The stages Measure and Verdict: alone, against a fixed result as well, or as a duel."""
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,36 +11,48 @@ SCRIPTS = Path(__file__).parents[2] / "scripts" / "ci"
 LEASELAB = """#!/bin/sh
 echo "$*" >> calls
 for word; do case $word in version:*) exit ${ANCHOR_ENDS:-0} ;; esac; done
+for word; do case $word in --live) exit ${DUEL_ENDS:-0} ;; esac; done
 exit ${PREVIOUS_ENDS:-0}
 """
+HERE = {"PATH": os.environ["PATH"], "INVENTORY": "inventory/docker", "REPO": "ssh://git/kea"}
+BOTH = "20261121T113005Z-v4-memfile-3f9a\n20261121T113005Z-v4-memfile-77aa\n"
 
 
 @pytest.fixture
-def verdict(tmp_path):
-    """Run the stage in a checkout whose `leaselab` notes its calls; exit code and calls."""
+def stage(tmp_path):
+    """Run a stage in a checkout whose `leaselab` notes its calls; exit code and calls."""
     folder = tmp_path / "scripts" / "ci"
     folder.mkdir(parents=True)
-    for name in ("lib.sh", "verdict.sh"):
+    for name in ("lib.sh", "measure.sh", "verdict.sh"):
         (folder / name).write_bytes((SCRIPTS / name).read_bytes())
     (tmp_path / "leaselab").write_text(LEASELAB)
     (tmp_path / "leaselab").chmod(0o755)
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci" / "ids").write_text("20261121T113005Z-v4-memfile-3f9a\n")
 
-    def run(**environment):
+    def run(name, ids=None, **environment):
+        if ids is not None:
+            (tmp_path / "ci" / "ids").write_text(ids)
         done = subprocess.run(
-            ["bash", folder / "verdict.sh"],
-            env={"PATH": os.environ["PATH"], "INVENTORY": "inventory/docker", **environment},
+            ["bash", folder / f"{name}.sh"],
+            env={**HERE, **environment},
             cwd=tmp_path,
             check=False,
             capture_output=True,
             text=True,
         )
-        calls = (tmp_path / "calls").read_text().splitlines()
-        (tmp_path / "calls").unlink()
+        notes = tmp_path / "calls"
+        calls = notes.read_text().splitlines() if notes.exists() else []
+        notes.unlink(missing_ok=True)
         return done.returncode, calls
 
     return run
+
+
+@pytest.fixture
+def verdict(stage):
+    """Run the stage Verdict."""
+    return partial(stage, "verdict")
 
 
 def test_without_an_anchor_there_is_one_verdict(verdict):
@@ -58,3 +71,33 @@ def test_an_anchor_is_asked_whatever_the_baseline_said(verdict, previous, anchor
     assert found == code
     assert [call.split()[-2] for call in calls] == ["previous", "version:2.6.3"]
     assert "--markdown ci/anchor.md --junit ci/junit-anchor.xml" in calls[1]
+
+
+def test_a_commit_is_measured_alone_where_there_is_nothing_to_measure_it_with(stage):
+    code, (call,) = stage("measure")
+    assert code == 0
+    assert call == "sweep .leaselab/bench.json --id-file ci/ids"
+
+
+@pytest.mark.parametrize("ends", ["0", "1", "3"])
+def test_a_duel_is_measured_whatever_it_says_and_the_stage_verdict_tells_it(stage, ends):
+    code, (call,) = stage(
+        "measure", BOTH, AGAINST="release", SCENARIO="v4-memfile", DUEL_ENDS=ends
+    )
+    assert code == 0
+    assert "--live --repo server --scenario=v4-memfile --id-file ci/ids" in call
+    assert call.endswith(" -- release HEAD")
+    code, (call,) = stage("verdict", AGAINST="release", ANCHOR="version:1", PREVIOUS_ENDS=ends)
+    assert code == int(ends)
+    assert call.endswith(f" -- {' '.join(BOTH.split())}")
+
+
+@pytest.mark.parametrize(("ends", "ids"), [("4", BOTH), ("2", ""), ("3", "")])
+def test_a_duel_that_was_not_measured_ends_the_stage(stage, ends, ids):
+    code, _ = stage("measure", ids, AGAINST="release", SCENARIO="v4-memfile", DUEL_ENDS=ends)
+    assert code == int(ends)
+
+
+def test_what_it_is_measured_with_can_be_no_option(stage):
+    code, calls = stage("measure", "", AGAINST="--inventory=x", SCENARIO="v4-memfile")
+    assert (code, calls) == (2, [])

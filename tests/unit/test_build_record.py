@@ -2,8 +2,10 @@
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 from tests.build_record import ANSWER, ASKED
 
 from leaselab.lab.build_record import check_answer, read_record
@@ -36,7 +38,7 @@ def test_an_answer_to_what_was_asked_for_is_taken():
         (("name",), "kea"),
         (("commit",), "e" * 40),
         (("tree",), "e" * 40),
-        (("described",), "v3"),
+        (("described",), "v3\n"),
         (("options",), {"cflags": "-O3"}),
         (("system",), "make\nx"),
         (("builder", "distribution"), "debian 13; reboot"),
@@ -108,3 +110,11 @@ OTHER = {"key": "f" * 24, "prefix": f"/opt/leaselab/builds/{'f' * 24}"}
 def test_a_record_of_another_build_is_refused(builds, changes):
     with pytest.raises(LeaselabError, match="not of this build"):
         read_record(builds(**changes), ANSWER["key"])
+
+
+def test_a_build_that_got_a_tag_later_is_still_the_same_build():
+    """What the answer must be of is what role build asks, which names no tag."""
+    check_answer(changed(("described",), "v2.92"), ASKED, "the builder")
+    role = Path(__file__).parents[2] / "roles" / "build"
+    asked = yaml.safe_load((role / "vars" / "main.yml").read_text())["build_asked"]
+    assert asked.keys() == ASKED.keys()

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -252,10 +253,14 @@ class Fighter(Zones):
 
 
 class Asking(Flood):
-    """The generator; it writes down whom it asks."""
+    """The generator; it writes down whom it asks, and where."""
+
+    def __init__(self, bench, procedure, host):
+        super().__init__(bench, procedure, host)
+        self.place = bench.server.test_address[-1]
 
     def offer(self, load, *, may_abort):
-        self.host.log.lines.append(f"{self.host.letter} {load.rate}")
+        self.host.log.lines.append(f"{self.host.letter}{self.place} {load.rate}")
         return super().offer(load, may_abort=may_abort)
 
 
@@ -268,6 +273,7 @@ def trials_of(fighter, bench, recorder=None):
 def fight(a=9000, b=9000, *, both=False, fighters=None, **parameters):
     """A duel between two formulas, fought to its end; its points."""
     bench = formula_bench(name="duel", rounds=12, rate=8000, **parameters)
+    bench = replace(bench, servers={"server": replace(bench.server, test_address="place 1")})
     log = Log()
     fighters = fighters or (Fighter("A", log, a), Fighter("B", log, b))
     points = tuple(
@@ -282,7 +288,8 @@ def fight(a=9000, b=9000, *, both=False, fighters=None, **parameters):
         )
         for one in fighters
     )
-    elsewhere = tuple(trials_of(one, bench) for one in fighters) if both else None
+    second = replace(bench, servers={"server": replace(bench.server, test_address="place 2")})
+    elsewhere = tuple(trials_of(one, second) for one in fighters) if both else None
     Fight(points, elsewhere).run()
     return points, fighters
 
@@ -313,8 +320,16 @@ def test_both_up_take_turns_from_trial_to_trial_and_are_stopped_together():
     _, (one, _) = fight(both=True)
     lines = one.log.lines
     second = lines[lines.index("stop A") + 1 :]
-    assert [line.split()[0] for line in second[:8]] == ["start", "start", *"BA", *"BAAB"]
+    asked = ["B1", "A2", "B1", "A2", "A2", "B1"]
+    assert [line.split()[0] for line in second[:8]] == ["start", "start", *asked]
     assert second[8:10] == ["stop A", "stop B"]
+
+
+def test_two_that_are_up_are_never_at_one_place_and_each_is_at_both():
+    _, (one, _) = fight(both=True)
+    asked = [line.split()[0] for line in one.log.lines if line[0] in "AB"]
+    rounds = [set(asked[at : at + 6]) for at in range(len(asked) - 18, len(asked), 6)]
+    assert rounds == [{"A2", "B1"}, {"A1", "B2"}, {"A2", "B1"}]
 
 
 def test_within_a_round_both_have_the_same_load_a_little_above_the_first():

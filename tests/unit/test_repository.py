@@ -282,3 +282,34 @@ def test_the_main_branch_of_a_mirror_is_its_servers_choice(place, mirrors):
     git(place, "branch", "--move", "main", "trunk")
     assert open_repository(place.as_uri(), mirrors).resolve("trunk").accepted
     assert not open_repository(str(place), mirrors).resolve("trunk").accepted
+
+
+def test_the_last_release_is_the_nearest_tag_before_a_commit(tmp_path, mirrors):
+    path = make_repository(tmp_path / "server")
+    first = commit(path, "Release", {"a": "1"}, minute=1)
+    git(path, "tag", "v1.0")
+    commit(path, "Work", {"a": "2"}, minute=2)
+    last = commit(path, "Release again", {"a": "3"}, minute=3)
+    git(path, "tag", "v1.1")
+    repository = open_repository(str(path), mirrors)
+    # A release itself is compared with the one before it.
+    assert repository.last_release(repository.resolve(last)).hash == first
+    with pytest.raises(LeaselabError, match="no release before it"):
+        repository.last_release(repository.resolve(first))
+
+
+def test_a_branch_point_is_where_the_main_branch_was_left(tmp_path, mirrors):
+    path = make_repository(tmp_path / "server")
+    base = commit(path, "Base", {"a": "1"}, minute=1)
+    git(path, "checkout", "-q", "-b", "topic")
+    commit(path, "Half of it", {"b": "1"}, minute=2)
+    topic = commit(path, "The other half", {"b": "2"}, minute=3)
+    git(path, "checkout", "-q", "main")
+    pushed = commit(path, "Something else", {"a": "2"}, minute=4)
+    repository = open_repository(str(path), mirrors)
+    assert repository.branch_point(repository.resolve(topic)).hash == base
+    # What is on the main branch itself is compared with what it was pushed onto.
+    assert repository.branch_point(repository.resolve(pushed)).hash == base
+    git(path, "branch", "-m", "main", "trunk")
+    with pytest.raises(LeaselabError, match="no commit in common with the main branch"):
+        repository.branch_point(repository.resolve(topic))

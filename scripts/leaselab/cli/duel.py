@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PACKAGE, BUILD, WORKTREE = "package", "build:", "worktree"
 """Words for the distribution's server, before the key of a kept build, and for the checkout of
 --repo as it is."""
+RELEASE, BRANCH_POINT = "release", "branch-point"
+"""Words for the last tag before B, and for where B's branch left the main one."""
 NAME = "duel"
 """The procedure."""
 PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate")
@@ -61,10 +63,17 @@ class Sides:
     built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
     """By commit: the key of its kept build."""
 
-    def task(self, name: str) -> Task:
-        """Return the task of ``WHAT[@SCENARIO]``; a usage error for what names none."""
+    def tasks(self, first: str, second: str) -> tuple[Task, Task]:
+        """Return the tasks of A and B, each ``WHAT[@SCENARIO]``.
+
+        Raises a usage error for what names none.
+        """
+        b = self._task(second, None)
+        return self._task(first, b.commit), b
+
+    def _task(self, name: str, other: Commit | None) -> Task:
         what, _, scenario = name.partition("@")
-        return Task(self._scenario(scenario or self.scenario), self._commit(what))
+        return Task(self._scenario(scenario or self.scenario), self._commit(what, other))
 
     def _scenario(self, name: str) -> Scenario:
         if not name:
@@ -74,7 +83,8 @@ class Sides:
             )
         return find_scenario(checkout_root() / "scenarios", name)
 
-    def _commit(self, what: str) -> Commit | None:
+    def _commit(self, what: str, other: Commit | None) -> Commit | None:
+        """Return the commit that is meant; None for the packages. `other` is B's, for A."""
         if what in ("", PACKAGE):
             return None
         if what.startswith(BUILD):
@@ -89,11 +99,25 @@ class Sides:
                 wanted=f"{PACKAGE}, {BUILD}KEY, or a commit of --repo",
                 todo="give it with --repo URL or PATH",
             )
-        commit = (
-            self.repository.worktree() if what == WORKTREE else self.repository.resolve(what)
-        )
+        commit = self._of_repository(self.repository, what, other)
         self.files[commit.tree] = self.repository.archive(commit, source_folder())
         return commit
+
+    @staticmethod
+    def _of_repository(repository: Repository, what: str, other: Commit | None) -> Commit:
+        if what == WORKTREE:
+            return repository.worktree()
+        if what not in (RELEASE, BRANCH_POINT):
+            return repository.resolve(what)
+        if other is None:
+            raise usage_error(
+                f"{what} is said of A, by the commit of B", found=f"no commit for B, A {what}"
+            )
+        return (
+            repository.last_release(other)
+            if what == RELEASE
+            else repository.branch_point(other)
+        )
 
 
 def add_live(parser: argparse.ArgumentParser) -> None:
@@ -103,7 +127,8 @@ def add_live(parser: argparse.ArgumentParser) -> None:
         "deploy both and measure them in turn, until there is an answer: A and B are "
         f"WHAT[@SCENARIO], where WHAT is a branch, tag or hash of --repo, {WORKTREE} (the "
         f"checkout at --repo as it is), {BUILD}KEY, or {PACKAGE} (the distribution's own; also "
-        "where WHAT is empty)",
+        f"where WHAT is empty).  A may also be {RELEASE}, the last tag before B, or "
+        f"{BRANCH_POINT}, where B's branch left the main one",
     )
     group.add_argument("--live", action="store_true", help="measure them now")
     group.add_argument(
@@ -157,7 +182,7 @@ def live(args: argparse.Namespace) -> DuelResult:
     store = open_store(args)
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or "")
-    first, second = sides.task(args.a), sides.task(args.b)
+    first, second = sides.tasks(args.a, args.b)
     inventory = inventory_of(args)
     session = Session(
         store,

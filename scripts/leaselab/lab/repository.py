@@ -75,6 +75,42 @@ class Repository:
             raise self._unknown(ref)
         return self._commit(done.stdout.strip(), ref)
 
+    def last_release(self, commit: Commit) -> Commit:
+        """Return the nearest commit with a tag among the ancestors of a commit.
+
+        That is, with an annotated tag or any other.  Raises a usage error where there is none.
+        """
+        found = _git(self.path, "describe", "--tags", "--abbrev=0", f"{commit.hash}^")
+        if found.status != 0:
+            raise usage_error(
+                "no release before it",
+                where=f"{self.name}, commit {commit.hash}",
+                found=found.reason,
+                wanted="a tag among its ancestors",
+                todo="fetch the tags, or name the commit to compare with",
+            )
+        return self.resolve(found.stdout.strip())
+
+    def branch_point(self, commit: Commit) -> Commit:
+        """Return where the branch of a commit left the main branch.
+
+        Of a commit of the main branch itself that is its first parent: what it was pushed onto.
+        Raises a usage error where there is no main branch, or no such commit.
+        """
+        for main in _MAIN:
+            found = _git(self.path, "merge-base", commit.hash, main)
+            name = found.stdout.strip()
+            if found.status == 0 and name:
+                break
+        else:
+            raise usage_error(
+                "it has no commit in common with the main branch",
+                where=f"{self.name}, commit {commit.hash}",
+                wanted=f"one of {', '.join(one.removeprefix('refs/') for one in _MAIN)}",
+                todo="name the commit to compare with",
+            )
+        return self.resolve(name if name != commit.hash else f"{commit.hash}^")
+
     def between(self, text: str, *, every: int = 1, first_parent: bool = False) -> list[Commit]:
         """Return the commits of a range ``A..B``, oldest first, parents before children.
 

@@ -25,12 +25,12 @@ class Fight:
     points: tuple[Point, Point]
     """A, which the load follows, and B."""
     elsewhere: tuple[Trials, Trials] | None = None
-    """How each is asked where it has changed its place, where both are up at once; None where
-    one is started after the other."""
+    """How each is asked at the second place, where both are up at once; None where one is
+    started after the other."""
     _here: tuple[Trials, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        """Remember how each is asked at its own place."""
+        """Remember how each is asked at the first place."""
         self._here = tuple(point.trials for point in self.points)
 
     @property
@@ -73,8 +73,10 @@ class Fight:
         even = index % 2 == 0
         order = sides[::-1] if even and index > 1 else sides
         if self.elsewhere:
+            # A begins at its own place, and B elsewhere.
             for side, point in enumerate(self.points):
-                point.trials = (self.elsewhere if even else self._here)[side]
+                moved = even if side == 0 else not even
+                point.trials = (self.elsewhere if moved else self._here)[side]
         at = _Failing()
         try:
             if self.elsewhere and len(sides) == 2:

@@ -1,0 +1,79 @@
+"""The benchmark of verdicts: the machine that it simulates, and what a short run of it says."""
+
+import json
+import statistics
+
+import pytest
+from benchmarks import verdicts as benchmark
+from benchmarks._duels import PLAN, Cell, Design, Machine, compared
+from benchmarks._servers import Shape
+
+from leaselab.analysis.duel import Answer
+
+QUIET = Cell(0.0, 0.015)
+
+
+class Fixed:
+    """A chance that always draws the same."""
+
+    def gauss(self, _mean, _sd):
+        return 1.0
+
+    def uniform(self, low, high):
+        return (low + high) / 2
+
+
+def test_the_machine_drifts_and_comes_back():
+    machine = Machine(Cell(0.05, 0.0), Fixed())
+    assert machine.capacity(1.0) == pytest.approx(6000 * 1.0513, rel=0.001)
+    machine.wait(1e9)
+    assert machine.capacity(1.0) == pytest.approx(6000 * 1.0513, rel=0.001)
+    assert machine.now_s == 1e9
+
+
+@pytest.mark.parametrize("design", list(Design))
+def test_the_same_seed_is_the_same_comparison(design):
+    assert compared(design, QUIET, 0.03, 7) == compared(design, QUIET, 0.03, 7)
+    assert compared(design, QUIET, 0.03, 7) != compared(design, QUIET, 0.03, 8)
+
+
+@pytest.mark.parametrize("design", [Design.APART, Design.BOTH])
+def test_a_duel_takes_as_long_as_its_rounds(design):
+    ended = compared(design, QUIET, 0.0, 1)
+    rounds = [number for number in PLAN.looks if number * PLAN.round_s / 60 >= ended.minutes]
+    assert rounds[0] * PLAN.round_s / 60 == pytest.approx(ended.minutes, rel=0.05)
+
+
+def test_the_ratio_that_a_duel_tells_is_the_true_one():
+    cell = Cell(0.02, 0.015, shape=Shape.HEAVY)
+    ratios = [compared(Design.BOTH, cell, 0.05, seed).ratio for seed in range(20)]
+    assert statistics.fmean(ratios) == pytest.approx(0.95, abs=0.01)
+
+
+def test_a_short_run_finds_drops_and_no_others_and_says_so(capsys):
+    arguments = ["--pairs", "8", "--processes", "1", "--cells", "drift-2-trial-1.5", "--json"]
+    assert benchmark.main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["kept"] is True
+    rows = {row["design"]: row for row in found["rows"]}
+    assert rows[Design.BOTH.value]["found"] == 100
+    assert rows[Design.BOTH.value]["false_alarms"] == 0
+    assert rows[Design.SWEEPS.value]["found"] < 100
+
+
+def test_a_duel_that_misses_drops_makes_the_benchmark_fail(monkeypatch, capsys):
+    ended = compared(Design.BOTH, QUIET, 0.0, 1)
+    assert ended.answer is Answer.SAME
+    monkeypatch.setattr(benchmark, "compared", lambda *_: ended)
+    assert benchmark.main(["--pairs", "2", "--processes", "1", "--cells", "drift-0*", "--json"])
+    assert json.loads(capsys.readouterr().out)["kept"] is False
+
+
+def test_a_table_is_printed(capsys):
+    benchmark.main(["--pairs", "1", "--processes", "1", "--cells", "drift-0-trial-1.5"])
+    assert "duel, both up at once" in capsys.readouterr().out
+
+
+def test_unknown_cells_are_refused(capsys):
+    assert benchmark.main(["--cells", "nothing"]) == benchmark.USAGE
+    assert "no such cells" in capsys.readouterr().err
