@@ -119,16 +119,21 @@ def test_an_estimate_needs_two_rounds_of_each_order():
 
 
 def test_power_grows_with_the_drop_and_falls_with_the_noise():
-    assert power(0.005, 20, 0.03, 0.005) > power(0.01, 20, 0.03, 0.005)
-    assert power(0.005, 20, 0.03, 0.005) > power(0.005, 20, 0.02, 0.005)
-    assert power(0.0, 20, 0.03, 0.005) == 1.0
+    def found(error, drop):
+        return power(error, 20, drop, 0.005, least=0.015)
+
+    assert found(0.005, 0.03) > found(0.01, 0.03)
+    assert found(0.005, 0.03) > found(0.005, 0.02)
+    assert found(0.0, 0.03) == 1.0
 
 
 def test_power_is_what_a_simulation_finds():
     """The share of duels at the last look alone that call a drop slower."""
     plan = Duel(rounds=LEAST_ROUNDS * 3)
     sd, share = 0.02, [*plan.looks.values()][-1]
-    expected = power(sd / math.sqrt(plan.rounds), plan.rounds - 2, 0.03, 0.01 * share)
+    expected = power(
+        sd / math.sqrt(plan.rounds), plan.rounds - 2, 0.03, 0.01 * share, least=0.015
+    )
     chance = random.Random(5)  # noqa: S311 - a simulation
     found = 0
     for _ in range(400):

@@ -138,7 +138,7 @@ def _look(
         rounds=len(pairs["completed_rate"]),
         look=look,
         bound=max(1 - low, high - 1),
-        power=power(found.error, found.df, plan.find, alpha),
+        power=power(found.error, found.df, plan.find, alpha, least=plan.find / 2),
         cpu=(cpu.ratio, cpu.interval()) if cpu is not None else None,
         final=last or answer is not Answer.UNKNOWN,
     )
@@ -188,16 +188,27 @@ def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
     return Estimate(math.fsum(means) / 2, math.sqrt(variance), df)
 
 
-def power(error: float, df: int, drop: float, alpha: float) -> float:
+def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
+    """Standard deviation of the rounds' logarithms about what their order makes of them (0..).
+
+    None where too few rounds count.
+    """
+    seen = sorted({one.index for one in first} & {one.index for one in second})
+    values = _pairs(seen, first, second)["completed_rate"]
+    found = estimate(values)
+    return None if found is None else found.error * math.sqrt(len(values))
+
+
+def power(error: float, df: int, drop: float, alpha: float, *, least: float) -> float:
     """Chance that a true drop is called slower by rounds with this standard error (0..1).
 
-    That is: one-sided p below `alpha`, and a ratio below 1 - drop / 2.
+    That is: one-sided p below `alpha`, and a ratio below 1 - `least`.
     """
     from scipy.special import nctdtr, stdtr, stdtrit  # noqa: PLC0415  # as above
 
     if not error:
         return 1.0
-    needed = max(float(stdtrit(df, 1 - alpha)), -math.log(1 - drop / 2) / error)
+    needed = max(float(stdtrit(df, 1 - alpha)), -math.log(1 - least) / error)
     away = -math.log(1 - drop) / error
     seen = 1.0 - float(nctdtr(df, away, needed))
     # Far out, where the function of scipy gives up, the plain t distribution is near enough.

@@ -29,6 +29,7 @@ from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
 
 if TYPE_CHECKING:
     from leaselab.analysis.duel import DuelVerdict
+    from leaselab.analysis.error_budget import ErrorBudget
     from leaselab.analysis.ratio import Ratio, Runs
     from leaselab.model.record import Record
 
@@ -127,6 +128,9 @@ class Comparison:
     error: LeaselabError | None = None
     """Why there is no verdict.  Without one, it is the first of its kind."""
     threshold_percent: float = THRESHOLD_PERCENT
+    budget: ErrorBudget | None = None
+    """What duels can tell on this bench; None where nobody has calibrated it, and where the
+    two are of no duel."""
 
     @property
     def outcome(self) -> Outcome:

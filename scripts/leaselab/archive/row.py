@@ -37,6 +37,8 @@ _LISTED: Mapping[str, Callable[[Record], object]] = {
     "value": lambda one: one.figure.value,
 }
 _MORE: Mapping[str, Callable[[Record], object]] = {
+    # of a duel that calibrates: by how much B was slowed down
+    "slowdown": lambda one: one.experiment and one.experiment.slowdown,
     "environment": lambda one: one.bench.environment,
     "release": lambda one: one.release,
     "author_date": lambda one: one.source and one.source.author_date,

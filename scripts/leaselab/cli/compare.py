@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
-from leaselab.cli.duel import add_live, live
+from leaselab.cli.duel import add_live, live, with_budget
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> Outcome:
     scenarios = _meant(store, names)
     if names is not None and scenarios:
         return _judge_several(args, _each(args, store, names, scenarios))
-    return _told(args, _compared(args, store, names))
+    return _told(args, with_budget(store, _compared(args, store, names)))
 
 
 def _told(args: argparse.Namespace, comparison: Comparison) -> Outcome:

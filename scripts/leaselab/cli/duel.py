@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.verdict import compare
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
 from leaselab.cli.options import add_id_file, checkout_root, open_store, write_ids
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.analysis.verdict import Comparison
+    from leaselab.archive.store import Store
     from leaselab.lab.repository import Repository
-    from leaselab.model.record import Scenario
+    from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
     from leaselab.run.experiment import Ended
 
@@ -131,6 +133,13 @@ def add_live(parser: argparse.ArgumentParser) -> None:
         f"{BRANCH_POINT}, where B's branch left the main one",
     )
     group.add_argument("--live", action="store_true", help="measure them now")
+    add_id_file(parser)
+    add_duel(parser)
+
+
+def add_duel(parser: argparse.ArgumentParser) -> None:
+    """Add where a duel is made, and how; `inventory_of` and `parameters_of` read it."""
+    group = parser.add_argument_group("duel")
     group.add_argument(
         "--find",
         metavar="PERCENT",
@@ -146,7 +155,6 @@ def add_live(parser: argparse.ArgumentParser) -> None:
     add_inventory(parser)
     add_full(parser)
     add_parameters(parser, *PARAMETERS)
-    add_id_file(parser)
 
 
 def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
@@ -163,18 +171,54 @@ def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
     return given
 
 
-def duel(session: Session, first: Task, second: Task) -> DuelResult:
+def duel(
+    session: Session, first: Task, second: Task, slowdown: float | None = None
+) -> DuelResult:
     """Measure two tasks in turn, and judge them; what does not build is no error here.
 
+    `slowdown` is for duels that calibrate: for which share of the time B is made to stand
+    still (0..1).
     Raises for a broken lab and for an interrupt: what was measured can be resumed.
     """
     began = time.monotonic()
     sealed: list[Ended] = []
-    session.duel(first, second, lambda _, ended: sealed.append(ended))
+    session.duel(first, second, lambda _, ended: sealed.append(ended), slowdown)
     records = [session.store.load(str(ended.place)) for ended in sealed]
     base = records[0] if len(records) > 1 else None
-    found = compare(base, records[-1])
+    found = with_budget(session.store, compare(base, records[-1]))
     return DuelResult(found, tuple(record.id for record in records), time.monotonic() - began)
+
+
+def with_budget(store: Store, comparison: Comparison) -> Comparison:
+    """Add what duels can tell on the bench of a comparison, where it is one of a duel."""
+    if comparison.verdict is None or comparison.verdict.duel is None:
+        return comparison
+    record = comparison.other
+    bench = record.bench
+    made = calibrating(store, record.scenario.name, bench.name, bench.environment or "")
+    return replace(comparison, budget=error_budget(made))
+
+
+def calibrating(
+    store: Store, scenario: str, bench: str, environment: str
+) -> list[tuple[Record, Record]]:
+    """Return the duels (A, B) that calibrated a bench in an environment, the newest first.
+
+    One of which a result is gone, or cannot be read, is left out.
+    """
+    ids = {
+        row["id"]
+        for row in store.index.every(scenario)
+        if row["slowdown"] is not None
+        and (row["bench"], row["environment"]) == (bench, environment)
+    }
+    found = []
+    for one in sorted(ids, reverse=True):
+        record = store.load(one)
+        points = record.experiment.points if record.experiment else ()
+        if points[:1] == (one,) and points[-1] in ids:
+            found.append((record, store.load(points[-1])))
+    return found
 
 
 def live(args: argparse.Namespace) -> DuelResult:

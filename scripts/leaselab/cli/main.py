@@ -82,6 +82,7 @@ COMMANDS = (
     Command("table", "table", "show the newest result of each scenario side by side"),
     Command("capacity", "capacity", "say which configurations carry so many clients"),
     Command("compare", "compare", "say whether one result is slower than another"),
+    Command("calibrate", "calibrate", "find out what comparisons can tell on a bench"),
     Command("advise", "advise", "say which known costs a server's configuration has"),
     Command("report", "report", "write results as pages that open from a disk"),
     Command("export", "export", "write results for other programs: CSV, Parquet, OpenMetrics"),

@@ -154,16 +154,25 @@ class Session:
                 refused(step[0][0], error)
         self.give_back()
 
-    def duel(self, first: Task, second: Task, sealed: Callable[[Task, Ended], object]) -> None:
+    def duel(
+        self,
+        first: Task,
+        second: Task,
+        sealed: Callable[[Task, Ended], object],
+        slowdown: float | None = None,
+    ) -> None:
         """Build, deploy and tune two tasks, and measure them in turn until there is an answer.
 
         Where their servers can be up at once they are, at two addresses, which they change
         from round to round; so each is deployed at both.  `sealed` is told each result, and so
-        is what does not build or start; then nothing is measured.  Raises as `measure`.
+        is what does not build or start; then nothing is measured.  `slowdown` is that of
+        `Experiment`, of a duel that calibrates.  Raises as `measure`.
         """
         tasks = (first, second)
         ids = [fresh_id(task.scenario.name) for task in tasks]
-        experiment = Experiment(id=ids[0], points=tuple(ids), interleaved=True)
+        experiment = Experiment(
+            id=ids[0], points=tuple(ids), interleaved=True, slowdown=slowdown
+        )
         documents: dict[str, dict[str, Any]] = {}
         elsewhere: dict[str, dict[str, Any]] = {}
         for place in (1, 2):

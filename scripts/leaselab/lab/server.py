@@ -51,6 +51,7 @@ class ContractServer:
         self._heard = heard
         self._running = ExitStack()
         self._sampler: Follower | None = None
+        self._brake = 0.0
 
     def start(self) -> ServerStarted:
         """Start it clean, as deployed, and begin sampling.
@@ -78,6 +79,8 @@ class ContractServer:
         self._sampler = self._running.enter_context(
             self._connection.follow(self._argv("sample"), self._heard)
         )
+        if self._brake:
+            self._begin_to_brake()
         started = ServerStarted(
             pid=int(answer["pid"]),
             version=str(answer["version"]),
@@ -199,6 +202,19 @@ class ContractServer:
                 todo=f"run '{' '.join(self._argv('reload'))}' on that host to see for yourself",
             )
         return float(self._json(done.stdout, "reload")["reload_s"])
+
+    def brake(self, share: float) -> None:
+        """Have it stand still for a share of the time (0..1) from its next start on."""
+        self._brake = share
+
+    def _begin_to_brake(self) -> None:
+        braking = self._running.enter_context(self._connection.follow(self._argv("brake")))
+        if braking.say(f"{self._brake}", SAMPLE_TIMEOUT_S) is None:
+            reason = braking.ended
+            raise self._broken(
+                "the server is not slowed down: "
+                + (_last_line(reason) if reason else "its contract says nothing")
+            )
 
     def crash(self) -> None:
         """End it as a crash would; its store stays as it is, and nobody is told."""

@@ -82,6 +82,10 @@ class Servers:
         """Have the server under test read its data again; return how long it took (s)."""
         return self.by_role[SERVER].reload()
 
+    def brake(self, share: float) -> None:
+        """Have the server under test stand still for a share of the time from its start on."""
+        self.by_role[SERVER].brake(share)
+
     def crash(self) -> None:
         """End the server under test as a crash would; the others are not told."""
         self.by_role[SERVER].crash()

@@ -219,14 +219,18 @@ class Follower:
         self._reader.start()
 
     def ask(self, timeout_s: float) -> str | None:
-        """Send it an empty line and return the next line it prints.
+        """Send it an empty line and return the next line it prints; as `say`."""
+        return self.say("", timeout_s)
+
+    def say(self, line: str, timeout_s: float) -> str | None:
+        """Send it a line and return the next line it prints.
 
         None when it has ended, or printed nothing within `timeout_s` (s).
         """
         with self._changed:
             seen = len(self._lines)
             try:
-                self._channel.sendall(b"\n")
+                self._channel.sendall(f"{line}\n".encode())
             except OSError:
                 self._changed.wait_for(lambda: self._over, timeout_s)
                 return None  # it has ended; `ended` says how

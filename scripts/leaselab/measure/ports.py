@@ -54,6 +54,12 @@ class Server(Protocol):
         Only where the kind declares it; raises a server-broken error where it fails.
         """
 
+    def brake(self, share: float) -> None:
+        """Have the server under test stand still for a share of the time (0..1), once it runs.
+
+        From its next start on, for as long as it is used.
+        """
+
     def crash(self) -> None:
         """End the server under test as a crash would; only where the kind declares it."""
 

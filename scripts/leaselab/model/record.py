@@ -456,6 +456,9 @@ class Experiment(Description, frozen=True, kw_only=True):
     machine's drift is between them."""
     why: str = ""
     """Why they did not alternate; empty where they did, or where they were asked not to."""
+    slowdown: Share | None = None
+    """Of a duel that calibrates its bench: the share of the time for which B was made to stand
+    still (0..1), 0 where A and B are the same; null of every other experiment."""
     both_up: bool = False
     """Whether the servers of both points of a duel were up at once, at two addresses, which
     they changed from round to round."""

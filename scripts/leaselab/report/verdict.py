@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leaselab.analysis.duel import DuelVerdict
+    from leaselab.analysis.error_budget import ErrorBudget
     from leaselab.analysis.verdict import Comparison, Verdict
     from leaselab.model.record import Metric, Record
 
@@ -88,7 +90,13 @@ def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
         "cpu_ratio": cpu,
         "cpu_ci95": list(ends) if ends else None,
         "also_changed": also_changed(base, comparison.other),
+        "error_budget": budget_document(comparison.budget),
     }
+
+
+def budget_document(budget: ErrorBudget | None) -> dict[str, Any] | None:
+    """An error budget for ``--json``: shares 0..1, times in min; None where there is none."""
+    return None if budget is None else asdict(budget)
 
 
 def headings(comparison: Comparison) -> list[str]:
@@ -164,6 +172,32 @@ def _duel_figures(
         f"power: as many rounds with this scatter find a drop of {verdict.threshold_percent:g} "
         f"% in {100 * found.power:.0f} of 100 duels"
     )
+    yield budget_words(comparison.budget, comparison.other.scenario.name)
+
+
+def budget_words(budget: ErrorBudget | None, scenario: str) -> str:
+    """What duels can tell on a bench, in one line; how to find out where nobody knows."""
+    if budget is None:
+        return (
+            "this bench has no error budget for this scenario: "
+            f"leaselab calibrate --error-budget {scenario}"
+        )
+    told = []
+    if equal := budget.equal:
+        told.append(
+            f"{equal.slower} of {equal.duels} equal pairs called slower, {equal.minutes:.1f} "
+            "min each"
+        )
+    if slowed := budget.slowed:
+        told.append(
+            f"{slowed.slower} of {slowed.duels} pairs with B slowed down by "
+            f"{100 * budget.slowdown:g} % found, {slowed.minutes:.1f} min each"
+        )
+    smallest = (
+        "none up to 50 %" if budget.smallest is None else f"{100 * budget.smallest:.1f} %"
+    )
+    told.append(f"smallest drop found with 90 % power: {smallest}")
+    return f"error budget of this bench ({budget.until[:10]}): {'; '.join(told)}"
 
 
 def conditions(comparison: Comparison) -> Iterator[str]:

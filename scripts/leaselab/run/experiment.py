@@ -413,11 +413,15 @@ def _fight(
             where=parts[0].running.id,
             todo="measure anew; remove that folder",
         )
+    slowdown = (parts[0].experiment.slowdown if parts[0].experiment else None) or 0.0
     elsewhere = [
         _trials(part.elsewhere, part.running, hosts, feeds[part.running.id], point.trials.watch)
         for part, point in zip(parts, made, strict=True)
         if part.elsewhere is not None
     ]
+    if slowdown:
+        for trials in (made[1].trials, *elsewhere[1:]):
+            trials.server.brake(slowdown)
     both = (elsewhere[0], elsewhere[1]) if len(elsewhere) == 2 else None
     Fight((made[0], made[1]), both).run()
 

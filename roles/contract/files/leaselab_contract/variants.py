@@ -13,8 +13,11 @@ import re
 import shutil
 from pathlib import Path
 
+from leaselab_contract import brake
 from leaselab_contract.errors import BeneathError, ContractError
 
+SHARED = {"brake": brake.brake}
+"""Verbs that are the same for every kind of server."""
 SETTINGS = "server.json"
 TWO_ADDRESSES = "two-addresses"
 """The capability to run beside another variant of its kind, at another test address."""
@@ -50,7 +53,7 @@ def act(root, arguments):
         raise ContractError("usage: server VERB VARIANT, server stop or server prune COUNT")
     verb, variant = arguments
     config = settings(root, variant)
-    verbs = kind(config).VERBS
+    verbs = {**kind(config).VERBS, **SHARED}
     if verb not in verbs:
         raise ContractError(f"{config['kind']} has no verb {verb}, it has {', '.join(verbs)}")
     if verb == "start":

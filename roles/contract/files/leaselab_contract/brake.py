@@ -1,0 +1,72 @@
+"""A brake: a server that is slower by a known share, to see what a comparison finds.
+
+Its processes are stopped and continued, many times a second, so that over any longer time they
+stand still for the share that was asked for.  So any server can be braked, as it was deployed.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+from leaselab_contract.errors import ContractError
+from leaselab_contract.process import running_pid
+
+PERIOD_S = 0.02
+"""How often it is stopped: much less than a client waits, much more than a stop costs."""
+
+
+def brake(config):
+    """Brake until standard input is closed; its first line is the share (0..1).
+
+    Says once that it brakes, and in the end for which share of the time the server stood
+    still.  A server that is started anew meanwhile is braked as well.
+    """
+    share = float(sys.stdin.readline())
+    if not 0 < share < 1:
+        raise ContractError(f"no share of the time (found {share:g}, wanted above 0, below 1)")
+    if running_pid(config["process"]) is None:
+        raise ContractError("the server is not running")
+    _tell({"braking": True})
+    began, stood_s = time.monotonic(), 0.0
+    while not _closed(PERIOD_S):
+        # By what is due so far: a stop that took longer makes the next one shorter.
+        due_s = share * (time.monotonic() - began) - stood_s
+        if due_s > 0:
+            stood_s += _stand(config, due_s)
+    _tell({"stood": stood_s / (time.monotonic() - began)})
+
+
+def _tell(answer):
+    """Print one JSON object at once."""
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _closed(seconds):
+    """Wait; return whether standard input was closed meanwhile."""
+    readable, _, _ = select.select([0], [], [], seconds)
+    return bool(readable) and not os.read(0, 4096)
+
+
+def _stand(config, seconds):
+    """Have it stand still; return for how long it did (s)."""
+    pid = running_pid(config["process"])
+    if pid is None:
+        return 0.0  # it is being started anew
+    began = time.monotonic()
+    try:
+        _send(pid, signal.SIGSTOP)
+        time.sleep(seconds)
+    finally:
+        _send(pid, signal.SIGCONT)
+    return time.monotonic() - began
+
+
+def _send(pid, number):
+    """Signal it and its children: it was started as the first of a session of its own."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, number)

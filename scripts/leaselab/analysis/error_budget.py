@@ -1,0 +1,129 @@
+"""What duels can tell on a bench: by those of equal servers, and of one that is slowed down."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.duel import Answer, power, scatter
+from leaselab.analysis.verdict import compare
+from leaselab.model.procedures.duel import Duel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.analysis.duel import DuelVerdict
+    from leaselab.model.record import Record
+
+POWER = 0.9
+"""Share of the duels (0..1) that find the smallest drop."""
+_STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The duels of one kind: of equal servers, or of one that was slowed down."""
+
+    duels: int
+    slower: int
+    """How many of them called B slower: false alarms, or drops that were found."""
+    minutes: float
+    """Mean lab time of one, without builds and deployments (min)."""
+    ratio: float
+    """Median of the ratios that they told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBudget:
+    """What the duels of one scenario can tell on one bench in one environment."""
+
+    equal: Side | None
+    slowed: Side | None
+    slowdown: float
+    """For which share of the time the slower server stood still (0..1); 0 without any."""
+    scatter: float
+    """Standard deviation of a round's ratio (0..1)."""
+    smallest: float | None
+    """Smallest drop that 90 of 100 duels find with all of their rounds (0..1); None where
+    that would be more than half."""
+    since: str
+    """When the first of the duels began (UTC, ISO 8601)."""
+    until: str
+    """When the last of them began."""
+
+
+def error_budget(duels: Sequence[tuple[Record, Record]]) -> ErrorBudget | None:
+    """Sum up duels that calibrated a bench (A, B); None without one that came to a verdict.
+
+    All are of one scenario, bench and environment, and of one slowdown beside those of none.
+    """
+    told = [
+        (base, other, verdict.duel)
+        for base, other in duels
+        if (verdict := compare(base, other).verdict) is not None and verdict.duel is not None
+    ]
+    if not told:
+        return None
+    spreads = [
+        found
+        for base, other, _ in told
+        if (found := scatter(base.rounds, other.rounds)) is not None
+    ]
+    spread = math.sqrt(statistics.fmean(one * one for one in spreads)) if spreads else 0.0
+    moments = sorted(base.started_at for base, _, _ in told)
+    return ErrorBudget(
+        equal=_side([one for one in told if not slowdown_of(one[0])]),
+        slowed=_side([one for one in told if slowdown_of(one[0])]),
+        slowdown=max(slowdown_of(base) for base, _, _ in told),
+        scatter=spread,
+        smallest=_smallest(spread, told[-1][0]),
+        since=moments[0],
+        until=moments[-1],
+    )
+
+
+def slowdown_of(record: Record) -> float:
+    """By how much B was slowed down in a duel that calibrates (0..1); 0 in any other."""
+    return (record.experiment.slowdown if record.experiment else None) or 0.0
+
+
+def _side(told: Sequence[tuple[Record, Record, DuelVerdict]]) -> Side | None:
+    if not told:
+        return None
+    return Side(
+        duels=len(told),
+        slower=sum(found.answer is Answer.SLOWER for _, _, found in told),
+        minutes=statistics.fmean(_minutes(base, other) for base, other, _ in told),
+        ratio=statistics.median(found.ratio for _, _, found in told),
+    )
+
+
+def _minutes(base: Record, other: Record) -> float:
+    began, ended = (
+        datetime.fromisoformat(moment)
+        for moment in (base.started_at, max(base.finished_at, other.finished_at))
+    )
+    return (ended - began).total_seconds() / 60
+
+
+def _smallest(spread: float, record: Record) -> float | None:
+    """The smallest drop that the last look finds with the wanted power (0..1)."""
+    plan = record.procedure
+    if not isinstance(plan, Duel):
+        raise AssertionError(f"{record.id} is of no duel")
+    alpha = [*plan.looks.values()][-1] * plan.false_alarm
+    error, df = spread / math.sqrt(plan.rounds), plan.rounds - 2
+
+    def found(drop: float) -> bool:
+        return power(error, df, drop, alpha, least=plan.find / 2) >= POWER
+
+    low, high = 0.0, 0.5
+    if not found(high):
+        return None
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high

@@ -1,0 +1,137 @@
+"""``leaselab calibrate``: what the duels of a bench can tell."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.error_budget import error_budget, slowdown_of
+from leaselab.cli.bench_setup import check, inventory_of
+from leaselab.cli.duel import (
+    BRANCH_POINT,
+    PACKAGE,
+    RELEASE,
+    Sides,
+    add_duel,
+    calibrating,
+    duel,
+    parameters_of,
+)
+from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.cli.report import report_after
+from leaselab.cli.source import open_source
+from leaselab.cli.task import Session
+from leaselab.model.errors import Outcome, usage_error
+from leaselab.report.verdict import budget_document, budget_words
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.cli.task import Task
+    from leaselab.model.record import Record
+
+NAME = "calibrate"
+HELP = "Find out what duels can tell on a bench: false alarms, smallest drop found, minutes."
+DEFAULT_SCENARIO = "v4-memfile"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``calibrate``."""
+    parser.add_argument(
+        "scenario",
+        nargs="?",
+        default=DEFAULT_SCENARIO,
+        help=f"what the duels are of (default: {DEFAULT_SCENARIO})",
+    )
+    parser.add_argument(
+        "--error-budget",
+        action="store_true",
+        required=True,
+        help="make duels of a server with itself, and with itself slowed down by a known share "
+        "of the time, and say how often they are right; verdicts on this bench quote it",
+    )
+    parser.add_argument(
+        "--pairs",
+        metavar="N",
+        type=int,
+        default=10,
+        help="duels of each kind; those that the archive has count (10)",
+    )
+    parser.add_argument(
+        "--slowdown",
+        metavar="PERCENT",
+        type=float,
+        default=3.0,
+        help="share of the time for which the slower server is made to stand still, %% (3)",
+    )
+    parser.add_argument(
+        "--server",
+        metavar="WHAT",
+        default=PACKAGE,
+        help=f"the server: {PACKAGE}, build:KEY, or a commit of --repo (default: {PACKAGE})",
+    )
+    parser.add_argument("--repo", metavar="URL|PATH", help="git repository of the server")
+    add_duel(parser)
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Make the duels that the archive lacks, in turn, and say what all of them tell."""
+    if args.pairs < 1:
+        raise usage_error("no duels", found=f"--pairs {args.pairs}", wanted="1 or more")
+    if not 0 < args.slowdown < 50:
+        raise usage_error(
+            "no slowdown to be found",
+            found=f"{args.slowdown:g} %",
+            wanted="above 0, below 50",
+        )
+    if args.server in (RELEASE, BRANCH_POINT):
+        raise usage_error("both servers are the same", found=args.server, wanted="a commit")
+    store, inventory = open_store(args), inventory_of(args)
+    sides = Sides(open_source(args.repo) if args.repo else None, args.scenario)
+    task, _ = sides.tasks(args.server, args.server)
+    session = Session(
+        store, inventory, parameters_of(args), sides.files, full=args.full, built=sides.built
+    )
+    check(task.scenario, session.procedure(task), inventory)
+    session.prepare(task.distribution)
+    slowdown = args.slowdown / 100
+    try:
+        for kind in _missing(_made(session, task), args.pairs, slowdown):
+            how = f"B stands still for {100 * kind:g} % of the time" if kind else "B is A"
+            print(f"duel: {task}, {how}", file=sys.stderr, flush=True)
+            duel(session, task, task, slowdown=kind)
+    finally:
+        report_after(store)
+    budget = error_budget(
+        [pair for pair in _made(session, task) if slowdown_of(pair[0]) in (0.0, slowdown)]
+    )
+    if args.json:
+        print_json(budget_document(budget))
+    else:
+        print(budget_words(budget, task.scenario.name))
+    return Outcome.OK
+
+
+def _made(session: Session, task: Task) -> list[tuple[Record, Record]]:
+    """The duels that the archive has of this scenario, bench and environment.
+
+    Of whichever build of the server: what scatters is the bench.
+    """
+    bench = session.inventory.bench
+    return calibrating(session.store, task.scenario.name, bench, session.environment)
+
+
+def _missing(
+    made: Sequence[tuple[Record, Record]], pairs: int, slowdown: float
+) -> Iterator[float]:
+    """Yield the slowdown of each duel that is left to make, equal and slowed ones in turn."""
+    counts = {
+        kind: sum(slowdown_of(base) == kind for base, _ in made) for kind in (0.0, slowdown)
+    }
+    while min(counts.values()) < pairs:
+        kind = min(counts, key=lambda one: counts[one])
+        counts[kind] += 1
+        yield kind

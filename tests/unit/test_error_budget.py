@@ -1,0 +1,94 @@
+"""What duels can tell on a bench, by duels whose answer is known."""
+
+import random
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import example_result
+
+from leaselab.analysis.duel import power, scatter
+from leaselab.analysis.error_budget import error_budget
+from leaselab.model.procedures.duel import Duel
+from leaselab.model.record import Experiment, Round
+from leaselab.report.verdict import budget_words
+
+PLAN = Duel(rounds=20)
+
+
+def duel(ratio, number, slowdown, sd=0.004, rounds=PLAN.rounds):
+    """Two results of one duel whose rounds scatter about a ratio."""
+    chance = random.Random(f"{number} {slowdown}")  # noqa: S311 - a simulation
+    ids = tuple(f"20261124T1{number:05d}Z-v4-memfile-{side * 4}" for side in "ab")
+    experiment = Experiment(id=ids[0], points=ids, interleaved=True, slowdown=slowdown)
+
+    def result(point, speed):
+        made = tuple(
+            Round(
+                index=index,
+                started_at="2026-11-24T12:00:00Z",
+                metrics={
+                    "completed_rate": speed * 1000 * (1 + sd * chance.gauss(0, 1)),
+                    "loss_ratio": 0.05,
+                    "cpu_us": None,
+                },
+                traffic_s=6.0,
+                wall_s=20.0,
+            )
+            for index in range(1, rounds + 1)
+        )
+        return replace(
+            example_result(),
+            id=point,
+            procedure=PLAN,
+            rounds=made,
+            experiment=experiment,
+            started_at=f"2026-11-24T12:{number:02d}:00.000Z",
+            finished_at=f"2026-11-24T12:{number + 5:02d}:00.000Z",
+        )
+
+    return result(ids[0], 1.0), result(ids[1], ratio)
+
+
+@pytest.fixture
+def made():
+    equal = [duel(1.0, number, 0.0) for number in range(4)]
+    slowed = [duel(0.96, 10 + number, 0.03) for number in range(3)]
+    return [*equal, *slowed]
+
+
+def test_equal_and_slowed_duels_are_counted_apart(made):
+    found = error_budget(made)
+    assert (found.equal.duels, found.equal.slower) == (4, 0)
+    assert (found.slowed.duels, found.slowed.slower) == (3, 3)
+    assert found.equal.minutes == pytest.approx(5.0)
+    assert found.slowed.ratio == pytest.approx(0.96, abs=0.005)
+    assert (found.slowdown, found.since[:16]) == (0.03, "2026-11-24T12:00")
+
+
+def test_the_smallest_drop_is_the_one_that_the_scatter_lets_be_found(made):
+    found = error_budget(made)
+    # Two rates that scatter by 0.4 % each.
+    assert found.scatter == pytest.approx(0.004 * 2**0.5, rel=0.2)
+    error = found.scatter / PLAN.rounds**0.5
+    alpha = 0.01 * [*PLAN.looks.values()][-1]
+    told = power(error, PLAN.rounds - 2, found.smallest, alpha, least=0.015)
+    assert told == pytest.approx(0.9, abs=0.01)
+
+
+def test_a_noisier_bench_finds_only_larger_drops():
+    quiet, noisy = (error_budget([duel(1.0, 1, 0.0, sd)]) for sd in (0.01, 0.05))
+    assert noisy.smallest > quiet.smallest
+    assert error_budget([duel(1.0, 1, 0.0, 1.0)]).smallest is None
+
+
+def test_without_a_duel_that_came_to_a_verdict_there_is_none():
+    assert error_budget([]) is None
+    assert error_budget([duel(1.0, 1, 0.0, rounds=2)]) is None
+    assert scatter((), ()) is None
+
+
+def test_it_is_told_in_one_line_and_so_is_that_there_is_none(made):
+    told = budget_words(error_budget(made), "v4-memfile")
+    assert "0 of 4 equal pairs called slower, 5.0 min each" in told
+    assert "3 of 3 pairs with B slowed down by 3 % found" in told
+    assert "calibrate --error-budget v4-memfile" in budget_words(None, "v4-memfile")
