@@ -1,5 +1,6 @@
 """What duels can tell on a bench, by duels whose answer is known."""
 
+import math
 import random
 
 import pytest
@@ -27,7 +28,7 @@ def duel(ratio, number, slowdown, sd=0.004, rounds=PLAN.rounds):
                 index=index,
                 started_at="2026-11-24T12:00:00Z",
                 metrics={
-                    "completed_rate": speed * 1000 * (1 + sd * chance.gauss(0, 1)),
+                    "completed_rate": speed * 1000 * math.exp(sd * chance.gauss(0, 1)),
                     "loss_ratio": 0.05,
                     "cpu_us": None,
                 },
