@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.curve import Curve, Standing, best_of, curves_of, standing
 from leaselab.analysis.latency import whole_latency
 from leaselab.analysis.ratio import runs_of
+from leaselab.analysis.verdict import one_duel
 from leaselab.model.server import server_name
 from leaselab.report.listing import sentence
+from leaselab.report.site.duel import LETTERS, duel
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
     BLUE,
@@ -86,14 +88,16 @@ def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure |
     points = _points(records, known, _standings(records, curves))
     axis = f"{metric.title} ({metric.unit})"
     interleaved = first.experiment.interleaved
+    fought, ratios = duel(records)
     charts = [
+        *([ratios] if fought else []),
         *(
             _curve_figure(place, curve, points, axis, interleaved=interleaved)
             for place, curve in enumerate(curves)
         ),
         *(
             []
-            if curves
+            if curves or fought
             else [_dots_figure(points, axis, metric.title, interleaved=interleaved)]
         ),
         figure(
@@ -105,6 +109,7 @@ def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure |
     ]
     context = {
         "experiment": first.experiment,
+        "duel": fought,
         "scenarios": list(dict.fromkeys(one.scenario.name for one in records)),
         "goal": "; ".join(dict.fromkeys(one.procedure.words for one in records)),
         "points": points,
@@ -142,6 +147,8 @@ def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
     names = dict.fromkeys(name for values in known for name in values)
     found = {name: [values.get(name) for values in known] for name in names}
     found = {name: values for name, values in found.items() if len(set(values)) > 1}
+    if len(records) == len(LETTERS) and one_duel(*records):
+        return {"duel": list(LETTERS), **found}
     told_apart = {
         tuple(values[place] for values in found.values()) for place in range(len(known))
     }
@@ -198,7 +205,7 @@ def _has_latency(record: Record) -> bool:
 def _label(told: Iterable[tuple[str, str]]) -> str:
     """What tells points apart, in words: names, and values that speak for themselves."""
     return ", ".join(
-        value if name in ("server", "bench", "scenario") else f"{name} {value}"
+        value if name in ("duel", "server", "bench", "scenario") else f"{name} {value}"
         for name, value in told
     )
 
