@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.verdict import compare
+from leaselab.archive.calibration import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
 from leaselab.cli.options import add_id_file, checkout_root, open_store, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
@@ -195,30 +196,8 @@ def with_budget(store: Store, comparison: Comparison) -> Comparison:
         return comparison
     record = comparison.other
     bench = record.bench
-    made = calibrating(store, record.scenario.name, bench.name, bench.environment or "")
+    made = calibrating(store, record.scenario.name, bench.name, bench.environment)
     return replace(comparison, budget=error_budget(made))
-
-
-def calibrating(
-    store: Store, scenario: str, bench: str, environment: str
-) -> list[tuple[Record, Record]]:
-    """Return the duels (A, B) that calibrated a bench in an environment, the newest first.
-
-    One of which a result is gone, or cannot be read, is left out.
-    """
-    ids = {
-        row["id"]
-        for row in store.index.every(scenario)
-        if row["slowdown"] is not None
-        and (row["bench"], row["environment"]) == (bench, environment)
-    }
-    found = []
-    for one in sorted(ids, reverse=True):
-        record = store.load(one)
-        points = record.experiment.points if record.experiment else ()
-        if points[:1] == (one,) and points[-1] in ids:
-            found.append((record, store.load(points[-1])))
-    return found
 
 
 def live(args: argparse.Namespace) -> DuelResult:

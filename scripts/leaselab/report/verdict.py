@@ -40,7 +40,12 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
     """Print both results, figures, conditions and last the verdict; stdout unless given."""
     stream = stream or sys.stdout
     stream.writelines(aligned(headings(comparison), [*rows(comparison)], NAMES))
-    told = [*figures(comparison), *conditions(comparison), *doubts(comparison)]
+    told = [
+        *figures(comparison),
+        *sureness(comparison),
+        *conditions(comparison),
+        *doubts(comparison),
+    ]
     stream.writelines(["\n", *(f"{printable(line)}\n" for line in told)])
     stream.write(f"\n{printable(closing(comparison))}\n")
 
@@ -172,7 +177,12 @@ def _duel_figures(
         f"power: as many rounds with this scatter find a drop of {verdict.threshold_percent:g} "
         f"% in {100 * found.power:.0f} of 100 duels"
     )
-    yield budget_words(comparison.budget, comparison.other.scenario.name)
+
+
+def sureness(comparison: Comparison) -> Iterator[str]:
+    """How sure verdicts of duels are on this bench, a line; nothing of what is no duel."""
+    if comparison.verdict is not None and comparison.verdict.duel is not None:
+        yield budget_words(comparison.budget, comparison.other.scenario.name)
 
 
 def budget_words(budget: ErrorBudget | None, scenario: str) -> str:

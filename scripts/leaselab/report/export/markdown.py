@@ -20,6 +20,7 @@ from leaselab.report.verdict import (
     figures,
     headings,
     rows,
+    sureness,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _comparison(comparison: Comparison) -> str:
         *markdown_table(headings(comparison), list(rows(comparison)), NAMES),
     ]
     for heading, lines in (
-        ("Figures", figures(comparison)),
+        ("Figures", [*figures(comparison), *sureness(comparison)]),
         ("Conditions", conditions(comparison)),
         ("To be careful with", doubts(comparison)),
     ):
