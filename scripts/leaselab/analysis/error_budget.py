@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.duel import Answer, power, scatter
-from leaselab.analysis.verdict import compare
+from leaselab.analysis.duel import Answer, judge, power, scatter
+from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures.duel import Duel
 
 if TYPE_CHECKING:
@@ -61,16 +61,16 @@ def error_budget(duels: Sequence[tuple[Record, Record]]) -> ErrorBudget | None:
     All are of one scenario, bench and environment, and of one slowdown beside those of none.
     """
     told = [
-        (base, other, verdict.duel)
+        (base, other, found)
         for base, other in duels
-        if (verdict := compare(base, other).verdict) is not None and verdict.duel is not None
+        if (found := _verdict(base, other)) is not None
     ]
     if not told:
         return None
     spreads = [
-        found
+        spread
         for base, other, _ in told
-        if (found := scatter(base.rounds, other.rounds)) is not None
+        if (spread := scatter(base.rounds, other.rounds)) is not None
     ]
     spread = math.sqrt(statistics.fmean(one * one for one in spreads)) if spreads else 0.0
     moments = sorted(base.started_at for base, _, _ in told)
@@ -83,6 +83,13 @@ def error_budget(duels: Sequence[tuple[Record, Record]]) -> ErrorBudget | None:
         since=moments[0],
         until=moments[-1],
     )
+
+
+def _verdict(base: Record, other: Record) -> DuelVerdict | None:
+    """What a duel came to; None where it failed, or too few rounds count."""
+    if not {base.outcome, other.outcome} <= BELIEVED or not isinstance(base.procedure, Duel):
+        return None
+    return judge(base.procedure, base.rounds, other.rounds)
 
 
 def slowdown_of(record: Record) -> float:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from leaselab.analysis.verdict import Comparison
     from leaselab.archive.store import Store
     from leaselab.lab.repository import Repository
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
     from leaselab.run.experiment import Ended
 
