@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import simpy
 
-from benchmarks._demand import Commit, Demand, Job, Kind
-from benchmarks._lab import Lab
 from benchmarks._locks import Bench, Locks
+from leaselab.analysis.arrivals import Commit, Demand, Job, Kind
+from leaselab.analysis.workload import Lab
 
 Process = Generator[simpy.Event, Any, Any]
+_OF_COMMITS = (Kind.COMMIT, Kind.SAMPLE)
 
 
 @dataclass(slots=True)
@@ -120,10 +121,12 @@ class _Lab:
         """Wait for a bench, use it; again at the end of the queue when the bench was broken."""
         env, ran = self._env, Ran(job)
         self._log.ran.append(ran)
-        priority = int(self._lab.commits_first and job.kind is not Kind.COMMIT)
+        priority = int(self._lab.commits_first and job.kind not in _OF_COMMITS)
         while ran.done_h is None:
             asked_h = env.now
             bench = yield self._locks.any(priority)
+            # whoever is first keeps its turn until the benches open
+            yield env.timeout(self._lab.opens_h(env.now) - env.now)
             ran.waited_h += env.now - asked_h
             began_h = env.now
             whole = yield from self._use(bench, job)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks._lab import WEEK_H, Lab
 from benchmarks._week_figures import Figures
+from leaselab.analysis.workload import WEEK_H, Lab
 from leaselab.report.site.figure import svg
 from leaselab.report.site.vega import (
     BLUE,

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmarks._demand import Demand, Kind
-from benchmarks._lab import WEEK_H, Lab
 from benchmarks._week import Log, Ran, simulate
+from leaselab.analysis.arrivals import Demand, Kind
+from leaselab.analysis.queueing import quantile
+from leaselab.analysis.workload import WEEK_H, Lab
 
 BEFORE_H = WEEK_H
 """A lab works for a week before the one that counts, so that it begins as one at work."""
@@ -113,16 +114,6 @@ def spread(weeks: Sequence[Sequence[float]]) -> Spread:
         quantile(together, 1.0),
         (quantile(medians, 0.1), quantile(medians, 0.9)),
     )
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of them reaches or stays below; nan of none.
-
-    Infinite values are values like others, which interpolation would not allow.
-    """
-    if not values:
-        return math.nan
-    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def _groups(log: Log, kind: Kind) -> dict[int, list[Ran]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks._lab import WEEK_H, Lab
 from benchmarks._week_figures import Figures, Spread
+from leaselab.analysis.workload import WEEK_H, Lab
 
 Cell = tuple[Lab, Figures]
 _COLUMNS = (
@@ -34,8 +34,9 @@ def heading(lab: Lab, figures: Figures, seed: int) -> str:
     return (
         f"{figures.weeks} weeks a row, seed {seed}; {lab.commits_a_day:g} commits a day, "
         f"{figures.commits:.1f} a week are measured and {figures.skipped:.1f} passed over;\n"
-        f"{lab.per_commit} scenarios a commit, {lab.measure_min:g} min each; "
-        f"{lab.experiments} experiments a week, {lab.points} points each;\n"
+        f"{lab.per_commit} duels a commit, {lab.duel_min:g} min each; sweeps of "
+        f"{lab.measure_min:g} min; {lab.experiments} experiments a week, {lab.points} points "
+        "each;\n"
         f"a bench breaks every {lab.mtbf_h:g} h, for {lab.repair_h:g} h; {order}"
     )
 

@@ -19,15 +19,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks._demand import Demand, demand
-from benchmarks._lab import Lab
 from benchmarks._week_chart import draw
 from benchmarks._week_figures import UNTIL_H, Figures, observe
 from benchmarks._week_table import document, heading, table
+from leaselab.analysis.arrivals import Demand, demand
+from leaselab.analysis.workload import Lab
 
 OK, USAGE = 0, 2
 _NUMBERS = {
-    "per_commit": "scenarios for each commit",
+    "per_commit": "scenarios of which each commit that is found gets a duel",
+    "sampled": "scenarios of which every n-th commit gets a duel",
+    "every": "that n",
+    "night_duels": "scenarios of which each night's newest commit gets a duel",
+    "week_duels": "the same each week, from Saturday on",
     "commits_a_day": "commits a day",
     "commits_a_push": "commits in a push, mean",
     "office": "share of the pushes in working hours, 0 to 1",
@@ -37,16 +41,19 @@ _NUMBERS = {
     "points": "points of an experiment",
     "ranges": "ranges measured by hand, a week",
     "range_h": "hours a range takes, mean",
+    "duel_min": "minutes that a duel takes, mean",
+    "duel_sd": "spread of that time: standard deviation of its logarithm",
     "measure_min": "minutes that nine runs of a configuration take, mean",
     "measure_sd": "spread of that time: standard deviation of its logarithm",
     "prepare_min": "minutes for check, provision, deploy, tune",
     "cold": "share of commits built with an empty cache, 0 to 1",
+    "open_h": "hours a day, from 8 h on, in which jobs may begin",
     "mtbf_h": "mean hours until a whole bench breaks; inf: never",
     "repair_h": "mean hours until a broken one is whole",
 }
 """Fields of a lab that have an option of their own, and its help."""
 _SHARES = ("office", "cold")
-_ABOVE_ZERO = ("points", "measure_min", "mtbf_h", "repair_h")
+_ABOVE_ZERO = ("points", "every", "duel_min", "measure_min", "mtbf_h", "repair_h")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -83,7 +90,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leaselab bench week", description=__doc__)
     lists: tuple[tuple[str, list[int], str], ...] = (
         ("--benches", [1, 2, 3, 5, 10], "numbers of benches"),
-        ("--nightly", [5, 30, 100, 300], "numbers of scenarios each night"),
+        ("--nightly", [5, 30, 100, 300], "numbers of scenarios swept each night"),
     )
     for name, values, told in lists:
         shown = " ".join(map(str, values))
@@ -124,6 +131,7 @@ def _wrong(options: argparse.Namespace) -> str:
             "1 or more",
             1 <= options.commits_a_push < math.inf,
         ),
+        ("open_h", options.open_h, "above 0, 24 at most", 0 < options.open_h <= 24),
         *((name, values[name], "0 to 1", 0 <= values[name] <= 1) for name in _SHARES),
         *((name, values[name], "above 0", values[name] > 0) for name in _ABOVE_ZERO),
         *(

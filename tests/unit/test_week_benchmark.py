@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import pytest
 from benchmarks import week as benchmark
-from benchmarks._demand import Kind, demand
-from benchmarks._lab import EVEN, WEEK_H, Lab
-from benchmarks._week_figures import quantile, spread
+from benchmarks._week_figures import spread
 from benchmarks._week_table import hours
+
+from leaselab.analysis.arrivals import Kind, demand
+from leaselab.analysis.queueing import quantile
+from leaselab.analysis.workload import EVEN, WEEK_H, Lab
 
 YEARS_H = 300 * WEEK_H
 SMALL = ["--weeks", "2", "--benches", "1", "3", "--nightly", "5"]
@@ -81,11 +83,43 @@ def test_a_weekly_set_asks_for_benches_at_once_on_saturdays():
     assert lab.asked_h == pytest.approx(asked_h)
 
 
-def test_measuring_takes_the_mean_that_was_said(years):
-    times = [item.measure_h for item in years.jobs]
+def test_a_duel_takes_the_mean_that_was_said(years):
+    times = [60 * item.measure_h for item in years.jobs]
+    assert sum(times) / len(times) == pytest.approx(6.0, rel=0.03)
+    assert min(times) < 3
+    assert max(times) > 10
+
+
+def test_a_sweep_takes_the_mean_that_was_said():
+    asked = demand(Lab(nightly=20, commits_a_day=0), 20 * WEEK_H, 1, 0)
+    times = [item.measure_h for item in asked.jobs]
     assert sum(times) / len(times) == pytest.approx(1.0, rel=0.03)
     assert min(times) < 0.6
     assert max(times) > 1.6
+
+
+def test_every_third_commit_has_the_duels_of_a_sample():
+    asked = demand(Lab(nightly=0, per_commit=0, sampled=2, every=3), WEEK_H, 1, 0)
+    assert {item.kind for item in asked.jobs} == {Kind.SAMPLE}
+    measured = [item.commit.number for item in asked.jobs]
+    assert measured == [n for n in range(0, len(asked.commits), 3) for _ in range(2)]
+
+
+def test_duels_of_nights_and_weeks_are_of_the_newest_commit():
+    lab = Lab(nightly=0, per_commit=0, night_duels=4, week_duels=3)
+    asked = demand(lab, 2 * WEEK_H, 1, 0)
+    kinds = [item.kind for item in asked.jobs]
+    assert kinds.count(Kind.NIGHT_DUEL) == 14 * 4
+    assert kinds.count(Kind.WEEK_DUEL) == 2 * 3
+    for item in asked.jobs:
+        known = [c for c in asked.commits if c.found_h <= item.began_h]
+        assert item.commit is (known[-1] if known else None)
+
+
+def test_what_is_asked_more_leaves_all_else_as_it_was():
+    few, more = demand(Lab(), WEEK_H, 1, 0), demand(Lab(night_duels=7), WEEK_H, 1, 0)
+    assert few.commits == more.commits
+    assert set(few.jobs) < set(more.jobs)
 
 
 def test_ranges_by_hand_come_in_working_hours():
@@ -139,7 +173,7 @@ def test_json_is_one_document_the_same_for_a_seed(capsys):
     document = json.loads(first)
     assert [row["lab"]["benches"] for row in document["rows"]] == [1, 3]
     one, three = (row["figures"] for row in document["rows"])
-    assert one["delay"]["median"] > three["delay"]["median"] > 1
+    assert one["delay"]["median"] > three["delay"]["median"] > 0.4
     assert one["used"] > three["used"]
 
 

@@ -10,12 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simpy
-from benchmarks._demand import Commit, Demand, Job, Kind, demand
-from benchmarks._lab import WEEK_H, Lab
 from benchmarks._locks import Bench, Locks
 from benchmarks._week import simulate
 from benchmarks._week_figures import COUNTED, UNTIL_H, observe
 from scipy import stats
+
+from leaselab.analysis.arrivals import Commit, Demand, Job, Kind, demand
+from leaselab.analysis.workload import WEEK_H, Lab
 
 PLAIN = Lab(
     prepare_min=0,

@@ -9,19 +9,31 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks._lab import DAY_H, WEEK_H, Lab
+from leaselab.analysis.workload import DAY_H, OFFICE_FROM_H, WEEK_H, Lab
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Kind(enum.Enum):
     """Why a job was started."""
 
     COMMIT = "commit"
+    SAMPLE = "sample"
+    """Every n-th commit."""
     NIGHT = "night"
+    NIGHT_DUEL = "night duel"
+    WEEK_DUEL = "week duel"
     WEEK = "week"
     RANGE = "range"
+
+
+TOGETHER = frozenset({Kind.NIGHT, Kind.NIGHT_DUEL, Kind.WEEK_DUEL, Kind.WEEK})
+"""Kinds whose groups belong to a week as a whole, by their beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ class Job:
     @property
     def belongs_h(self) -> float:
         """What decides to which week it belongs: a night does as a whole."""
-        return self.began_h if self.kind in (Kind.NIGHT, Kind.WEEK) else self.ready_h
+        return self.began_h if self.kind in TOGETHER else self.ready_h
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +83,21 @@ class Demand:
 
 
 def demand(lab: Lab, until_h: float, seed: int, week: int) -> Demand:
-    """Draw what is asked of a lab until a time (h); the same for the same seed and week."""
-    commits = _commits(lab, until_h, np.random.default_rng([seed, week, 0]))
-    jobs: list[Job] = []
-    rng = np.random.default_rng([seed, week, 1])
-    for commit in commits:
-        jobs += [
-            Job(
-                Kind.COMMIT,
-                commit.found_h,
-                _measure_h(lab, rng),
-                commit.number,
-                commit.pushed_h,
-                commit,
-            )
-            for _ in range(lab.per_commit)
-        ]
-    jobs += _nights(lab, until_h, commits, np.random.default_rng([seed, week, 2]))
-    jobs += _ranges(lab, until_h, np.random.default_rng([seed, week, 3]))
-    jobs += _weekly(lab, until_h, commits, np.random.default_rng([seed, week, 4]))
+    """Draw what is asked of a lab until a time (h); the same for the same seed and week.
+
+    Each part has random numbers of its own: what is asked more of one leaves the others.
+    """
+    rngs = [np.random.default_rng([seed, week, part]) for part in range(8)]
+    commits = _commits(lab, until_h, rngs[0])
+    jobs = [
+        *_of_commits(lab, Kind.COMMIT, lab.per_commit, commits, rngs[1]),
+        *_nights(lab, Kind.NIGHT, until_h, commits, rngs[2]),
+        *_ranges(lab, until_h, rngs[3]),
+        *_weekly(lab, until_h, commits, rngs[4]),
+        *_of_commits(lab, Kind.SAMPLE, lab.sampled, commits[:: lab.every], rngs[5]),
+        *_nights(lab, Kind.NIGHT_DUEL, until_h, commits, rngs[6]),
+        *_week_duels(lab, until_h, commits, rngs[7]),
+    ]
     return Demand(commits, tuple(sorted(jobs, key=lambda job: job.ready_h)))
 
 
@@ -119,35 +127,64 @@ def _commits(lab: Lab, until_h: float, rng: np.random.Generator) -> tuple[Commit
     )
 
 
-def _nights(
-    lab: Lab, until_h: float, commits: tuple[Commit, ...], rng: np.random.Generator
+def _of_commits(
+    lab: Lab, kind: Kind, scenarios: int, commits: Sequence[Commit], rng: np.random.Generator
 ) -> list[Job]:
-    """Each evening's matrix, of the newest commit that was known when it began."""
+    """A duel of each scenario for each of these commits, as soon as it is found."""
+    return [
+        Job(kind, one.found_h, _duel_h(lab, rng), one.number, one.pushed_h, one)
+        for one in commits
+        for _ in range(scenarios)
+    ]
+
+
+def _nights(
+    lab: Lab, kind: Kind, until_h: float, commits: Sequence[Commit], rng: np.random.Generator
+) -> list[Job]:
+    """Each evening's jobs, of the newest commit that was known when it began."""
+    swept = kind is Kind.NIGHT
+    scenarios, takes_h = (lab.nightly, _sweep_h) if swept else (lab.night_duels, _duel_h)
     jobs = []
     for night in range(int(until_h // DAY_H)):
         began = night * DAY_H + lab.night_at_h
         newest = _newest(commits, began)
-        for _ in range(lab.nightly):
+        for _ in range(scenarios):
             ready = began + lab.night_over_h * rng.random()
-            jobs.append(Job(Kind.NIGHT, ready, _measure_h(lab, rng), night, began, newest))
+            jobs.append(Job(kind, ready, takes_h(lab, rng), night, began, newest))
     return jobs
 
 
 def _weekly(
-    lab: Lab, until_h: float, commits: tuple[Commit, ...], rng: np.random.Generator
+    lab: Lab, until_h: float, commits: Sequence[Commit], rng: np.random.Generator
 ) -> list[Job]:
     """Each week's experiments, of the newest commit that was known when they began."""
     jobs = []
-    for number in range(math.ceil((until_h - lab.weekly_at_h) / WEEK_H)):
-        began = number * WEEK_H + lab.weekly_at_h
+    for number, began in enumerate(_weeks(lab, until_h)):
         newest = _newest(commits, began)
         for _ in range(lab.experiments):
-            took = sum(_measure_h(lab, rng) for _ in range(lab.points))
+            took = sum(_sweep_h(lab, rng) for _ in range(lab.points))
             jobs.append(Job(Kind.WEEK, began, took, number, began, newest))
     return jobs
 
 
-def _newest(commits: tuple[Commit, ...], at_h: float) -> Commit | None:
+def _week_duels(
+    lab: Lab, until_h: float, commits: Sequence[Commit], rng: np.random.Generator
+) -> list[Job]:
+    """Each week's duels, of the newest commit that was known when they began."""
+    return [
+        Job(Kind.WEEK_DUEL, began, _duel_h(lab, rng), number, began, _newest(commits, began))
+        for number, began in enumerate(_weeks(lab, until_h))
+        for _ in range(lab.week_duels)
+    ]
+
+
+def _weeks(lab: Lab, until_h: float) -> list[float]:
+    """When the weekly set asks for benches, in each week (h)."""
+    count = math.ceil((until_h - lab.weekly_at_h) / WEEK_H)
+    return [number * WEEK_H + lab.weekly_at_h for number in range(count)]
+
+
+def _newest(commits: Sequence[Commit], at_h: float) -> Commit | None:
     """The last commit that was known at a time."""
     known = [commit for commit in commits if commit.found_h <= at_h]
     return known[-1] if known else None
@@ -161,14 +198,23 @@ def _ranges(lab: Lab, until_h: float, rng: np.random.Generator) -> list[Job]:
         now += rng.exponential(7 * DAY_H / lab.ranges)
         if now >= until_h:
             break
-        began = (now // DAY_H) * DAY_H + 8.0 + 10.0 * (now % DAY_H) / DAY_H
+        began = (now // DAY_H) * DAY_H + OFFICE_FROM_H + 10.0 * (now % DAY_H) / DAY_H
         jobs.append(
             Job(Kind.RANGE, began, rng.exponential(lab.range_h), len(jobs), began, None)
         )
     return jobs
 
 
-def _measure_h(lab: Lab, rng: np.random.Generator) -> float:
-    """A time of nine runs (h): log-normal, of the mean and spread that the lab has."""
-    spread = lab.measure_sd
-    return float(rng.lognormal(math.log(lab.measure_min / 60) - spread**2 / 2, spread))
+def _duel_h(lab: Lab, rng: np.random.Generator) -> float:
+    """A time of a duel (h)."""
+    return _drawn_h(lab.duel_min, lab.duel_sd, rng)
+
+
+def _sweep_h(lab: Lab, rng: np.random.Generator) -> float:
+    """A time of nine runs (h)."""
+    return _drawn_h(lab.measure_min, lab.measure_sd, rng)
+
+
+def _drawn_h(mean_min: float, spread: float, rng: np.random.Generator) -> float:
+    """A log-normal time (h) of a mean (min) and of a spread of its logarithm."""
+    return float(rng.lognormal(math.log(mean_min / 60) - spread**2 / 2, spread))

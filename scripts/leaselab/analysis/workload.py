@@ -1,9 +1,14 @@
-"""A lab and its week as numbers: what is asked of it, and what its benches can do."""
+"""A lab and its work as numbers: what is asked of it, and what its benches can do.  Pure.
+
+`leaselab plan` reckons with it, and `leaselab bench week` simulates it.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+from leaselab.model.procedures.duel import Duel
 
 DAY_H = 24.0
 WEEK_H = 7 * DAY_H
@@ -12,24 +17,36 @@ OFFICE_H = OFFICE_DAYS * (OFFICE_TO_H - OFFICE_FROM_H)
 """Working hours of a week that begins on Monday (h)."""
 EVEN = OFFICE_H / WEEK_H
 """`Lab.office` at which commits come at any hour alike."""
+_DUEL = Duel()
+LONGEST_DUEL_MIN = _DUEL.rounds * _DUEL.round_s / 60
+"""A duel with its defaults that goes on to its last look (min)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """What is simulated; `docs/scaling.md` says where each figure is from."""
+    """What is planned or simulated; `docs/scaling.md` says where each figure is from."""
 
     benches: int = 3
-    nightly: int = 30
-    """Scenarios measured each night."""
     per_commit: int = 5
-    """Scenarios measured for each commit that a poll finds."""
+    """Scenarios of which each commit that is found gets a duel."""
+    sampled: int = 0
+    """Scenarios of which only every n-th commit that is found gets a duel."""
+    every: int = 1
+    """That n."""
+    nightly: int = 30
+    """Scenarios swept each night."""
+    night_duels: int = 0
+    """Scenarios of which the night's newest commit gets a duel."""
+    week_duels: int = 0
+    """Scenarios of which the week's newest commit gets a duel."""
     commits_a_day: float = 2.6
     """Mean over all days of a week."""
     commits_a_push: float = 1.5
-    """Mean; only the newest commit that a poll finds is measured."""
+    """Mean; only the newest commit that is found is measured."""
     office: float = 0.8
     """Share of the pushes in working hours; the others come at any other hour alike."""
     poll_min: float = 15.0
+    """Time between two looks at the repository (min); 0 where it tells of each push."""
     night_at_h: float = 20.0
     """Hour of the day at which a night's first jobs start."""
     night_over_h: float = 4.0
@@ -37,7 +54,7 @@ class Lab:
     experiments: int = 0
     """Experiments of the weekly set; each holds one bench, with all its points."""
     points: int = 8
-    """Points of an experiment, each measured like a scenario."""
+    """Points of an experiment, each measured like a sweep."""
     weekly_at_h: float = 5 * DAY_H
     """When the weekly set asks for benches, since Monday, 00:00 (h)."""
     ranges: float = 0.0
@@ -45,8 +62,14 @@ class Lab:
     range_h: float = 8.0
     """How long a range holds its bench, mean (h)."""
 
+    duel_min: float = 6.0
+    """Mean time of a duel of equal servers (min)."""
+    duel_sd: float = 0.35
+    """Standard deviation of that time's natural logarithm."""
+    drop_min: float = LONGEST_DUEL_MIN
+    """Time of a duel that finds a small drop (min)."""
     measure_min: float = 60.0
-    """Mean time of nine runs (min)."""
+    """Mean time of a sweep, nine runs (min)."""
     measure_sd: float = 0.33
     """Standard deviation of that time's natural logarithm."""
     prepare_min: float = 5.0
@@ -58,6 +81,10 @@ class Lab:
     cold: float = 0.1
     """Share of the commits that find nothing of use in the builder's cache."""
 
+    open_h: float = DAY_H
+    """Hours a day in which jobs may begin on the benches."""
+    open_from_h: float = OFFICE_FROM_H
+    """Hour of the day from which on they may, if not at any hour."""
     mtbf_h: float = 720.0
     """Mean time until a whole bench breaks (h); infinite for never."""
     repair_h: float = 8.0
@@ -70,14 +97,52 @@ class Lab:
     """Whether jobs of commits pass those of nights in the queue."""
 
     @property
-    def job_h(self) -> float:
-        """Mean time a job holds its bench, without a build (h)."""
-        return (self.prepare_min + self.measure_min + self.finish_min) / 60
+    def duel_h(self) -> float:
+        """Mean time that a duel holds its bench, without a build (h)."""
+        return self.holding_h(self.duel_min)
+
+    @property
+    def sweep_h(self) -> float:
+        """Mean time that a sweep holds its bench, without a build (h)."""
+        return self.holding_h(self.measure_min)
 
     @property
     def experiment_h(self) -> float:
         """Mean time that an experiment holds its bench, without a build (h)."""
-        return (self.prepare_min + self.points * self.measure_min + self.finish_min) / 60
+        return self.holding_h(self.points * self.measure_min)
+
+    def holding_h(self, minutes: float) -> float:
+        """How long a job holds its bench that measures so long, without a build (h)."""
+        return (self.prepare_min + minutes + self.finish_min) / 60
+
+    @property
+    def build_h(self) -> float:
+        """Mean time of a build (h)."""
+        return (self.cold * self.build_cold_min + (1 - self.cold) * self.build_warm_min) / 60
+
+    def opens_h(self, at_h: float) -> float:
+        """When a job may begin that could at a time: then, or when the benches open (h)."""
+        if self.open_h >= DAY_H:
+            return at_h
+        since = (at_h - self.open_from_h) % DAY_H
+        return at_h if since < self.open_h else at_h + DAY_H - since
+
+    def bisect_h(self, commits: float, *, drop: bool = False) -> float:
+        """How long a bisect of so many commits holds its bench (h); no time for one commit.
+
+        It confirms the ends, halves until one commit is left, and confirms that one.  Each
+        step builds, deploys and has a duel.  The first and the last find the drop, as do half
+        of those between; with `drop`, they all do.
+        """
+        if commits <= 1:
+            return 0.0
+        steps = math.ceil(math.log2(commits))
+        sure = 2 + (steps if drop else steps / 2)
+        equal = steps + 2 - sure
+        minutes = sure * self.drop_min + equal * self.duel_min
+        return (steps + 2) * (self.prepare_min / 60 + self.build_h) + (
+            minutes + self.finish_min
+        ) / 60
 
     def pushes_an_hour(self, at_h: float) -> float:
         """Rate of pushes at a time since Monday, 00:00 (1/h)."""
@@ -105,7 +170,7 @@ class Lab:
 
     @property
     def measured_a_day(self) -> float:
-        """Commits that polls find to measure, mean (1/day): a poll takes the newest only."""
+        """Commits that are found, mean (1/day): a poll takes the newest only."""
         poll_h = self.poll_min / 60
         found = sum(
             hours * (-math.expm1(-rate * poll_h) / poll_h if poll_h else rate)
@@ -123,10 +188,12 @@ class Lab:
         Not in it: benches that wait for a build which another one asked for, hourly checks
         (a busy bench has few of them), and attempts that meet a broken bench.
         """
-        build_h = (self.cold * self.build_cold_min + (1 - self.cold) * self.build_warm_min) / 60
+        duels = self.per_commit + self.sampled / self.every
+        builds = 1.0 if self.per_commit else 1 / self.every if self.sampled else 0.0
         return (
-            self.measured_a_day * (self.per_commit * self.job_h + build_h)
-            + self.nightly * self.job_h
+            self.measured_a_day * (duels * self.duel_h + builds * self.build_h)
+            + self.nightly * self.sweep_h
+            + (self.night_duels + self.week_duels / 7) * self.duel_h
             + self.experiments / 7 * self.experiment_h
             + self.ranges / 7 * self.range_h
         )
@@ -142,6 +209,11 @@ class Lab:
         return self.mtbf_h / (self.mtbf_h + self.repair_h + 0.5)
 
     @property
+    def offered_h(self) -> float:
+        """Hours a day that the benches have for all of that (h)."""
+        return self.open_h * self.benches * self.available
+
+    @property
     def load(self) -> float:
         """What is asked for over what the benches can do: from 1 on, queues only grow."""
-        return self.asked_h / (DAY_H * self.benches * self.available)
+        return self.asked_h / self.offered_h
