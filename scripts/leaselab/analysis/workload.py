@@ -170,16 +170,24 @@ class Lab:
 
     @property
     def measured_a_day(self) -> float:
-        """Commits that are found, mean (1/day): a poll takes the newest only."""
-        poll_h = self.poll_min / 60
-        found = sum(
-            hours * (-math.expm1(-rate * poll_h) / poll_h if poll_h else rate)
-            for hours, rate in (
-                (OFFICE_H, self._office_rate),
-                (WEEK_H - OFFICE_H, self._other_rate),
-            )
+        """Commits that are found, mean over a week (1/day): a poll takes the newest only."""
+        return (
+            self._found(OFFICE_H, self._office_rate)
+            + self._found(WEEK_H - OFFICE_H, self._other_rate)
+        ) / 7
+
+    @property
+    def measured_a_working_day(self) -> float:
+        """The same on a working day (1/day)."""
+        office_h = OFFICE_TO_H - OFFICE_FROM_H
+        return self._found(office_h, self._office_rate) + self._found(
+            DAY_H - office_h, self._other_rate
         )
-        return found / 7
+
+    def _found(self, hours: float, rate: float) -> float:
+        """Commits that polls find in so many hours with a rate of pushes (1/h)."""
+        poll_h = self.poll_min / 60
+        return hours * (-math.expm1(-rate * poll_h) / poll_h if poll_h else rate)
 
     @property
     def asked_h(self) -> float:
@@ -188,10 +196,18 @@ class Lab:
         Not in it: benches that wait for a build which another one asked for, hourly checks
         (a busy bench has few of them), and attempts that meet a broken bench.
         """
+        return self._asked_h(self.measured_a_day)
+
+    @property
+    def asked_on_a_working_day_h(self) -> float:
+        """The same on a working day, on which most of the commits come (h)."""
+        return self._asked_h(self.measured_a_working_day)
+
+    def _asked_h(self, measured: float) -> float:
         duels = self.per_commit + self.sampled / self.every
         builds = 1.0 if self.per_commit else 1 / self.every if self.sampled else 0.0
         return (
-            self.measured_a_day * (duels * self.duel_h + builds * self.build_h)
+            measured * (duels * self.duel_h + builds * self.build_h)
             + self.nightly * self.sweep_h
             + (self.night_duels + self.week_duels / 7) * self.duel_h
             + self.experiments / 7 * self.experiment_h

@@ -83,6 +83,7 @@ COMMANDS = (
     Command("capacity", "capacity", "say which configurations carry so many clients"),
     Command("compare", "compare", "say whether one result is slower than another"),
     Command("calibrate", "calibrate", "find out what comparisons can tell on a bench"),
+    Command("plan", "plan", "say what to measure on which commit, and how soon a drop is told"),
     Command("advise", "advise", "say which known costs a server's configuration has"),
     Command("report", "report", "write results as pages that open from a disk"),
     Command("export", "export", "write results for other programs: CSV, Parquet, OpenMetrics"),

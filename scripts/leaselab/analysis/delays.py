@@ -1,0 +1,93 @@
+"""How soon a drop is told and its commit named, in weeks that are drawn from a seed.  Pure."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.arrivals import Kind, demand
+from leaselab.analysis.queueing import quantile, serve
+from leaselab.analysis.workload import WEEK_H
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from leaselab.analysis.arrivals import Commit
+    from leaselab.analysis.queueing import Served
+    from leaselab.analysis.workload import Lab
+
+WEEKS = 40
+"""Weeks drawn for the delays, each after one that does not count and before another."""
+_BEFORE_H = WEEK_H
+_UNTIL_H = 3 * WEEK_H
+_DUELS = (Kind.COMMIT, Kind.SAMPLE, Kind.NIGHT_DUEL, Kind.WEEK_DUEL)
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Hours from a push to something: median and 95th percentile."""
+
+    median: float
+    p95: float
+
+
+def delays(lab: Lab, seed: int, weeks: int = WEEKS) -> Mapping[Kind, tuple[Delay, Delay]]:
+    """By kind of duel: the delay until a drop is told, and until its commit is named."""
+    found: dict[Kind, list[tuple[float, float]]] = {kind: [] for kind in _DUELS}
+    for week in range(weeks):
+        asked = demand(lab, _UNTIL_H, seed, week)
+        served = serve(lab, asked)
+        for kind in _DUELS:
+            own = [one for one in served if one.job.kind is kind and one.job.commit]
+            found[kind] += _of_week(lab, asked.commits, own, served)
+    return {
+        kind: (_delay([told for told, _ in both]), _delay([named for _, named in both]))
+        for kind, both in found.items()
+    }
+
+
+def _of_week(
+    lab: Lab, commits: Sequence[Commit], own: Sequence[Served], served: Sequence[Served]
+) -> Iterator[tuple[float, float]]:
+    """Hours to the verdict and to the name, of each commit of the week that counts."""
+    groups: dict[int, list[Served]] = {}
+    for one in own:
+        if one.job.commit:
+            groups.setdefault(one.job.commit.number, []).append(one)
+    if not groups:
+        return
+    measured = sorted(groups)
+    previous = {later: earlier for earlier, later in pairwise(measured)}
+    asked_at = [one.job.ready_h for one in served]
+    for commit in commits:
+        if not _BEFORE_H <= commit.pushed_h < _BEFORE_H + WEEK_H:
+            continue
+        place = bisect_left(measured, commit.number)
+        if place == len(measured):
+            yield math.inf, math.inf
+            continue
+        number = measured[place]
+        new = commits[previous.get(number, -1) + 1 : number + 1]
+        searched_h = lab.bisect_h(sum(1 + one.skipped for one in new))
+        for one in _first_runs(groups[number]):
+            took_h = max(one.job.measure_h, lab.drop_min / 60) + lab.finish_min / 60
+            told = one.measured_h + took_h
+            named = told
+            if searched_h:
+                later = bisect_left(asked_at, told)
+                waited = served[later].waited_h if later < len(served) else 0.0
+                named += waited + searched_h
+            yield told - commit.pushed_h, named - commit.pushed_h
+
+
+def _first_runs(jobs: Sequence[Served]) -> list[Served]:
+    """The jobs of the first night or week that measured a commit: later ones repeat it."""
+    first = min(one.job.group for one in jobs)
+    return [one for one in jobs if one.job.group == first]
+
+
+def _delay(hours: Sequence[float]) -> Delay:
+    return Delay(quantile(hours, 0.5), quantile(hours, 0.95))

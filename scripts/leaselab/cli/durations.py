@@ -1,0 +1,86 @@
+"""How long sweeps, duels and builds took, as the archive has them."""
+
+from __future__ import annotations
+
+import statistics
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from leaselab.model.errors import LeaselabError
+from leaselab.report.plan import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.archive.store import Store
+
+_BUILDS = 40
+"""Newest results whose builds are looked at."""
+
+
+def durations(store: Store, names: Sequence[str]) -> dict[str, tuple[float, str]]:
+    """What sweeps, duels and builds of these scenarios took (min), each with its source.
+
+    By the field of a lab: `measure_min`, `duel_min`, `build_warm_min`; without what no result
+    says.
+    """
+    known = {}
+    sweeps: dict[str, list[float]] = {}
+    duels: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    built = []
+    wanted = set(names)
+    for row in store.index.every():
+        if row["commit"]:
+            built.append(row["id"])
+        if row["scenario"] not in wanted or row["outcome"] not in ("ok", "regression"):
+            continue
+        if row["procedure"] == "max-rate":
+            sweeps.setdefault(row["scenario"], []).append(row["wall_s"] / 60)
+        elif row["procedure"] == "duel" and row["experiment"]:
+            own = duels.setdefault(row["scenario"], {})
+            own.setdefault(row["experiment"], []).append(row)
+    if sweeps:
+        known["measure_min"] = _mean_of_medians(sweeps, "sweep")
+    if duels:
+        took = {
+            scenario: [_span_min(rows) for rows in own.values()]
+            for scenario, own in duels.items()
+        }
+        known["duel_min"] = _mean_of_medians(took, "duel")
+    builds = _builds(store, built[-_BUILDS:])
+    if builds:
+        number = counted(len(builds), "build")
+        known["build_warm_min"] = (statistics.median(builds), f"archive, median of {number}")
+    return known
+
+
+def _mean_of_medians(times: dict[str, list[float]], noun: str) -> tuple[float, str]:
+    """The mean over scenarios of each one's median (min), and where it is from."""
+    medians = {name: statistics.median(own) for name, own in times.items()}
+    number = counted(sum(map(len, times.values())), noun)
+    few = ", ".join(f"{name} {value:.3g}" for name, value in list(medians.items())[:4])
+    more = ", …" if len(medians) > 4 else ""
+    return (
+        statistics.fmean(medians.values()),
+        f"archive, {number}, median: {few}{more}",
+    )
+
+
+def _span_min(rows: Sequence[dict[str, Any]]) -> float:
+    """From the beginning of the first result of an experiment to the end of its last (min)."""
+    began = min(datetime.fromisoformat(row["started_at"]) for row in rows)
+    ended = max(datetime.fromisoformat(row["finished_at"]) for row in rows)
+    return (ended - began).total_seconds() / 60
+
+
+def _builds(store: Store, ids: Sequence[str]) -> list[float]:
+    """What the builds behind these results took, each once (min)."""
+    found: dict[str, float] = {}
+    for one in ids:
+        try:
+            build = store.load(one).server.build
+        except LeaselabError:
+            continue  # an unreadable result says nothing of its build
+        if build and build.key and build.seconds.get("total"):
+            found[build.key] = build.seconds["total"] / 60
+    return list(found.values())

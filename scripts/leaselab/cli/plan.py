@@ -1,0 +1,300 @@
+"""``leaselab plan``: which experiment runs on which commit, and how soon a drop is told."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.planning import MOST_LOAD, SWEEPS_A_WEEK, Wish, choose, enough, plan
+from leaselab.analysis.workload import LONGEST_DUEL_MIN, Lab
+from leaselab.cli.durations import durations
+from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.lab.catalog import find_procedure, match_scenarios
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.report.plan import Assumed, counted, plan_document, print_plan
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from leaselab.analysis.planning import Plan
+    from leaselab.archive.store import Store
+
+NAME = "plan"
+HELP = (
+    "Say which scenarios to measure on each push, each night and each week, what that costs "
+    "in bench hours, and how soon a drop is told."
+)
+_DOCS = "default, docs/scaling.md"
+_COSTS = {
+    "duel_min": ("a duel of equal servers, mean", "min"),
+    "drop_min": ("a duel that finds a small drop", "min"),
+    "measure_min": ("a sweep, nine runs, mean", "min"),
+    "build_warm_min": ("a build with a warm cache", "min"),
+    "prepare_min": ("check, provision, deploy, tune", "min"),
+}
+"""Fields of a lab that the archive or an option may say, with words and unit."""
+_OTHERS = {
+    "finish_min": ("archive, report, verdict", "min"),
+    "build_cold_min": ("a build with an empty cache", "min"),
+    "cold": ("share of builds with an empty cache", ""),
+    "commits_a_push": ("commits that are pushed together, mean", ""),
+    "office": ("share of pushes on working days, 8 to 18 h", ""),
+    "poll_min": ("time between two looks at the repository", "min"),
+    "mtbf_h": ("time until a bench breaks, mean", "h"),
+    "repair_h": ("time until it is whole, mean", "h"),
+}
+"""Fields that are always as the model has them."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``plan``."""
+    parser.add_argument(
+        "pattern",
+        nargs="+",
+        metavar="PATTERN",
+        help="scenarios, such as v4-memfile or 'v4-*'; the most important first",
+    )
+    parser.add_argument(
+        "--commits-a-day", type=float, required=True, metavar="N", help="mean over a week"
+    )
+    parser.add_argument("--benches", type=int, default=1, metavar="N", help="benches (1)")
+    parser.add_argument(
+        "--hours",
+        type=float,
+        default=24.0,
+        metavar="H",
+        help="lab hours a day: jobs may begin on a bench in so many hours from 8 o'clock on "
+        "(24: at any hour)",
+    )
+    parser.add_argument(
+        "--minutes-per-commit",
+        type=float,
+        default=math.inf,
+        metavar="MIN",
+        help="most bench time of one push, build included (no limit)",
+    )
+    parser.add_argument(
+        "--each-push",
+        nargs="+",
+        default=[],
+        metavar="PATTERN",
+        help="scenarios that have to be measured on each push, whatever else has to wait",
+    )
+    parser.add_argument(
+        "--within",
+        type=float,
+        metavar="H",
+        help="hours from a push within which 95 of 100 drops have to be told",
+    )
+    parser.add_argument(
+        "--sweeps-a-week",
+        type=float,
+        metavar="N",
+        help="sweeps of each scenario a week, for its history (default: 1, or 1/2 or 1/4 where "
+        "the budget needs that; 0: none)",
+    )
+    parser.add_argument(
+        "--drops",
+        type=float,
+        default=1.0,
+        metavar="PERCENT",
+        help="share of the commits that are slower, and need a bisect, %% (1)",
+    )
+    parser.add_argument(
+        "--most-load",
+        type=float,
+        default=MOST_LOAD,
+        metavar="SHARE",
+        help=f"load of a working day up to which is planned ({MOST_LOAD:g})",
+    )
+    for name, (what, unit) in _COSTS.items():
+        parser.add_argument(
+            "--" + name.replace("_", "-"),
+            type=float,
+            metavar="MIN",
+            help=f"{what}, {unit} (default: from the archive, else {getattr(Lab(), name):g})",
+        )
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Print the plan; a budget that does not suffice is a usage error that says what would."""
+    _check(args)
+    store = open_store(args, existing=True)
+    must, names, left_out = _names(store, args.each_push, args.pattern)
+    lab, assumed = _lab(args, store, names)
+    wish = Wish(
+        scenarios=len(names),
+        pushed=len(must),
+        sweeps_a_week=(SWEEPS_A_WEEK if args.sweeps_a_week is None else (args.sweeps_a_week,)),
+        drops=args.drops / 100,
+        minutes_per_commit=args.minutes_per_commit,
+        most_load=args.most_load,
+    )
+    found = _planned(lab, wish, args.within)
+    if args.json:
+        print_json(plan_document(found, names, left_out, assumed))
+    else:
+        print_plan(found, names, left_out, assumed)
+    return Outcome.OK
+
+
+def _names(
+    store: Store, each_push: Sequence[str], patterns: Sequence[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """Scenarios of each push; all, the most important first; and those that have no duel.
+
+    They come in the order of the patterns; of one pattern's those that the archive has most
+    results of come first.
+    """
+    folder = checkout_root() / "scenarios"
+    results = Counter(row["scenario"] for row in store.index.rows())
+
+    def meant(asked: Sequence[str]) -> list[str]:
+        names: dict[str, None] = {}
+        for pattern in asked:
+            found = [one.name for one in match_scenarios(folder, [pattern])]
+            names.update(dict.fromkeys(sorted(found, key=lambda name: -results[name])))
+        return [*names]
+
+    every = list(dict.fromkeys([*meant(each_push), *meant(patterns)]))
+    names = [one for one in every if isinstance(find_procedure(folder, one, {}), MaxRate)]
+    must = [one for one in meant(each_push) if one in names]
+    left_out = [one for one in every if one not in names]
+    if not names:
+        raise usage_error(
+            "none of these scenarios is measured by max rates, so none has a duel",
+            found=", ".join(left_out[:4]),
+        )
+    return must, names, left_out
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise a usage error for a number that makes no plan."""
+    wanted = [
+        ("commits-a-day", args.commits_a_day, "0 or more", 0 <= args.commits_a_day < math.inf),
+        ("benches", args.benches, "1 or more", args.benches >= 1),
+        ("hours", args.hours, "above 0, 24 at most", 0 < args.hours <= 24),
+        ("minutes-per-commit", args.minutes_per_commit, "above 0", args.minutes_per_commit > 0),
+        ("within", args.within, "above 0", args.within is None or args.within > 0),
+        (
+            "sweeps-a-week",
+            args.sweeps_a_week,
+            "0 to 7",
+            args.sweeps_a_week is None or 0 <= args.sweeps_a_week <= 7,
+        ),
+        ("drops", args.drops, "0 to 100", 0 <= args.drops <= 100),
+        ("most-load", args.most_load, "above 0, below 1", 0 < args.most_load < 1),
+    ]
+    for name in _COSTS:
+        value = getattr(args, name)
+        right = value is None or 0 < value < math.inf
+        wanted.append((name.replace("_", "-"), value, "above 0", right))
+    for name, value, want, right in wanted:
+        if not right:
+            raise usage_error("out of range", where=f"--{name}", found=f"{value}", wanted=want)
+
+
+def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:
+    """The plan that fits; a usage error that says what would where none does."""
+    counts = choose(lab, wish)
+    if counts is None:
+        raise _too_little(lab, wish)
+    found = plan(lab, wish, counts)
+    if within is None:
+        return found
+    slowest = _slowest(found)
+    if slowest <= within:
+        return found
+    for benches in range(lab.benches + 1, 4 * lab.benches + 1):
+        more = replace(lab, benches=benches)
+        better = choose(more, wish)
+        if better and _slowest(plan(more, wish, better)) <= within:
+            todo = f"give it {benches} benches, or name fewer scenarios"
+            break
+    else:
+        todo = (
+            f"name fewer scenarios, or allow more hours: {4 * lab.benches} benches do not do it"
+        )
+    raise usage_error(
+        "the budget does not suffice to tell 95 of 100 drops in time",
+        where="--within",
+        found=f"{slowest:.1f} h" if math.isfinite(slowest) else "over a week",
+        wanted=f"{within:g} h or less",
+        todo=todo,
+    )
+
+
+def _slowest(found: Plan) -> float:
+    """The longest 95th percentile until a drop is told, of all rhythms (h)."""
+    return max((row.told.p95 for row in found.rows), default=0.0)
+
+
+def _too_little(lab: Lab, wish: Wish) -> LeaselabError:
+    """What is missing, and what would suffice."""
+    would = enough(lab, wish)
+    if would.minutes_per_commit is not None:
+        return usage_error(
+            "the budget of a push does not suffice",
+            where="--minutes-per-commit",
+            found=f"{wish.minutes_per_commit:g} min",
+            wanted=f"{would.minutes_per_commit:.0f} min for {counted(wish.pushed, 'scenario')}",
+            todo="raise it, or name fewer with --each-push",
+        )
+    ways = []
+    if would.benches is not None:
+        ways.append(counted(would.benches, "bench"))
+    if would.hours is not None:
+        ways.append(f"{would.hours:g} h a day")
+    if would.scenarios:
+        ways.append(f"the first {would.scenarios} of the {wish.scenarios} scenarios")
+    each = "those of each push, and " if wish.pushed else ""
+    return usage_error(
+        f"the budget does not suffice for {each}a duel of each scenario a week",
+        found=f"{counted(lab.benches, 'bench')}, {lab.open_h:g} h a day each",
+        wanted=", or ".join(ways) or "fewer scenarios and more benches",
+        todo="raise --benches or --hours, or name fewer scenarios",
+    )
+
+
+def _lab(
+    args: argparse.Namespace, store: Store, names: Sequence[str]
+) -> tuple[Lab, list[Assumed]]:
+    """The lab that is planned for, and where each of its figures is from."""
+    known = durations(store, names)
+    lab = Lab(
+        benches=args.benches,
+        commits_a_day=args.commits_a_day,
+        open_h=args.hours,
+        per_commit=0,
+        nightly=0,
+    )
+    assumed = []
+    values: dict[str, Any] = {}
+    for name, (what, unit) in _COSTS.items():
+        given = getattr(args, name)
+        if given is not None:
+            values[name], source = given, "option --" + name.replace("_", "-")
+        elif name in known:
+            values[name], source = known[name]
+        elif name == "drop_min":
+            values[name], source = (
+                LONGEST_DUEL_MIN,
+                "a duel with its defaults, all looks",
+            )
+        else:
+            values[name], source = getattr(lab, name), _DOCS
+        assumed.append(Assumed(name, what, values[name], unit, source))
+    values["drop_min"] = max(values["drop_min"], values["duel_min"])
+    lab = replace(lab, **values)
+    assumed += [
+        Assumed(name, what, getattr(lab, name), unit, _DOCS)
+        for name, (what, unit) in _OTHERS.items()
+    ]
+    assumed.append(Assumed("drops", "commits that are slower", args.drops, "%", "--drops"))
+    return lab, assumed
