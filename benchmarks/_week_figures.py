@@ -69,9 +69,9 @@ def observe(lab: Lab, asked: Callable[[int], Demand], seed: int, weeks: int) -> 
     for week in range(weeks):
         demands.append(asked(week))
         logs.append(simulate(lab, demands[-1], COUNTED, UNTIL_H, (seed, week)))
-    commits = [_groups(log, Kind.COMMIT) for log in logs]
-    nights = [_groups(log, Kind.NIGHT) for log in logs]
-    sets = [_groups(log, Kind.WEEK) for log in logs]
+    commits = [_groups(log, Kind.COMMIT, Kind.SAMPLE) for log in logs]
+    nights = [_groups(log, Kind.NIGHT, Kind.NIGHT_DUEL) for log in logs]
+    sets = [_groups(log, Kind.WEEK, Kind.WEEK_DUEL) for log in logs]
     ends = [[_last(group) for group in week.values()] for week in commits]
     night_times = [[_since_beginning(group) for group in week.values()] for week in nights]
     measured = sum(map(len, commits))
@@ -116,11 +116,11 @@ def spread(weeks: Sequence[Sequence[float]]) -> Spread:
     )
 
 
-def _groups(log: Log, kind: Kind) -> dict[int, list[Ran]]:
+def _groups(log: Log, *kinds: Kind) -> dict[int, list[Ran]]:
     """The jobs of each commit, night or weekly set of the week that counts."""
     groups: dict[int, list[Ran]] = defaultdict(list)
     for ran in log.ran:
-        if ran.job.kind is kind and _within(ran.job.belongs_h):
+        if ran.job.kind in kinds and _within(ran.job.belongs_h):
             groups[ran.job.group].append(ran)
     return groups
 

@@ -243,3 +243,11 @@ def test_a_lock_that_nobody_holds_cannot_be_released(held):
     locks.release(one)
     with pytest.raises(ValueError, match="free already"):
         locks.release(one)
+
+
+def test_a_night_is_done_with_its_sweeps_and_its_duels():
+    lab = replace(PLAIN, nightly=0, commits_a_day=0, night_duels=6, duel_min=30, night_over_h=0)
+    found = observe(replace(lab, benches=1), asked_of(lab), 2, 3).night
+    assert 2.5 < found.median < 3.7
+    slower = replace(lab, benches=1, nightly=2)
+    assert observe(slower, asked_of(slower), 2, 3).night.median > found.median + 1
