@@ -97,7 +97,7 @@ def test_waits_are_those_of_erlang(benches, load):
 def test_nothing_begins_while_the_benches_are_closed():
     lab = Lab(benches=2, nightly=10, commits_a_day=10, open_h=16)
     served = serve(lab, demand(lab, WEEK_H, 1, 0))
-    assert all(8 <= (one.began_h + 1e-9) % 24 for one in served)
+    assert all((one.began_h + 1e-9) % 24 >= 8 for one in served)
     assert any(one.waited_h > 0 for one in served)
 
 
