@@ -9,6 +9,7 @@ from tests.examples import example_result
 
 from leaselab.analysis.duel import power, scatter
 from leaselab.analysis.error_budget import error_budget
+from leaselab.analysis.hindrances import hindrances
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment, Round
 from leaselab.report.verdict import budget_words
@@ -31,6 +32,7 @@ def duel(ratio, number, slowdown, sd=0.004, rounds=PLAN.rounds):
                     "completed_rate": speed * 1000 * math.exp(sd * chance.gauss(0, 1)),
                     "loss_ratio": 0.05,
                     "cpu_us": None,
+                    "max_rate": 1000.0,  # the figure of the example that it is made of
                 },
                 traffic_s=6.0,
                 wall_s=20.0,
@@ -93,3 +95,9 @@ def test_it_is_told_in_one_line_and_so_is_that_there_is_none(made):
     assert "0 of 4 equal pairs called slower, 5.0 min each" in told
     assert "3 of 3 pairs with B slowed down by 3 % found" in told
     assert "calibrate --error-budget v4-memfile" in budget_words(None, "v4-memfile")
+
+
+def test_a_server_that_was_slowed_down_is_compared_with_no_other(made):
+    plain, braked = made[0], made[-1]
+    assert hindrances(plain[0], braked[0]) == []
+    assert [one.name for one in hindrances(plain[1], braked[1])] == ["slowdown"]

@@ -146,6 +146,18 @@ def _measures(scenario: Scenario) -> dict[str, Any]:
 def _places(base: Record, other: Record) -> Iterator[Hindrance]:
     yield from _one("bench", base.bench.name, other.bench.name)
     yield from _one("environment of the lab", base.bench.environment, other.bench.environment)
+    yield from _one("slowdown", *map(_slowdown, (base, other)))
+
+
+def _slowdown(record: Record) -> str | None:
+    """By how much a server was slowed down on purpose; None where it was not.
+
+    Of a duel, that is B.
+    """
+    of = record.experiment
+    if of is None or not of.slowdown or of.points[:1] == (record.id,):
+        return None
+    return f"{100 * of.slowdown:g} %"
 
 
 def _settings(base: Record, other: Record) -> Iterator[Hindrance]:
