@@ -203,6 +203,19 @@ class TestShares:
         assert f"0.5 of 1000/s, the max rate of {known}" in capsys.readouterr().err
         assert [(one.name, one.rate) for one in lab.procedures] == [("fill", 500)]
 
+    def test_all_points_of_a_profile_get_the_same_load_by_the_lowest_max_rate(
+        self, lab, capsys
+    ):
+        names = ["v4-memfile", "v4-memfile-mt"]
+        lab.rates = {"v4-memfile": 1000.0, "v4-memfile-mt": 3000.0}
+        main(["run", *names, "--runs", "1"])
+        lab.forget()
+        capsys.readouterr()
+        profile = ["--procedure", "profile", "--share", "0.5", "--runs", "2"]
+        assert main(["run", *names, *profile]) == 0
+        assert [(one.name, one.rate) for one in lab.procedures] == [("profile", 500)] * 2
+        assert "the same load for all, by the lowest that is known" in capsys.readouterr().err
+
     def test_a_rate_needs_none(self, lab):
         assert main(["run", "v4-memfile", "--procedure", "fixed-load", "--rate", "700"]) == 0
         assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 700)]

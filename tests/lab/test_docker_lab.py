@@ -1,5 +1,6 @@
 """The local lab for real: brought up, left alone, broken, taken down."""
 
+import ast
 import json
 import os
 import shutil
@@ -65,6 +66,38 @@ def test_the_test_network_is_internal_and_in_the_benchmarking_range(engine):
     assert network["Internal"] is True
     subnets = {config["Subnet"] for config in network["IPAM"]["Config"]}
     assert subnets == {"198.18.0.0/24", "2001:2:0:1::/64"}
+
+
+SYSTEM_CALLS = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def asked(name, *arguments):
+    if libc.syscall(*arguments) >= 0:
+        return [name, ""]
+    return [name, os.strerror(ctypes.get_errno())]
+# type 1, config 0: the software event cpu-clock; its code alone, as flag 1 << 5 says
+event = (ctypes.c_uint64 * 16)(1 | 128 << 32, 0, 1000000, 0, 0, 1 << 5)
+found = [asked("own program", NUMBER, event, 0, -1, -1, 0)]
+found += [asked("whole machine", NUMBER, event, -1, 0, -1, 0)]
+found += [asked("namespace", UNSHARE, FLAG) for FLAG in (0x10000000, 0x20000, 0x40000000)]
+print(found)
+"""
+"""Asks for events of itself, of all that runs, and for namespaces: users, mounts, networks."""
+NUMBERS = {"x86_64": (298, 272), "aarch64": (241, 97)}
+"""Of perf_event_open and unshare."""
+
+
+@pytest.mark.parametrize(
+    ("host", "own"), [("server", ""), ("partner", "Operation not permitted")]
+)
+def test_programs_of_the_server_alone_can_be_sampled_and_nothing_else_can(engine, host, own):
+    number, unshare = NUMBERS[os.uname().machine]
+    script = SYSTEM_CALLS.replace("NUMBER", str(number)).replace("UNSHARE", str(unshare))
+    done = engine.containers.get(f"leaselab-{host}").exec_run(["python3", "-c", script])
+    told = ast.literal_eval(done.output.decode())
+    assert told[0] == ["own program", own]
+    refused = {"Operation not permitted", "Permission denied"}
+    assert {why for _, why in told[1:]} <= refused
 
 
 def test_only_this_users_key_opens_a_host_and_only_its_owner_reads_it(engine):

@@ -145,7 +145,7 @@ def test_a_verb_that_a_kind_has_not_is_refused_by_name(host):
     host.deploy("v4-memfile")
     assert host.do("crash", "v4-memfile") == (
         1,
-        "waiting has no verb crash, it has start, stop, brake",
+        "waiting has no verb crash, it has start, stop, brake, profile",
     )
 
 

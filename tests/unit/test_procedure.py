@@ -21,7 +21,7 @@ from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.trial import Trial
 
-STEADY = ("fixed-load", "event", "fill")
+STEADY = ("fixed-load", "event", "fill", "profile")
 
 
 def refused(match):
@@ -72,7 +72,7 @@ def test_by_default_the_max_rate_is_searched_in_nine_rounds_of_which_seven_count
     assert (procedure.loss_ratio, procedure.late_s, procedure.trial_s) == (0.025, 2.0, 5)
 
 
-@pytest.mark.parametrize("name", STEADY)
+@pytest.mark.parametrize("name", [name for name in STEADY if name != "profile"])
 def test_a_steady_load_has_three_rounds_of_which_none_is_dropped(name):
     procedure = procedure_of({"name": name})
     assert (procedure.name, procedure.rounds, procedure.trim) == (name, 3, 0)

@@ -148,6 +148,13 @@ class Store:
         where = str(directory / RESULT)
         return published(decode(check_file(directory, RESULT), where))
 
+    def read(self, ref: str, name: str) -> bytes:
+        """The content of one file of a result, once it matches its checksum.
+
+        Raises usage_error as `find` does, invalid_measurement where it is missing or changed.
+        """
+        return check_file(self.find(ref), name)
+
     def verify(self, ref: str) -> int:
         """Check every file of one result; returns how many there are.
 

@@ -247,7 +247,10 @@ def deploy(
     """
     root = checkout_root()
     chosen = find_scenario(root / "scenarios", scenario)
-    wanted = digest(msgspec.to_builtins(chosen), build_key, generator_build, distribution, at)
+    wanted = digest(
+        *(msgspec.to_builtins(chosen), build_key, generator_build, distribution, at),
+        *(["sampled"] if procedure.samples else []),
+    )
     record = read_deployment(root, inventory.bench)
     as_tuned = record is not None and record.settings == chosen.hosts
     if (

@@ -18,7 +18,7 @@ def _rates(text: str) -> list[int]:
 
 
 _OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ...] = (
-    ("--runs", int, "rounds", "number of runs (9; of other procedures than max-rate 3)"),
+    ("--runs", int, "rounds", "number of runs (9; of a profile 8, of other procedures 3)"),
     ("--trim", int, "trim", "runs dropped at each end (1; of fewer than 5 runs 0)"),
     (
         "--trial-s",
@@ -73,7 +73,12 @@ _OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ..
         "the same, over the max rate that this bench measured last, or measures first (0.8; "
         "of an event 0.5)",
     ),
-    ("--duration-s", int, "duration_s", "traffic of a fixed load, s (60; after filling 5)"),
+    (
+        "--duration-s",
+        int,
+        "duration_s",
+        "traffic of a fixed load, s (60; after filling 5, of a profile 8)",
+    ),
     ("--before-s", int, "before_s", "traffic before an event, s (10)"),
     ("--after-s", int, "after_s", "traffic after an event, s (30)"),
     ("--clients", int, "clients", "clients of a burst, which all begin at once (1000)"),
@@ -102,8 +107,8 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         "--procedure",
         choices=list(PROCEDURES),
         help="search for the max rate, offer a fixed load, let something happen under one, "
-        "have clients begin all at once, fill the pool before a load, offer steps of load, or "
-        "flood the server (max-rate)",
+        "have clients begin all at once, fill the pool before a load, offer steps of load, "
+        "flood the server, or sample where its CPU time goes (max-rate)",
     )
     _add(group, {parameter for _, _, parameter, _ in _OPTIONS})
 

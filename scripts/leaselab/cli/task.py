@@ -109,6 +109,8 @@ class Session:
     """Whether the scenario tuned last has settings of its own for hosts."""
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
+    together: Sequence[Task] = ()
+    """The points of the experiment that is being measured."""
 
     def prepare(self, distribution: str) -> None:
         """Bring it up and provision it, once for as long as the release stays the same."""
@@ -135,7 +137,7 @@ class Session:
         so that the measurement can be resumed.  Raises for a broken lab, and what `finish`
         raises.
         """
-        tasks = self._with_known_rates(tasks, sealed, why, refused)
+        self.together = tasks = self._with_known_rates(tasks, sealed, why, refused)
         ids = [fresh_id(task.scenario.name) for task in tasks]
         experiment = None
         if len(tasks) > 1:
@@ -393,6 +395,12 @@ class Session:
                 break
         return found
 
+    def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> _MaxRateFound | None:
+        """The max rate that a task's load follows: its own, or the lowest of its experiment."""
+        tasks = self.together if procedure.same_load and task in self.together else (task,)
+        found = [one for each in tasks if (one := self._last_max_rate(each)) is not None]
+        return min(found, key=lambda one: one.rate, default=None)
+
     def _is_of(self, task: Task, row: Mapping[str, Any]) -> bool:
         """Whether a row of the index is of a task's commit or release."""
         if row["commit"] != (task.commit.hash if task.commit else None):
@@ -410,7 +418,7 @@ class Session:
         scouts; what the round finds, it still proves itself.  Raises a usage error where a
         load is a share of a max rate that nobody has measured.
         """
-        known = self._last_max_rate(task)
+        known = self._max_rate_for(task, procedure)
         if isinstance(procedure, MaxRate):
             if known is None or "start_rate" in self.overrides:
                 return procedure
@@ -431,6 +439,8 @@ class Session:
                 f"{task.scenario.name}",
             )
         of = "" if known.of_task else ": of another build or release, as this one has none"
+        if procedure.same_load and len(self.together) > 1:
+            of = ": the same load for all, by the lowest that is known"
         print(
             f"{task}: the load is {share:g} of {known.rate:.0f}/s, the max rate of "
             f"{known.id}{of}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from leaselab.model.errors import (
     lab_broken,
     server_broken,
 )
-from leaselab.model.observation import ServerStarted
+from leaselab.model.observation import Sampled, ServerStarted
 from leaselab.model.trial import Sample
 
 RESET_TIMEOUT_S = 60.0
@@ -29,6 +29,8 @@ STOP_TIMEOUT_S = 90.0
 SAMPLE_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 300.0
 LIST_TIMEOUT_S = 120.0
+PROFILE_BEGIN_S, PROFILE_END_S = 30.0, 300.0
+_Told = TypeVar("_Told", Sample, Sampled)
 _NOT_THERE = frozenset({126, 127})
 _BENEATH = 4
 """Exit status of the contract when what the server stands on fails, such as its database."""
@@ -52,6 +54,7 @@ class ContractServer:
         self._running = ExitStack()
         self._sampler: Follower | None = None
         self._brake = 0.0
+        self._profiler: Follower | None = None
 
     def start(self) -> ServerStarted:
         """Start it clean, as deployed, and begin sampling.
@@ -233,9 +236,35 @@ class ContractServer:
         rows = (line.split(" ") for line in done.stdout.decode("ascii").splitlines())
         return dict(rows)
 
+    def begin_profile(self) -> None:
+        """Have what it runs sampled from now on.
+
+        Raises an invalid-measurement error with the host's reason where that may not be.
+        """
+        profiler = self._running.enter_context(self._connection.follow(self._argv("profile")))
+        if profiler.await_line(PROFILE_BEGIN_S) is None:
+            raise self._no_profile(profiler, f"it has not begun in {PROFILE_BEGIN_S:.0f} s")
+        self._profiler = profiler
+
+    def end_profile(self) -> Sampled:
+        """Return what was sampled since `begin_profile`; raises as that does."""
+        profiler, self._profiler = self._profiler, None
+        if profiler is None:
+            raise lab_broken("no profile was begun", where=self._connection.access.name)
+        line = profiler.conclude(PROFILE_END_S)
+        if profiler.status != 0 or line is None:
+            raise self._no_profile(profiler, f"it has not ended in {PROFILE_END_S:.0f} s")
+        return self._decoded(line, Sampled, "profile")
+
+    def _no_profile(self, profiler: Follower, late: str) -> LeaselabError:
+        reason = late if profiler.ended is None else _last_line(profiler.ended)
+        return invalid_measurement(
+            f"there is no profile: {reason}", where=self._connection.access.name
+        )
+
     def _stop_sampling(self) -> None:
         self._running.close()
-        self._sampler = None
+        self._sampler = self._profiler = None
 
     def stop(self) -> None:
         """Stop sampling and the server."""
@@ -309,11 +338,14 @@ class ContractServer:
         )
 
     def _sample(self, line: str) -> Sample:
+        return self._decoded(line, Sample, "sample")
+
+    def _decoded(self, line: str, kind: type[_Told], what: str) -> _Told:
         try:
-            return msgspec.json.decode(line, type=Sample)
+            return msgspec.json.decode(line, type=kind)
         except msgspec.MsgspecError as error:
             raise lab_broken(
-                f"the contract's sample is none: {error}",
+                f"the contract's {what} is none: {error}",
                 where=self._connection.access.name,
                 found=line[:200],
                 todo="deploy again, which installs this release's contract",

@@ -11,7 +11,7 @@ import msgspec
 from leaselab.lab.server import ContractServer
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.observation import ServerStarted
+from leaselab.model.observation import Sampled, ServerStarted
 from leaselab.model.record import SERVER
 from leaselab.model.trial import Sample
 
@@ -85,6 +85,14 @@ class Servers:
     def brake(self, share: float) -> None:
         """Have the server under test stand still for a share of the time from its start on."""
         self.by_role[SERVER].brake(share)
+
+    def begin_profile(self) -> None:
+        """Have what the server under test runs sampled from now on; the others are not."""
+        self.by_role[SERVER].begin_profile()
+
+    def end_profile(self) -> Sampled:
+        """Return what was sampled since then."""
+        return self.by_role[SERVER].end_profile()
 
     def crash(self) -> None:
         """End the server under test as a crash would; the others are not told."""

@@ -11,7 +11,7 @@ import shlex
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -257,6 +257,26 @@ class Follower:
         if not self._over or not self._channel.status_event.wait(2.0):
             return None
         return self._channel.exit_status
+
+    def await_line(self, timeout_s: float) -> str | None:
+        """Return the first line that was not taken yet, once there is one; it stays.
+
+        None when it has ended, or printed nothing within `timeout_s` (s).
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._lines) or self._over, timeout_s)
+            return self._lines[0] if self._lines else None
+
+    def conclude(self, timeout_s: float) -> str | None:
+        """Close its standard input, and return the last line that it prints until it ends.
+
+        None when it has not ended within `timeout_s` (s), or printed nothing more.
+        """
+        with suppress(OSError):
+            self._channel.shutdown_write()
+        with self._changed:
+            self._changed.wait_for(lambda: self._over, timeout_s)
+            return self._lines[-1] if self._over and self._lines else None
 
     def close(self) -> None:
         """End it by closing its standard input."""

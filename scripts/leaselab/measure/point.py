@@ -377,11 +377,20 @@ class OpenRound:
             metrics=metrics,
             bracket=found.bracket if found else None,
             shown_trial=found.shown_trial if found else None,
+            files=self._kept(found.files) if found else {},
             traffic_s=sum(trial.traffic_s for trial in [*self.warm_ups, *made]),
             wall_s=point.clock() - self.began,
             warm_ups=tuple(self.warm_ups),
             trials=tuple(made),
         )
+
+    def _kept(self, files: Mapping[str, bytes]) -> dict[str, str]:
+        """Keep what it has beside its figures; return its place by what it is."""
+        write = self.point.recorder.write_bytes
+        return {
+            name.partition(".")[0]: write(f"rounds/run-{self.index}-{name}", content)
+            for name, content in files.items()
+        }
 
 
 def pause_s(trials: Sequence[Trial], paused_s: float) -> float:

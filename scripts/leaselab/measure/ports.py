@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from leaselab.model.load import Load
-from leaselab.model.observation import Foreign, Generated, HostReading, ServerStarted
+from leaselab.model.observation import (
+    Foreign,
+    Generated,
+    HostReading,
+    Sampled,
+    ServerStarted,
+)
 from leaselab.model.record import Round
 from leaselab.model.trial import Sample, Trial
 
@@ -59,6 +65,15 @@ class Server(Protocol):
 
         From its next start on, for as long as it is used.
         """
+
+    def begin_profile(self) -> None:
+        """Have where the CPU time of the server under test goes sampled from now on.
+
+        Raises an invalid-measurement error with the reason where that may not be.
+        """
+
+    def end_profile(self) -> Sampled:
+        """Return what was sampled since `begin_profile`; raises as that does."""
 
     def crash(self) -> None:
         """End the server under test as a crash would; only where the kind declares it."""

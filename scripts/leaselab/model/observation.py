@@ -26,6 +26,21 @@ class ServerStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampled:
+    """Where the server's CPU time went, as the contract's `profile` sampled it."""
+
+    event: str
+    """What was sampled, such as cpu-clock; it ends in ``:u`` where the kernel was left out."""
+    samples: int
+    sampled_s: float
+    """CPU time that the samples stand for (s)."""
+    lost: int
+    """Samples that were taken and not kept."""
+    stacks: Mapping[str, int]
+    """Samples by stack: functions from the outermost to the one that ran, by semicolons."""
+
+
+@dataclass(frozen=True, slots=True)
 class HostReading:
     """One reading of a host, before or after a trial; counts are since it was booted."""
 

@@ -177,6 +177,19 @@ class Procedure(
         return False
 
     @property
+    def samples(self) -> bool:
+        """Whether it samples the server's processes, which takes a program on their host."""
+        return False
+
+    @property
+    def same_load(self) -> bool:
+        """Whether points of one experiment get the same load, also where it is a share.
+
+        Else each gets the share of its own max rate.
+        """
+        return False
+
+    @property
     def share_of_max_rate(self) -> float | None:
         """The share of a max rate that stands for its load (0..1); None where that is known."""
         return None

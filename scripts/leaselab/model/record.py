@@ -113,6 +113,9 @@ class Round(Figures, frozen=True, kw_only=True):
     shown_trial: Count | None = None
     """The trial whose latency stands for the round, by its position in `trials`, from 0: at the
     lower bound of a max rate; null where there is none."""
+    files: dict[str, str] = {}
+    """What else was kept of it, by what it is: its path within the result.  stacks: samples of
+    where the server's CPU time went, by stack."""
     traffic_s: Amount
     """Sum of the trials' traffic_s, warm-ups among them (s)."""
     wall_s: Amount

@@ -13,10 +13,10 @@ import re
 import shutil
 from pathlib import Path
 
-from leaselab_contract import brake
+from leaselab_contract import brake, profile
 from leaselab_contract.errors import BeneathError, ContractError
 
-SHARED = {"brake": brake.brake}
+SHARED = {"brake": brake.brake, "profile": profile.profile}
 """Verbs that are the same for every kind of server."""
 SETTINGS = "server.json"
 TWO_ADDRESSES = "two-addresses"

@@ -11,6 +11,7 @@ from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
 from leaselab.measure.procedures.flood import Floods
 from leaselab.measure.procedures.max_rate import Search
+from leaselab.measure.procedures.profile import Profiled
 from leaselab.measure.procedures.ramp import Steps
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
@@ -19,6 +20,7 @@ from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _METHODS: dict[type[Procedure], type[Method[Any]]] = {}
 _METHODS |= {MaxRate: Search, FixedLoad: Steady, Event: Crash}
 _METHODS |= {Burst: AllAtOnce, Fill: Filled, Ramp: Steps, Flood: Floods, Duel: Turns}
+_METHODS |= {Profile: Profiled}
 
 
 def method_of(procedure: Procedure, capacity: int | None = None) -> Method[Any]:

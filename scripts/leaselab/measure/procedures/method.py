@@ -24,6 +24,8 @@ class Found:
     bracket: Bracket | None = None
     shown_trial: int | None = None
     """Position of the trial whose latency stands for the round."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What else is kept of the round, by name, such as stacks.folded.gz."""
 
 
 class Method(Generic[P]):

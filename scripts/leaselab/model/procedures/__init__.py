@@ -15,12 +15,13 @@ from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Flood | Duel
+AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Flood | Duel | Profile
 PROCEDURES: dict[str, type[AnyProcedure]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyProcedure)
 }
