@@ -20,7 +20,7 @@ from leaselab.measure.point import Point, read_journal
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
 from leaselab.model.observation import HostReading, Sampled, ServerStarted
-from leaselab.model.record import Provenance
+from leaselab.model.record import Experiment, Provenance
 from leaselab.model.trial import Percentiles, Sample, Second, Trial
 from leaselab.run.record import record_of
 
@@ -153,7 +153,7 @@ class Zones:
     """Queries answered since its cache was emptied."""
     resets: int = 0
     functions: dict = field(default_factory=lambda: {"main;answer": 9.0, "main;receive": 2.0})
-    """What a query costs by stack (us), of the 12 us that it costs in all."""
+    """What a query costs by stack (us); it costs one more that no sample stands for."""
     profiled_from: int = 0
     """Queries before the profile was begun."""
     files: dict = field(default_factory=dict)
@@ -189,7 +189,7 @@ class Zones:
     def sample_now(self):
         return Sample(
             t=float(self.queries),
-            cpu_s=12e-6 * self.queries,
+            cpu_s=1e-6 * (1 + sum(self.functions.values())) * self.queries,
             rss_bytes=360_000_000,
             udp_drops=0,
             held=None,
@@ -304,6 +304,12 @@ def archived(
         experiment=experiment,
         provenance=Provenance(leaselab_version="0.1.0"),
     )
+    # a formula needs no time, and rounds of one moment are on no clock
+    apart = tuple(
+        msgspec.structs.replace(one, started_at=f"2026-11-23T12:{2 * one.index:02d}:00.000Z")
+        for one in found.rounds
+    )
+    found = msgspec.structs.replace(found, rounds=apart)
     store = Store(root)
     with store.create(found.id) as running:
         running.write_text("config/formula.conf", "zones 10000\n")
@@ -312,3 +318,19 @@ def archived(
                 running.write_bytes(name, content)
         store.seal(running, found)
     return store.load(found.id)
+
+
+PROFILE = {"name": "profile", "rate": 1000, "rounds": 4, "duration_s": 10}
+
+
+def archived_profiles(root, slower):
+    """Two points of an experiment of profiles; `slower` is what the second one's queries cost.
+
+    It is by stack, as `Zones.functions`.
+    """
+    ids = tuple(f"20261123T12000{number}Z-{SCENARIO['name']}-000{number}" for number in (1, 2))
+    experiment = Experiment(id=ids[0], points=ids, interleaved=True)
+    return [
+        archived(root, number, experiment=experiment, functions=functions, **PROFILE)
+        for number, functions in ((1, None), (2, slower))
+    ]

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from playwright.sync_api import sync_playwright
+from tests.formula import archived_profiles
 from tests.hostile import ATTACK, hostile_archive
 
 from leaselab.analysis.capacity import configurations
@@ -28,6 +29,14 @@ def report(tmp_path_factory):
     records = hostile_archive(root)
     demand = Demand(Population(86_400, 43_200), Rush(0.8, 30))
     write_capacity(root / "report", demand, configurations(records, demand))
+    return write_site(Store(root), root / "report").parent
+
+
+@pytest.fixture(scope="module")
+def profiles(tmp_path_factory):
+    """The report of two profiles, of which one has a function with a hostile name."""
+    root = tmp_path_factory.mktemp("profiles")
+    archived_profiles(root, {"main;answer": 9.0, f"main;answer;{ATTACK}": 1.0})
     return write_site(Store(root), root / "report").parent
 
 
@@ -139,6 +148,33 @@ def test_under_the_policy_of_jenkins_pages_are_styled_and_drawn(report, look):
         assert dot.bounding_box()["width"] > 2
         # the one thing that is refused is the script; no style, picture or font is
         assert all("script" in text.lower() for text in page.complaints), page.complaints
+
+
+def test_a_differential_flame_graph_is_drawn_live_and_under_the_policy_of_jenkins(
+    profiles, look
+):
+    """A box that is pointed at tells the function, whatever it is called."""
+    (found,) = (profiles / "experiment").glob("*.html")
+    page = look()
+    page.goto(f"file://{found}")
+    walk(page)
+    page.set_viewport_size({"width": 1000, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1000
+    boxes = page.locator("#flames .chart.live .layer_0_marks path")
+    assert boxes.count() == 5  # the semicolon of the name parts it
+    boxes.nth(3).hover(force=True)  # its words lie on it
+    page.locator("#vg-tooltip-element.visible").wait_for()
+    assert "B - A" in page.locator("#vg-tooltip-element.visible").inner_text()
+    assert page.evaluate("window.hacked") is None
+    assert page.complaints == []
+    with served(profiles, {"Content-Security-Policy": JENKINS}) as url:
+        strict = look()
+        strict.goto(f"{url}/experiment/{found.name}")
+        drawn = strict.locator("#flames .layer_0_marks path")
+        assert drawn.count() == 5
+        fills = {one.get_attribute("fill") for one in drawn.all()}
+        assert len(fills) > 1
+        assert strict.locator("code", has_text="<script>").count() == 1
 
 
 def test_dark_and_light_are_two_and_the_words_of_charts_follow(report, look):

@@ -25,6 +25,7 @@ from leaselab.cli.pair import (
     load_previous,
     load_version,
 )
+from leaselab.cli.profile import profiles_of
 from leaselab.lab.catalog import match_scenarios
 from leaselab.model.errors import (
     LeaselabError,
@@ -34,6 +35,7 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.report.listing import printable
+from leaselab.report.profile import print_profile, profile_document
 from leaselab.report.verdict import closing, comparison_document, print_comparison
 from leaselab.report.verdicts import comparisons_document, print_comparisons
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from leaselab.analysis.profile import ProfileDifference
     from leaselab.archive.store import Store
     from leaselab.cli.pair import CommitNames
 
@@ -104,11 +107,15 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _told(args: argparse.Namespace, comparison: Comparison) -> Outcome:
     """Show one comparison; raise what ends with another code than 0."""
-    _write_files(args, [comparison])
+    profiles = profiles_of(open_store(args), comparison.base, comparison.other)
+    _write_files(args, [comparison], profiles)
     if args.json:
-        print_json(comparison_document(comparison))
+        told = {"profile": profile_document(profiles)} if profiles else {}
+        print_json({**comparison_document(comparison), **told})
     else:
         print_comparison(comparison)
+        if profiles:
+            print_profile(profiles, comparison.other.figure.unit)
     sys.stdout.flush()
     if comparison.error is not None:
         raise _printable(comparison.error)
@@ -197,11 +204,18 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
     return compare(base, other, args.threshold)
 
 
-def _write_files(args: argparse.Namespace, comparisons: Sequence[Comparison]) -> None:
+def _write_files(
+    args: argparse.Namespace,
+    comparisons: Sequence[Comparison],
+    profiles: ProfileDifference | None = None,
+) -> None:
     if args.markdown is not None:
-        from leaselab.report.export.markdown import markdown_of_comparisons  # noqa: PLC0415  # when asked for
+        from leaselab.report.export import markdown  # noqa: PLC0415  # when asked for
 
-        write_output(args.markdown, markdown_of_comparisons(comparisons).encode())
+        text = markdown.markdown_of_comparisons(comparisons)
+        if profiles:
+            text += markdown.markdown_of_profiles(profiles, comparisons[0].other.figure.unit)
+        write_output(args.markdown, text.encode())
     if args.junit is not None:
         from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
 

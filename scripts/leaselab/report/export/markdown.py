@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.server import server_name
-from leaselab.report import verdicts
+from leaselab.report import profile, verdicts
 from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.matrix import print_matrix, shown
 from leaselab.report.units import in_shown_units
@@ -26,8 +26,12 @@ from leaselab.report.verdict import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from leaselab.analysis.profile import ProfileDifference
     from leaselab.analysis.verdict import Comparison
     from leaselab.model.record import Record
+
+_FUNCTIONS = 5
+"""Functions that a comment shows."""
 
 
 def markdown(records: Sequence[Record]) -> str:
@@ -73,6 +77,22 @@ def markdown_of_comparisons(comparisons: Sequence[Comparison]) -> str:
     told = [f"- {escaped(line)}\n" for line in verdicts.closings(comparisons)]
     if told:
         parts += ["\n", *told]
+    return "".join(parts)
+
+
+def markdown_of_profiles(found: ProfileDifference, unit: str) -> str:
+    """What the CPU time of two builds goes to: a sentence, and the functions that grew most.
+
+    `unit` is that of the cost of a transaction.
+    """
+    parts = [
+        f"\n### Where CPU time goes\n\n{escaped(profile.summary(found, unit))}\n\n",
+        *markdown_table(
+            profile.headings(unit), [*profile.rows(found, _FUNCTIONS)], profile.NAMES
+        ),
+        "\n",
+        *(f"- {escaped(line)}\n" for line in profile.notes(found)),
+    ]
     return "".join(parts)
 
 

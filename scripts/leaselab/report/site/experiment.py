@@ -13,6 +13,7 @@ from leaselab.model.server import server_name
 from leaselab.report.listing import sentence
 from leaselab.report.site.duel import LETTERS, duel
 from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.profile import profile_parts
 from leaselab.report.site.vega import (
     BLUE,
     GREEN,
@@ -36,6 +37,7 @@ from leaselab.report.units import in_shown_units
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from leaselab.analysis.profile import Spent
     from leaselab.model.record import Record
 
 _LOOKS = {
@@ -74,10 +76,13 @@ class Shown:
     """Of the whole transaction at the load that its runs stand for, by `_LATENCIES` (ms)."""
 
 
-def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure | None]]:
+def experiment(
+    records: Sequence[Record], profiles: Sequence[Sequence[Spent]] = ()
+) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
-    `records` are the points that have a result, in the experiment's order, at least one.
+    `records` are the points that have a result, in the experiment's order, at least one;
+    `profiles` are what each one's rounds were spent on, where any was sampled.
     """
     records = in_shown_units(records)
     first = records[0]
@@ -87,6 +92,8 @@ def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure |
     curves = curves_of(records)
     points = _points(records, known, _standings(records, curves))
     axis = f"{metric.title} ({metric.unit})"
+    labels = [point.label for point in points]
+    sampled = profile_parts([*zip(records, labels, profiles, strict=False)])
     interleaved = first.experiment.interleaved
     fought, ratios = duel(records)
     charts = [
@@ -118,10 +125,11 @@ def experiment(records: Sequence[Record]) -> tuple[dict[str, Any], list[Figure |
         "metrics": first.metrics,
         "latencies": () if _has_latency(first) else tuple(_LATENCIES.values()),
         "charts": charts,
+        "profiles": sampled,
         "started_at": min(one.started_at for one in records),
         "finished_at": max(one.finished_at for one in records),
     }
-    return context, charts
+    return context, [*charts, *(one.figure for one in sampled)]
 
 
 def experiment_line(records: Sequence[Record]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from leaselab.analysis.profile import spent_of
 from leaselab.archive.checksums import SUMS
 from leaselab.archive.index import Index
 from leaselab.model.errors import LeaselabError, usage_error
@@ -24,6 +25,7 @@ from leaselab.report.site.sweep import sweep
 from leaselab.report.site.validity import NOT_OK, validity
 
 if TYPE_CHECKING:
+    from leaselab.analysis.profile import Spent
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
     from leaselab.model.trial import Trial
@@ -178,10 +180,21 @@ class _Site:
                 experiment_page(ident),
                 "experiment.html",
                 [one.id for one in points],
-                partial(experiment, points),
+                partial(self._experiment, points),
             )
             listed.append(experiment_line(points))
         return listed[:EXPERIMENTS]
+
+    def _experiment(self, points: Sequence[Record]) -> tuple[Mapping[str, Any], list[Any]]:
+        return experiment(points, [self._spent(one) for one in points])
+
+    def _spent(self, record: Record) -> Sequence[Spent]:
+        """What its rounds were spent on; nothing where that is not to be believed."""
+        try:
+            return spent_of(record, partial(self._store.read, record.id))
+        except (LeaselabError, OSError, ValueError) as error:
+            _log.warning("%s: its profile is left out: %s", record.id, error)
+            return ()
 
     def _write_summaries(
         self,

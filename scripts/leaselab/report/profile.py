@@ -1,0 +1,152 @@
+"""What two builds spend their CPU time on, in words: a table of functions, and a sentence."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from leaselab.analysis.profile import LEAST_SHARE, NOT_SAMPLED
+from leaselab.report.listing import aligned, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.analysis.profile import Change, FunctionChange, ProfileDifference
+
+SHOWN = 15
+"""Functions that a table shows."""
+TOLD = 3
+"""Functions that a sentence names."""
+NAMES = 1
+"""Columns of `rows` that are words."""
+LONGEST = 60
+"""Letters of a function's name that a table shows; C++ has longer ones."""
+
+
+def print_profile(found: ProfileDifference, unit: str, stream: TextIO | None = None) -> None:
+    """Print the functions of two profiles, stdout unless given; `unit` is that of the cost."""
+    stream = stream or sys.stdout
+    stream.write(f"\n{printable(summary(found, unit))}\n\n")
+    stream.writelines(aligned(headings(unit), rows(found), NAMES))
+    stream.writelines(f"{line}\n" for line in notes(found))
+
+
+def headings(unit: str) -> list[str]:
+    """Headings of `rows`."""
+    return [f"function ({unit})", "own in A", "in B", "B - A", "±", "with callees: B - A", "±"]
+
+
+def rows(found: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
+    """What stands under `headings`: functions whose own time grew most, first.
+
+    Those that only call others, and in which nothing is seen, are left out.
+    """
+    least = LEAST_SHARE * max(found.whole.before, found.whole.after)
+    worth = [
+        one
+        for one in found.functions
+        if one.own.seen or one.whole.seen or max(one.own.before, one.own.after) >= least
+    ]
+    for one in worth[:most]:
+        yield [
+            short_name(one.name),
+            f"{one.own.before:.2f}",
+            f"{one.own.after:.2f}",
+            *_cells(one.own),
+            *_cells(one.whole),
+        ]
+
+
+def short_name(name: str) -> str:
+    """A function's name, cut where it is too long for a table."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def summary(found: ProfileDifference, unit: str) -> str:
+    """One sentence: how much more B costs, and which functions grew for sure."""
+    whole = found.whole
+    told = f"CPU time {whole.before:.2f} {unit} in A, {whole.after:.2f} in B: {_signed(whole)}"
+    if whole.before:
+        told += f" ({100 * whole.difference / whole.before:+.1f} %)"
+    return f"{told}. {growth(found)}"
+
+
+def growth(found: ProfileDifference) -> str:
+    """The functions whose own time is known to have changed, in a sentence or two."""
+    if found.rounds < 2:
+        return "One round tells no growth from noise."
+    told = [_named("Grew most", found.grown), _named("Fell most", found.fallen)]
+    return " ".join(filter(None, told)) or (
+        "No function's own time changed by more than the rounds differ."
+    )
+
+
+def _named(what: str, functions: Sequence[FunctionChange]) -> str:
+    """Some functions with how much they changed; empty without any."""
+    named = ", ".join(f"{short_name(one.name)} {_signed(one.own)}" for one in functions[:TOLD])
+    more = f" and {len(functions) - TOLD} more" if len(functions) > TOLD else ""
+    return f"{what}: {named}{more}." if named else ""
+
+
+def notes(found: ProfileDifference) -> Iterator[str]:
+    """What has to be known to read the table, a line each."""
+    yield (
+        f"± is half of an interval; those of all {len(found.functions)} functions hold "
+        "together with 95 %, that of the whole by itself"
+    )
+    yield (
+        f"{found.rounds} rounds of each, "
+        + ("compared with each other in turn" if found.paired else "which did not alternate")
+    )
+    if any(one.name == NOT_SAMPLED for one in found.functions):
+        yield (
+            f"{NOT_SAMPLED} is CPU time of the server that no sample stands for: the kernel's, "
+            "where perf may sample programs alone"
+        )
+    if any(unnamed(one) for one in found.functions):
+        yield (
+            "a name in brackets is a file: its functions have no symbols, as in a "
+            "distribution's package"
+        )
+
+
+def unnamed(one: FunctionChange) -> bool:
+    """Whether a row stands for all functions of a file that have no symbols."""
+    return one.name.startswith("[")
+
+
+def profile_document(found: ProfileDifference) -> dict[str, Any]:
+    """The same for ``--json``; times are microseconds for each transaction."""
+    return {
+        "rounds": found.rounds,
+        "paired": found.paired,
+        "whole": _document(found.whole),
+        "functions": [
+            {"name": one.name, "own": _document(one.own), "with_callees": _document(one.whole)}
+            for one in found.functions
+        ],
+    }
+
+
+def _document(change: Change) -> dict[str, Any]:
+    return {
+        "a_us": change.before,
+        "b_us": change.after,
+        "difference_us": change.difference,
+        "half_width_us": change.reach,
+        "seen": change.seen,
+    }
+
+
+def _cells(change: Change) -> list[str]:
+    """The difference, with a star where it is seen, and half of its interval."""
+    star = "*" if change.seen else " "
+    return [
+        f"{change.difference:+.2f}{star}",
+        "-" if change.reach is None else f"{change.reach:.2f}",
+    ]
+
+
+def _signed(change: Change) -> str:
+    reach = "" if change.reach is None else f" ± {change.reach:.2f}"
+    return f"{change.difference:+.2f}{reach} µs"

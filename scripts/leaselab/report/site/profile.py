@@ -1,0 +1,172 @@
+"""What the points of an experiment spend their CPU time on: functions, and a flame graph."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.profile import difference
+from leaselab.report.profile import headings, notes, rows, short_name, summary
+from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.vega import BLUE, GREY, RED, WIDTH, Spec, chart, layer, number, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from leaselab.analysis.profile import ProfileDifference, Spent, Stack
+    from leaselab.model.record import Record
+
+LEAST = 0.002
+"""Share of the whole from which on a function is drawn: a narrower one is less than 2 px."""
+DEEPEST = 60
+"""Most functions on top of each other that are drawn."""
+_NOTE = (
+    "A box is as wide as the CPU time that B spends in a function and in what it calls, which "
+    "stands on top of it; red: more than A, blue: less.  Strong colours: functions whose own "
+    "time is seen to differ."
+)
+_ROW_PX, _LETTER_PX = 17, 6.6
+"""Height of a function in the drawing, and width of a letter in it (px)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePart:
+    """Two profiles as a page shows them."""
+
+    title: str
+    summary: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str]
+    figure: Figure | None
+
+
+def profile_parts(
+    points: Sequence[tuple[Record, str, Sequence[Spent]]],
+) -> list[ProfilePart]:
+    """Compare each point that has a profile with the first: records, labels, rounds."""
+    known = [one for one in points if one[2]]
+    found = []
+    for place, (record, label, spent) in enumerate(known[1:], start=1):
+        first, first_label, first_spent = known[0]
+        made = difference(first, record, first_spent, spent)
+        if made is not None:
+            title = f"A: {first_label}; B: {label}"
+            unit = record.figure.unit
+            name = "flames" if place == 1 else f"flames-{place}"
+            found.append(
+                ProfilePart(
+                    title,
+                    summary(made, unit),
+                    headings(unit),
+                    [*rows(made)],
+                    [*notes(made)],
+                    figure(
+                        name,
+                        "Differential flame graph",
+                        flames(made, unit),
+                        note=_NOTE,
+                    ),
+                )
+            )
+    return found
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A function where certain others have called it."""
+
+    before: float = 0.0
+    after: float = 0.0
+    """CPU time for each transaction in A and in B (us)."""
+    called: dict[str, _Frame] = field(default_factory=lambda: defaultdict(_Frame))
+
+
+def flames(found: ProfileDifference, unit: str) -> Spec | None:
+    """Draw a flame graph of B, coloured by what it spends more or less than A."""
+    root = _tree(found.stacks)
+    if not root.after:
+        return None
+    boxes = [*_boxes(root, 0.0, 0, LEAST * root.after)]
+    if not boxes:
+        return None
+    most = max(abs(float(str(box["more"]))) for box in boxes) or 1.0
+    depth = 1 + max(int(str(box["row"])) for box in boxes)
+    seen = {short_name(one.name) for one in found.functions if one.seen}
+    for box in boxes:
+        box["seen"] = box["name"] in seen
+        letters = int(WIDTH * float(str(box["spent"])) / root.after / _LETTER_PX)
+        name = str(box["name"])
+        box["label"] = name if len(name) <= letters else f"{name[: max(0, letters - 1)]}…"
+        box["label"] = box["label"] if letters > 3 else ""
+    x = number("from", f"CPU time in B ({unit})", scale={"domain": [0, root.after]})
+    y = {
+        "field": "row",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, depth], "nice": False},
+    }
+    ends = {"x2": {"field": "to"}, "y2": {"field": "top"}}
+    colour = {
+        "field": "more",
+        "type": "quantitative",
+        "scale": {"domain": [-most, 0, most], "range": [BLUE, GREY, RED]},
+        "legend": {"title": f"B - A ({unit})", "gradientLength": 180, "tickCount": 3},
+    }
+    tooltip = told(
+        ("name", "", ""),
+        ("spent", "B", ".2f"),
+        ("before", "A", ".2f"),
+        ("more", "B - A", "+.2f"),
+    )
+    mark = {"type": "rect", "stroke": GREY, "strokeWidth": 0.4}
+    strong = {"condition": {"test": "datum.seen", "value": 1}, "value": 0.45}
+    text = {"type": "text", "align": "left", "dx": 3, "baseline": "middle", "fontSize": 11}
+    middle = {**y, "field": "middle"}
+    layers = [
+        layer(
+            boxes,
+            mark,
+            {"x": x, "y": y, **ends, "color": colour, "opacity": strong, "tooltip": tooltip},
+        ),
+        layer(
+            [box for box in boxes if box["label"]],
+            {**text, "aria": False},
+            {"x": x, "y": middle, "text": {"field": "label"}, "tooltip": tooltip},
+        ),
+    ]
+    return chart(layers, height=_ROW_PX * depth, name="Differential flame graph")
+
+
+def _tree(stacks: Mapping[Stack, tuple[float, float]]) -> _Frame:
+    """Join stacks by what they have in common from the outermost function on."""
+    root = _Frame()
+    for stack, (before, after) in stacks.items():
+        frame = root
+        for name in ("", *stack[:DEEPEST]):
+            frame = frame if not name else frame.called[name]
+            frame.before += before
+            frame.after += after
+    return root
+
+
+def _boxes(
+    frame: _Frame, start: float, row: int, least: float
+) -> Iterator[dict[str, float | int | str]]:
+    """The boxes above a function, the ones that it calls by their names."""
+    for name, called in sorted(frame.called.items()):
+        if called.after >= least:
+            yield {
+                "name": short_name(name),
+                "from": round(start, 4),
+                "to": round(start + called.after, 4),
+                "row": row,
+                "middle": row + 0.5,
+                "top": row + 1,
+                "spent": round(called.after, 4),
+                "before": round(called.before, 4),
+                "more": round(called.after - called.before, 4),
+            }
+            yield from _boxes(called, start, row + 1, least)
+        start += called.after

@@ -1,0 +1,66 @@
+"""A profile of two tasks, made for another command; hosts left out."""
+
+import argparse
+
+import pytest
+from tests.made_up import Lab
+
+from leaselab.cli.bench_setup import inventory_of
+from leaselab.cli.profile import profile, profiles_of
+from leaselab.cli.task import Session, Task
+from leaselab.lab.catalog import find_scenario
+from leaselab.model.errors import invalid_measurement, lab_broken
+
+WHY = "there is no profile: perf may not sample here"
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    return Lab(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def session(lab):
+    inventory = inventory_of(argparse.Namespace(inventory=None, bench=None))
+    return Session(lab.store, inventory, {"name": "fixed-load", "rate": 300})
+
+
+@pytest.fixture
+def two(lab):
+    folder = lab.checkout / "scenarios"
+    return [Task(find_scenario(folder, name)) for name in ("v4-memfile", "v4-memfile-mt")]
+
+
+def test_two_tasks_are_profiled_in_turns_at_one_load(lab, session, two):
+    first, second = profile(session, *two, rate=700, rounds=2)
+    records = [lab.store.load(one) for one in (first, second)]
+    assert [one.scenario.name for one in records] == ["v4-memfile", "v4-memfile-mt"]
+    assert {(one.procedure.name, one.procedure.rate) for one in records} == {("profile", 700)}
+    assert records[0].experiment == records[1].experiment
+    names = [name for name, _ in lab.rounds]
+    assert names == ["v4-memfile", "v4-memfile-mt", "v4-memfile-mt", "v4-memfile"]
+
+
+def test_the_session_goes_on_with_its_own_procedure(lab, session, two):
+    profile(session, *two, rate=700, rounds=1)
+    session.measure(two[:1], lambda *_: None)
+    assert lab.procedures[-1].name == "fixed-load"
+    assert session.environment == lab.environment
+
+
+@pytest.mark.parametrize(
+    "fault", [invalid_measurement(WHY), lab_broken(WHY)], ids=["not allowed", "a broken lab"]
+)
+def test_where_there_is_none_one_line_says_why_and_nothing_fails(
+    lab, session, two, capsys, fault
+):
+    lab.faults["v4-memfile-mt", 1] = fault
+    assert profile(session, *two, rate=700, rounds=1) == []
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith(f"no profile: {WHY}")
+
+
+def test_results_without_stacks_have_no_profile(lab, session, two):
+    first, second = (lab.store.load(one) for one in profile(session, *two, rate=700, rounds=1))
+    assert profiles_of(lab.store, first, second) is None
+    assert profiles_of(lab.store, None, second) is None

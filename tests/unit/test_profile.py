@@ -1,0 +1,254 @@
+"""Profiles: what perf says is read, what functions cost is compared, what grew is named."""
+
+import gzip
+import io
+import json
+import random
+from pathlib import Path
+
+import pytest
+from tests.contracts import contract_module
+from tests.formula import Flood, archived_profiles
+from tests.hostile import ATTACK
+
+from leaselab.analysis.profile import NOT_SAMPLED, compared, spent, spent_of
+from leaselab.archive.store import Store
+from leaselab.cli.main import main
+from leaselab.report.export.markdown import markdown_of_profiles
+from leaselab.report.profile import growth, print_profile, summary
+from leaselab.report.site import pages as pages_module
+from leaselab.report.site.profile import flames
+from leaselab.report.site.site import write_site
+
+DATA = Path(__file__).parents[1] / "data" / "profile"
+UNIT = "µs per query"
+SLOWER = {"main;answer": 9.0, "main;answer;weigh_options": 0.8, "main;receive": 2.0}
+
+
+@pytest.fixture(scope="module")
+def contract():
+    """The contract's module for profiles."""
+    with contract_module("contract", "leaselab_contract.profile") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """What perf 6.12 of Debian 13 printed of a C++ program with two threads of a pool."""
+    text = gzip.decompress((DATA / "perf-script.txt.gz").read_bytes()).decode()
+    return text.splitlines()
+
+
+@pytest.fixture
+def two(tmp_path):
+    """An archive with two points of an experiment, the second of a slower build."""
+    root = tmp_path / "results"
+    return Store(root), archived_profiles(root, SLOWER)
+
+
+def read(store, record):
+    return spent_of(record, lambda name: store.read(record.id, name))
+
+
+# --- what perf prints -----------------------------------------------------------------
+
+
+def test_each_sample_is_in_one_stack_with_its_outermost_function_first(contract, printed):
+    found = contract.fold(printed)
+    heads = [line for line in printed if line and not line.startswith("\t")]
+    assert found["samples"] == len(heads) == sum(found["stacks"].values())
+    assert found["lost"] == 0
+    assert found["sampled_s"] == pytest.approx(len(heads) * 10309278e-9)
+    assert all(stack.startswith("wire pool;[libc.so.6];") for stack in found["stacks"])
+
+
+def test_functions_of_cpp_keep_their_names_and_files_stand_for_those_without(contract, printed):
+    own = {stack.split(";")[-1] for stack in contract.fold(printed)["stacks"]}
+    assert "wire::weigh(unsigned int)" in own
+    callers = {name for stack in contract.fold(printed)["stacks"] for name in stack.split(";")}
+    assert "wire::pack(wire::Packet<int>&, int)" in callers
+    assert "[libstdc++.so.6.0.33]" in callers
+    assert not any("unknown" in name for name in callers)
+
+
+def test_threads_of_one_pool_are_one(contract, printed):
+    threads = {line.rsplit(maxsplit=1)[0] for line in printed if line[:1].isalpha()}
+    assert threads == {"wire pool-0", "wire pool-1"}
+    assert {stack.split(";")[0] for stack in contract.fold(printed)["stacks"]} == {"wire pool"}
+
+
+def test_time_in_the_kernel_is_of_the_function_that_called_it(contract):
+    """What perf printed in a container with CAP_SYS_ADMIN, which lacks the kernel's symbols."""
+    text = gzip.decompress((DATA / "perf-script-kernel.txt.gz").read_bytes()).decode()
+    stacks = contract.fold(text.splitlines())["stacks"]
+    outside = "net;_start;__libc_start_main;[libc.so.6];main;sendto;[libc.so.6]"
+    assert stacks[f"{outside};[kernel]"] > 0.8 * sum(stacks.values())
+
+
+def test_functions_of_the_kernel_are_marked_and_lost_samples_are_counted(contract):
+    lines = [
+        "dnsmasq 1003009 ",
+        "\tffffffff81a04e10 udp_sendmsg ([kernel.kallsyms])",
+        "\t    55d0aa01 dhcp_packet (/usr/sbin/dnsmasq)",
+        "",
+        "dnsmasq     0     0     0 PERF_RECORD_LOST lost 17",
+        "dnsmasq 1003009 ",
+        "\t    55d0aa05 dhcp_packet (/usr/sbin/dnsmasq)",
+    ]
+    found = contract.fold(lines)
+    assert found["stacks"] == {
+        "dnsmasq;dhcp_packet;udp_sendmsg_[k]": 1,
+        "dnsmasq;dhcp_packet": 1,
+    }
+    assert found["lost"] == 17
+
+
+def test_why_perf_may_not_sample_is_one_line(contract):
+    """The words are those of perf 6.12 under Docker's own filter of system calls."""
+    words = (
+        "perf_event_open(..., PERF_FLAG_FD_CLOEXEC) failed with unexpected error 1 "
+        "(Operation not permitted)\nError:\nNo permission to enable cpu-clock event.\n\n"
+    )
+    told = contract.refused(words)
+    assert told.startswith(
+        "perf may not sample here: No permission to enable cpu-clock event. (found kernel."
+    )
+    assert "\n" not in told
+
+
+# --- what functions cost --------------------------------------------------------------
+
+
+def test_samples_become_time_of_each_transaction_and_the_rest_is_told():
+    found = spent("main;answer 30\nmain;receive 10\n", sampled_us=8.0, cpu_us=10.0)
+    assert found.own == {"answer": 6.0, "receive": 2.0, NOT_SAMPLED: 2.0}
+    assert found.whole["main"] == 8.0
+    assert found.all_us == 10.0
+
+
+def test_a_function_that_calls_itself_counts_once_and_its_versions_are_one():
+    found = spent("walk;walk.part.0;walk.isra.3.cold 4\nwalk 4\n", sampled_us=8.0, cpu_us=None)
+    assert found.whole == {"walk": 8.0}
+    assert found.own == {"walk": 8.0}
+
+
+def test_the_function_that_grew_is_named_first(two):
+    store, (base, other) = two
+    found = compared(read(store, base), read(store, other), paired=True)
+    first = found.functions[0]
+    assert first.name == "weigh_options"
+    assert first.own.difference == pytest.approx(0.8, rel=0.02)
+    assert [one.name for one in found.grown] == ["weigh_options"]
+    answer = next(one for one in found.functions if one.name == "answer")
+    assert answer.whole.difference == pytest.approx(0.8, rel=0.02)
+    assert answer.own.difference == pytest.approx(0.0, abs=0.01)
+
+
+def rounds(rng, costs, number=8):
+    """Rounds of a machine whose speed moves by 2 % (1 sigma), with the noise of counting."""
+    made = []
+    for _ in range(number):
+        speed = rng.gauss(1.0, 0.02)
+        counts = {
+            name: max(0, round(rng.gauss(60 * cost, (60 * cost) ** 0.5)))
+            for name, cost in costs.items()
+        }
+        text = "".join(f"main;{name} {count}\n" for name, count in counts.items())
+        made.append(spent(text, speed * sum(costs.values()), None))
+    return made
+
+
+def test_of_equal_builds_at_most_one_comparison_in_ten_claims_a_difference():
+    """60 pairs of profiles with 20 functions each; 5 % is what the intervals promise."""
+    rng = random.Random(7)  # noqa: S311  # no secret
+    costs = {f"function{number}": 0.5 + number for number in range(20)}
+    pairs = [compared(rounds(rng, costs), rounds(rng, costs), paired=True) for _ in range(60)]
+    assert sum(any(one.seen for one in pair.functions) for pair in pairs) <= 6
+
+
+def test_a_function_of_three_per_cent_more_is_named_first_nearly_always():
+    rng = random.Random(8)  # noqa: S311  # no secret
+    costs = {f"function{number}": 0.5 + number for number in range(20)}
+    slower = {**costs, "busy": 0.03 * sum(costs.values())}
+    pairs = [compared(rounds(rng, costs), rounds(rng, slower), paired=True) for _ in range(20)]
+    assert sum(pair.functions[0].name == "busy" for pair in pairs) >= 19
+    assert sum(pair.grown[:1] == pair.functions[:1] for pair in pairs) >= 19
+
+
+def test_one_round_has_no_intervals():
+    one = [spent("main;answer 30\n", 8.0, 10.0)]
+    found = compared(one, one, paired=True)
+    assert all(each.own.reach is None and not each.seen for each in found.functions)
+    assert growth(found) == "One round tells no growth from noise."
+
+
+# --- what is shown --------------------------------------------------------------------
+
+
+def test_a_sentence_a_table_and_a_comment_name_the_function(two):
+    store, (base, other) = two
+    found = compared(read(store, base), read(store, other), paired=True)
+    stream = io.StringIO()
+    print_profile(found, UNIT, stream)
+    assert "Grew most: weigh_options +0.80" in summary(found, UNIT)
+    table = stream.getvalue().split("\n\n")[1].splitlines()
+    assert table[1].split()[:4] == ["weigh_options", "0.00", "0.80", "+0.80*"]
+    comment = markdown_of_profiles(found, UNIT)
+    assert "### Where CPU time goes" in comment
+    assert comment.index("weigh\\_options") < comment.index("answer")
+
+
+def test_compare_tells_the_profile_beside_its_verdict(two, capsys):
+    store, (base, other) = two
+    words = ["compare", base.id, other.id, "--threshold", "50", "--results", str(store.root)]
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["profile"]["paired"] is True
+    assert document["profile"]["functions"][0]["name"] == "weigh_options"
+    assert document["profile"]["functions"][0]["own"]["seen"] is True
+    assert main(words) == 0
+    assert "Grew most: weigh_options" in capsys.readouterr().out
+
+
+def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(
+    two, tmp_path, monkeypatch
+):
+    store, _ = two
+    monkeypatch.setattr(pages_module, "script", str)
+    write_site(store, tmp_path / "report")
+    (page,) = (tmp_path / "report" / "experiment").glob("*.html")
+    text = page.read_text(encoding="utf-8")
+    assert text.index("Grew most: weigh_options") < text.index("Differential flame graph")
+    assert 'data-chart="flames"' in text
+    assert ">weigh_options<" in text
+
+
+def test_a_box_stands_on_its_caller_and_is_as_wide_as_what_it_costs(two):
+    store, (base, other) = two
+    found = compared(read(store, base), read(store, other), paired=True)
+    boxes = {box["name"]: box for box in flames(found, UNIT)["layer"][0]["data"]["values"]}
+    inner, outer = boxes["weigh_options"], boxes["answer"]
+    assert inner["row"] == outer["row"] + 1
+    assert outer["from"] <= inner["from"] < inner["to"] <= outer["to"]
+    assert inner["to"] - inner["from"] == pytest.approx(0.8, rel=0.02)
+    assert inner["more"] == pytest.approx(0.8, rel=0.02)
+
+
+def test_a_name_that_would_be_more_than_a_name_is_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages_module, "script", str)
+    archived_profiles(tmp_path / "results", {"main;answer": 9.0, f"main;{ATTACK}": 1.0})
+    write_site(Store(tmp_path / "results"), tmp_path / "report")
+    (page,) = (tmp_path / "report" / "experiment").glob("*.html")
+    assert "<script>window" not in page.read_text(encoding="utf-8")
+    assert "<script>window" not in page.with_suffix(".js").read_text(encoding="utf-8")
+
+
+def test_a_profile_is_a_median_cost_with_the_share_that_was_sampled(two):
+    _, (base, _) = two
+    assert base.figure.name == "cpu_us"
+    assert base.figure.value == pytest.approx(12.0)
+    assert base.metric("sampled_us").value == pytest.approx(11.0)
+    assert {one.files["stacks"] for one in base.rounds} == {
+        f"rounds/run-{number}-stacks.folded.gz" for number in range(1, 5)
+    }
+    assert base.metric("completed_rate").value < Flood.per_s
