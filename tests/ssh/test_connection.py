@@ -82,6 +82,20 @@ class TestSudo:
             assert follower.ask(10) is None  # it has ended
             assert follower.status == 3
 
+    def test_a_command_that_ends_with_its_input_is_heard_to_the_end(self, root):
+        """Its first line says that it has begun; the last, of any length, what came of it."""
+        script = "echo begun; cat >/dev/null; sleep 0.3; head -c 2000000 /dev/zero | tr '\\0' x"
+        with root.follow(["sh", "-c", f"{script}; echo"]) as follower:
+            assert follower.await_line(10) == "begun"
+            assert follower.conclude(10) == 2_000_000 * "x"
+            assert follower.status == 0
+
+    def test_a_command_that_says_nothing_is_not_waited_for_longer_than_told(self, root):
+        with root.follow(["sleep", "1"]) as follower:
+            assert follower.await_line(0.1) is None
+            assert follower.conclude(0.1) is None
+            assert follower.ended is None
+
     def test_a_user_who_may_not_use_it_is_told_what_to_write(self, host):
         told = refusal(host.seen_by("visitor", sudo=True))
         assert told.startswith("sut: sudo refuses visitor: ")

@@ -60,14 +60,42 @@ class Sampler:
         return [json.dumps(self.sample)]
 
 
+SAMPLED = {"event": "cpu-clock:u", "samples": 2, "sampled_s": 0.002, "lost": 0}
+SAMPLED["stacks"] = {"kea;main;run": 2}
+
+
+class Profiler:
+    """A running `profile`, which has begun; or one that ends with a reason."""
+
+    def __init__(self, status=0, words="", last=None):
+        self.status, self.ended = status, words
+        self.begun = json.dumps({"recording": True})
+        self.last = json.dumps(SAMPLED) if last is None else last
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def await_line(self, _timeout_s):
+        return self.begun
+
+    def conclude(self, _timeout_s):
+        return self.last
+
+
 class Host:
     """A host on which each verb does what the test says; by default what a good one does."""
 
-    def __init__(self, name="leaselab-server", sampler=None, sums=None, **answers):
+    def __init__(
+        self, name="leaselab-server", sampler=None, profiler=None, sums=None, **answers
+    ):
         self.sums = sums
         self.everything = False
         self.access = SimpleNamespace(name=name)
         self.sampler = sampler or Sampler()
+        self.profiler = profiler or Profiler()
         self.verbs = []
         self.limits_s = {}
         self.answers = {
@@ -100,8 +128,8 @@ class Host:
         return SimpleNamespace(status=0, stdout=text.encode(), stderr="")
 
     def follow(self, argv, _heard=None):
-        assert argv == [CONTRACT, "sample", VARIANT]
-        return self.sampler
+        assert argv in ([CONTRACT, "sample", VARIANT], [CONTRACT, "profile", VARIANT])
+        return self.sampler if argv[1] == "sample" else self.profiler
 
 
 def server(host, **fields):
@@ -287,6 +315,33 @@ def test_a_sample_of_another_shape_is_a_broken_lab(change):
     one.start()
     error = refused(one.samples)
     assert (error.outcome, next(iter(change)) in str(error)) == (Outcome.LAB, True)
+
+
+def test_a_profile_is_that_of_the_server_under_test():
+    servers = Servers({"server": server(Host()), "partner": server(Host("partner"))})
+    servers.begin_profile()
+    found = servers.end_profile()
+    assert (found.samples, found.sampled_s, found.lost) == (2, 0.002, 0)
+    assert found.stacks == {"kea;main;run": 2}
+
+
+def test_where_perf_may_not_sample_there_is_no_profile_and_the_host_says_why():
+    """It is no fault of the server, and the lab is not broken."""
+    profiler = Profiler(1, "perf may not sample here: No permission (found kernel.")
+    profiler.begun = None
+    with pytest.raises(LeaselabError) as caught:
+        server(Host(profiler=profiler)).begin_profile()
+    assert caught.value.outcome is Outcome.INVALID
+    assert caught.value.what.startswith("there is no profile: perf may not sample here: No per")
+    assert caught.value.where == "leaselab-server"
+
+
+def test_a_profile_that_fails_at_its_end_is_none():
+    one = server(Host(profiler=Profiler(1, "perf ended with 255: No space left on device")))
+    one.begin_profile()
+    with pytest.raises(LeaselabError, match="no profile: perf ended with 255: No space") as e:
+        one.end_profile()
+    assert e.value.outcome is Outcome.INVALID
 
 
 def test_one_server_is_as_good_as_several():

@@ -4,22 +4,33 @@ import gzip
 import io
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 from tests.contracts import contract_module
-from tests.formula import Flood, archived_profiles
+from tests.doubles import Killed
+from tests.formula import (
+    PROFILE,
+    Flood,
+    Zones,
+    archived_profiles,
+    formula_bench,
+    formula_point,
+)
 from tests.hostile import ATTACK
 
 from leaselab.analysis.profile import NOT_SAMPLED, compared, spent, spent_of
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
+from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.profile import growth, print_profile, summary
 from leaselab.report.site import pages as pages_module
 from leaselab.report.site.profile import flames
 from leaselab.report.site.site import write_site
 
+ROLES = Path(__file__).parents[2] / "roles"
 DATA = Path(__file__).parents[1] / "data" / "profile"
 UNIT = "µs per query"
 SLOWER = {"main;answer": 9.0, "main;answer;weigh_options": 0.8, "main;receive": 2.0}
@@ -114,6 +125,52 @@ def test_why_perf_may_not_sample_is_one_line(contract):
         "perf may not sample here: No permission to enable cpu-clock event. (found kernel."
     )
     assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    "recipe", sorted(ROLES.glob("*_build/files/recipe")), ids=lambda one: one.parts[-3]
+)
+def test_no_recipe_strips_what_it_builds(recipe):
+    """Else its own functions would have no names: neither when it is linked, nor installed."""
+    text = recipe.read_text(encoding="utf-8")
+    assert not re.search(r"\bstrip\b|-Wl,-s\b|install (?:-\S+ )*-s\b|install-strip", text)
+    assert not re.search(r"(?:CFLAGS|LDFLAGS|link_args)\S* -s\b", text)
+
+
+# --- rounds ---------------------------------------------------------------------------
+
+
+def test_a_round_that_was_interrupted_is_made_anew_and_comes_to_the_same():
+    """At each event of the journal: round, trials and stacks are never of two starts."""
+    given = {**PROFILE, "rounds": 2}
+    whole = Zones()
+    wanted = formula_point(formula_bench(**given), whole)
+    for at in range(1, len(whole.events) + 1):
+        zones = Zones(kill_at=at)
+        with pytest.raises(Killed):
+            formula_point(formula_bench(**given), zones)
+        point = formula_point(formula_bench(**given), zones)
+        for one, other in zip(point.rounds, wanted.rounds, strict=True):
+            assert one.metrics["sampled_us"] == pytest.approx(other.metrics["sampled_us"])
+            assert one.files == other.files
+
+
+def test_where_no_profile_may_be_taken_the_result_says_so_and_nothing_was_measured():
+    class Forbidden(Zones):
+        def begin_profile(self):
+            raise invalid_measurement("there is no profile: perf may not sample here")
+
+    point = formula_point(formula_bench(**PROFILE), Forbidden())
+    assert point.rounds == []
+    assert point.error.outcome is Outcome.INVALID
+    assert "perf may not sample here" in point.error.what
+
+
+def test_without_samples_there_is_no_profile():
+    point = formula_point(formula_bench(**PROFILE), Zones(functions={"main;answer": 0.0}))
+    assert point.error.outcome is Outcome.INVALID
+    assert "nothing to show where CPU time goes" in point.error.what
+    assert "found 0 samples" in str(point.error)
 
 
 # --- what functions cost --------------------------------------------------------------
