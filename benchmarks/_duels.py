@@ -159,7 +159,7 @@ def compared(design: Design, cell: Cell, drop: float, seed: int) -> Ended:
 
 
 def _sweeps(machine: Machine, sides: Sequence[Side]) -> Ended:
-    first, second = ([_run(side) for _ in range(RUNS)] for side in sides)
+    first, second = ([run_of(side) for _ in range(RUNS)] for side in sides)
     found = ratio(Runs(tuple(first), TRIM), Runs(tuple(second), TRIM))
     slower = found.value < 0.95 and bool(found.differs)
     answer = Answer.SLOWER if slower else Answer.SAME
@@ -170,14 +170,14 @@ def _alternating(machine: Machine, sides: Sequence[Side]) -> Ended:
     made: tuple[list[float], list[float]] = ([], [])
     for index in range(ALTERNATING):
         for side in (0, 1) if index % 2 == 0 else (1, 0):
-            made[side].append(_run(sides[side]))
+            made[side].append(run_of(sides[side]))
     found = paired_ratio(*made)
     one_sided = (found.p or 0.0) / 2
     slower = found.value < 0.985 and one_sided < 0.01
     return Ended(Answer.SLOWER if slower else Answer.SAME, machine.now_s / 60, found.value)
 
 
-def _run(side: Side) -> float:
+def run_of(side: Side) -> float:
     """One run of a max rate (transactions/s)."""
     machine = side.machine
     machine.wait(RUN_S)
@@ -187,39 +187,48 @@ def _run(side: Side) -> float:
 
 
 def _duel(machine: Machine, sides: Sequence[Side], *, both: bool) -> Ended:
-    turns = Turns(PLAN)
+    rounds = duel(PLAN, machine, sides, both=both)
+    verdict = judge(PLAN, *rounds)
+    if verdict is None or not verdict.final:
+        return Ended(Answer.UNKNOWN, machine.now_s / 60, 1.0)
+    return Ended(verdict.answer, machine.now_s / 60, verdict.ratio)
+
+
+def duel(
+    plan: Duel, machine: Machine, sides: Sequence[Side], *, both: bool
+) -> tuple[list[Round], list[Round]]:
+    """Make the rounds of a duel, until there is an answer or no round left; those of each."""
+    turns = Turns(plan)
     rounds: tuple[list[Round], list[Round]] = ([], [])
-    rate = round(PLAN.over * machine.capacity(1.0))
+    rate = round(plan.over * machine.capacity(sides[0].relative))
     while True:
         index = len(rounds[0]) + 1
         order = (0, 1) if index % 2 else (1, 0)
         if rounds[0]:
-            rate = next_load(PLAN, rounds[0])
+            rate = next_load(plan, rounds[0])
         made: tuple[list[Trial], list[Trial]] = ([], [])
 
         def ready(side: int, index: int = index) -> None:
             place = both and (side == 0) == (index % 2 == 0)
             sides[side].start(second_place=place)
-            machine.wait(START_S + PLAN.warm_up_s + PLAN.wait_s + BESIDE_S)
+            machine.wait(START_S + plan.warm_up_s + plan.wait_s + BESIDE_S)
 
         if both:
             for side in order:
                 ready(side)
-            for turn in range(PLAN.trials):
+            for turn in range(plan.trials):
                 for side in order if turn % 2 == 0 else order[::-1]:
                     made[side].append(turns.turn(sides[side].ask, rate))
         else:
             for side in order:
                 ready(side)
-                for _ in range(PLAN.trials):
+                for _ in range(plan.trials):
                     made[side].append(turns.turn(sides[side].ask, rate))
         for side in (0, 1):
             rounds[side].append(_round(index, made[side], turns))
-        verdict = judge(PLAN, *rounds)
-        if verdict is not None and verdict.final:
-            return Ended(verdict.answer, machine.now_s / 60, verdict.ratio)
-        if index >= PLAN.rounds:
-            return Ended(Answer.UNKNOWN, machine.now_s / 60, 1.0)
+        verdict = judge(plan, *rounds)
+        if index >= plan.rounds or (verdict is not None and verdict.final):
+            return rounds
 
 
 def _round(index: int, made: Sequence[Trial], turns: Turns) -> Round:

@@ -1,0 +1,201 @@
+"""Simulated histories of commits, and searches for what made them slower, by several designs.
+
+The machine and the duels are those of `benchmarks._duels`: a machine whose speed drifts, trials
+and starts that scatter, rounds that the code that ships judges.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks._duels import RUN_S, RUNS, TRIM, Cell, Machine, Side, duel, run_of
+from leaselab.analysis.bisect import TRIES, End, Ending, Known, Limits, next_step
+from leaselab.analysis.culprits import BUILD_SD, Duelled, Gap
+from leaselab.analysis.duel import Answer, judge
+from leaselab.analysis.ratio import Runs
+from leaselab.model.procedures.duel import Duel
+
+COMMITS = 64
+DEPLOY_S = 30.0
+"""Time of one deployment (s), as docs/figures.md has it; builds are left out.  A duel has four,
+two variants at two places, and a sweep has one."""
+DROP = 0.05
+SWEEP_S = RUNS * RUN_S
+
+
+class Kind(enum.Enum):
+    """What a history holds; the value is the words for it."""
+
+    NONE = "none"
+    ONE = "one"
+    TWO = "two"
+    BROKEN = "one; 20 % do not build"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Commits 1 to 64 after a good end."""
+
+    speeds: Sequence[float]
+    """Of each place, over that of the good end (ratio)."""
+    culprits: frozenset[int]
+    broken: frozenset[int]
+
+
+def history_of(kind: Kind, seed: int) -> History:
+    """Make up a history; builds differ by a little everywhere (`BUILD_SD`)."""
+    chance = random.Random(f"history {kind.name} {seed}")  # noqa: S311 - a simulation
+    places = range(1, COMMITS + 1)
+    broken: set[int] = set()
+    if kind is Kind.BROKEN:
+        broken = {place for place in places[:-1] if chance.random() < 0.2}
+    able = [place for place in places if place not in broken]
+    many = {Kind.NONE: 0, Kind.TWO: 2}.get(kind, 1)
+    culprits = frozenset(chance.sample(able, many))
+    speed, speeds = 1.0, [1.0]
+    for place in places:
+        speed *= 1 - DROP if place in culprits else 1.0
+        speeds.append(speed * math.exp(BUILD_SD * chance.gauss(0, 1)))
+    return History(speeds, culprits, frozenset(broken))
+
+
+@dataclass(slots=True)
+class Bench:
+    """A machine on which commits of a history are measured."""
+
+    history: History
+    machine: Machine
+
+    def duelled(self, older: int, newer: int, plan: Duel) -> Duelled | None:
+        """Make a duel; None where it came to no verdict."""
+        began_s = self.machine.now_s
+        self.machine.wait(4 * DEPLOY_S)
+        sides = [Side(self.machine, self.history.speeds[place]) for place in (older, newer)]
+        started_s = self.machine.now_s
+        verdict = judge(plan, *duel(plan, self.machine, sides, both=True))
+        minutes = (self.machine.now_s - started_s) / 60
+        if verdict is None:
+            return None
+        return Duelled.of((older, newer), f"{began_s:012.3f}", minutes, verdict)
+
+    def sweep(self, place: int) -> float:
+        """Return the max rate of a commit, by nine runs (transactions/s)."""
+        self.machine.wait(DEPLOY_S)
+        side = Side(self.machine, self.history.speeds[place])
+        return Runs(tuple(run_of(side) for _ in range(RUNS)), TRIM).mean
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What one search came to."""
+
+    named: frozenset[Gap]
+    """What it names: commits after a place, up to another."""
+    hours: float
+    """Lab time, deployments included (h)."""
+    steps: int
+    """Duels or sweeps."""
+
+    def right(self, history: History) -> bool:
+        """Whether all culprits are named and nothing else is."""
+        return len(self.named) == len(history.culprits) and not self.wrong(history)
+
+    def wrong(self, history: History) -> bool:
+        """Whether it names what holds no culprit, or more than what cannot be told apart."""
+        return any(not _holds(gap, history) for gap in self.named)
+
+
+def _holds(gap: Gap, history: History) -> bool:
+    within = range(gap.after + 1, gap.place + 1)
+    able = [place for place in within if place not in history.broken]
+    return able == [gap.place] and gap.place in history.culprits
+
+
+@dataclass(slots=True)
+class _Hunt:
+    bench: Bench
+    steps: int = field(default=0)
+
+    def ended(self, *named: Gap) -> Searched:
+        hours = self.bench.machine.now_s / 3600
+        return Searched(frozenset(named), hours, self.steps)
+
+
+def _weighing(hunt: _Hunt) -> Searched:
+    """`leaselab bisect`: the decisions that ship."""
+    limits, history = Limits(), hunt.bench.history
+    known = Known(COMMITS, (), history.broken)
+    while not isinstance(step := next_step(known, limits), End):
+        hunt.steps += 1
+        plan = Duel(rounds=step.rounds, find=limits.find)
+        made = hunt.bench.duelled(step.older, step.newer, plan)
+        if made is not None:
+            known = Known(COMMITS, (*known.duels, made), known.broken)
+    named = step.culprits if step.ending is Ending.FOUND else ()
+    return hunt.ended(*(one.gap for one in named))
+
+
+def _duels(hunt: _Hunt) -> Searched:
+    """A plain bisection by duels: each answer stands, more rounds while there is none."""
+    broken = hunt.bench.history.broken
+
+    def slower(older: int, newer: int) -> bool | None:
+        for doubled in range(TRIES):
+            hunt.steps += 1
+            plan = Duel(rounds=Limits().rounds * 2**doubled)
+            found = hunt.bench.duelled(older, newer, plan)
+            if found is not None and found.answer is not Answer.UNKNOWN:
+                return found.answer is Answer.SLOWER
+        return None
+
+    if not slower(0, COMMITS):
+        return hunt.ended()
+    good, bad = _halved(broken, lambda place: bool(slower(0, place)))
+    return hunt.ended(*[Gap(good, bad)] * bool(slower(good, bad)))
+
+
+def _sweeps(hunt: _Hunt, threshold: float) -> Searched:
+    """`git bisect` with a sweep a step: bad is what is slower than the good end by so much."""
+
+    def bad(place: int) -> bool:
+        hunt.steps += 1
+        return hunt.bench.sweep(place) < (1 - threshold) * base
+
+    hunt.steps += 1
+    base = hunt.bench.sweep(0)
+    if not bad(COMMITS):
+        return hunt.ended()
+    return hunt.ended(Gap(*_halved(hunt.bench.history.broken, bad)))
+
+
+def _halved(broken: frozenset[int], bad: Callable[[int], bool]) -> tuple[int, int]:
+    """The last good and the first bad place, as `git bisect` with `skip` finds them."""
+    good, first_bad = 0, COMMITS
+    while able := [one for one in range(good + 1, first_bad) if one not in broken]:
+        place = min(able, key=lambda one: abs(2 * one - good - first_bad))
+        if bad(place):
+            first_bad = place
+        else:
+            good = place
+    return good, first_bad
+
+
+DESIGNS: dict[str, Callable[[_Hunt], Searched]] = {
+    "leaselab bisect": _weighing,
+    "plain bisection by duels": _duels,
+    "git bisect, sweeps, 5 %": lambda hunt: _sweeps(hunt, 0.05),
+    "git bisect, sweeps, 2.5 %": lambda hunt: _sweeps(hunt, 0.025),
+}
+"""The designs, by the name in the table."""
+
+
+def searched(design: str, kind: Kind, cell: Cell, seed: int) -> tuple[History, Searched]:
+    """Search one history on a machine; the seed says the chances."""
+    history = history_of(kind, seed)
+    name = f"{design} {kind.name} {cell.name} {seed}"
+    machine = Machine(cell, random.Random(name))  # noqa: S311 - a simulation
+    return history, DESIGNS[design](_Hunt(Bench(history, machine)))

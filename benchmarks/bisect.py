@@ -1,0 +1,176 @@
+# ruff: noqa: A005  # run as `benchmarks.bisect`; the library's is `bisect`
+"""`leaselab bench bisect`: how often searches for the commit that made it slower are right.
+
+Simulated histories of 64 commits on a machine that drifts; the decisions and the verdicts of
+the duels are those of the code that ships.  `docs/verdicts.md` explains the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks._duels import Cell
+from benchmarks._histories import COMMITS, DESIGNS, DROP, SWEEP_S, Kind, searched
+
+SHIPPED = "leaselab bisect"
+STEADY, DRIFTING = 0.0, 0.05
+"""Standard deviation of the machine's speed (ratio)."""
+NOISES = (0.01, 0.02, 0.05)
+"""Standard deviation of a trial's rate (ratio)."""
+CASES = {
+    (DRIFTING, Kind.NONE): 1.0,
+    (DRIFTING, Kind.ONE): 1.0,
+    (DRIFTING, Kind.TWO): 0.25,
+    (DRIFTING, Kind.BROKEN): 0.25,
+    (STEADY, Kind.NONE): 0.25,
+    (STEADY, Kind.ONE): 0.25,
+}
+"""Machines and what histories hold, and how many of each there are, over `--histories`."""
+LEAST_RIGHT, MOST_WRONG = 95.0, 1.0
+"""Wanted of what ships, for histories with one culprit or none (%)."""
+OK, MISSED, USAGE = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One design on some histories of one kind."""
+
+    drift: float
+    """Standard deviation of the machine's speed (%)."""
+    noise: float
+    """Standard deviation of a trial's rate (%)."""
+    kind: str
+    design: str
+    histories: int
+    right: float
+    """Histories of which all culprits are named, and nothing else (%)."""
+    wrong: float
+    """Histories of which an innocent commit is named (%)."""
+    hours: float
+    """Mean lab time of a search, deployments included (h)."""
+    longest: float
+    """Longest lab time (h)."""
+    steps: float
+    """Duels or sweeps, on average."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is as right as is wanted."""
+        return self.right >= LEAST_RIGHT and self.wrong <= MOST_WRONG
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the benchmark; returns 0 when what ships is as right as is wanted, 1 when not."""
+    options = _options(argv)
+    if options.histories < 4:
+        print(
+            f"bench bisect: too few histories (found {options.histories}, wanted 4 or more)",
+            file=sys.stderr,
+        )
+        return USAGE
+    started = time.monotonic()
+    tasks = [
+        (design, kind, Cell(drift, noise), max(1, round(share * options.histories)))
+        for ((drift, kind), share), noise, design in itertools.product(
+            CASES.items(), NOISES, DESIGNS
+        )
+    ]
+    rows = []
+    with multiprocessing.Pool(options.processes) as pool:
+        for row in pool.imap(_row, tasks):
+            rows.append(row)
+            done = f"{len(rows)}/{len(tasks)}"
+            print(
+                f"{done} {row.noise:g} % {row.kind}: {row.design}", file=sys.stderr, flush=True
+            )
+    promised = (Kind.NONE.value, Kind.ONE.value)
+    kept = all(row.kept for row in rows if row.design == SHIPPED and row.kind in promised)
+    if options.json:
+        document: dict[str, Any] = {
+            "benchmark": "bisect",
+            "commits": COMMITS,
+            "drop": DROP,
+            "sweep_s": SWEEP_S,
+            "rows": [asdict(row) for row in rows],
+            "wall_s": time.monotonic() - started,
+            "kept": kept,
+        }
+        json.dump(document, sys.stdout, indent=1)
+        print()
+    else:
+        _print(rows)
+        print("kept" if kept else "missed")
+    return OK if kept else MISSED
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="leaselab bench bisect", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument(
+        "--histories",
+        type=int,
+        default=200,
+        help="with one culprit, and as many with none, at each noise; a quarter of it with two "
+        "culprits, and with commits that do not build (default 200)",
+    )
+    parser.add_argument("--processes", type=int, default=2, help="default 2")
+    return parser.parse_args(argv)
+
+
+def _row(task: tuple[str, Kind, Cell, int]) -> Row:
+    """Search some histories by one design (in a process of its own)."""
+    design, kind, cell, histories = task
+    found = [searched(design, kind, cell, seed) for seed in range(histories)]
+    percent = 100.0 / histories
+    return Row(
+        100 * cell.drift,
+        100 * cell.trial,
+        kind.value,
+        design,
+        histories,
+        percent * sum(one.right(history) for history, one in found),
+        percent * sum(one.wrong(history) for history, one in found),
+        statistics.fmean(one.hours for _, one in found),
+        max(one.hours for _, one in found),
+        statistics.fmean(one.steps for _, one in found),
+    )
+
+
+def _print(rows: Sequence[Row]) -> None:
+    table = Table(
+        title=f"Histories of {COMMITS} commits with culprits of {100 * DROP:g} %",
+        caption=f"a sweep takes {SWEEP_S / 60:g} min; builds are left out",
+    )
+    heads = ("drift %", "noise %", "culprits", "design", "right %", "innocent named %")
+    for name in (*heads, "hours", "longest", "duels or sweeps"):
+        table.add_column(name, justify="left" if name in ("culprits", "design") else "right")
+    for row in rows:
+        table.add_row(
+            f"{row.drift:g}",
+            f"{row.noise:g}",
+            row.kind,
+            row.design,
+            f"{row.right:.1f}",
+            f"{row.wrong:.1f}",
+            f"{row.hours:.1f}",
+            f"{row.longest:.1f}",
+            f"{row.steps:.0f}",
+        )
+    # Into a pipe nothing is folded: the table is as wide as it must be.
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

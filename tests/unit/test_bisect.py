@@ -1,0 +1,305 @@
+"""The decisions of a bisection, by duels that a test makes up."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leaselab.analysis.bisect import (
+    FEWEST,
+    TRIES,
+    End,
+    Ending,
+    Known,
+    Limits,
+    Step,
+    Why,
+    expected_cost,
+    levels,
+    next_step,
+)
+from leaselab.analysis.culprits import Duelled, Gap
+from leaselab.analysis.duel import Answer
+
+LIMITS = Limits()
+PLENTY = Limits(budget_minutes=100_000.0)
+
+
+def truthful(steps, step, at, off=0.0, *, sd=0.02, minutes=1.0):
+    """A duel whose answer is right, and whose mean is off by so many standard errors."""
+    change = sum(math.log1p(-drop) for place, drop in steps.items() if _in(place, step))
+    error = sd / math.sqrt(step.rounds)
+    answer = Answer.SLOWER if change < math.log1p(-LIMITS.find / 2) else Answer.SAME
+    mean = change + off * error
+    return Duelled(step.older, step.newer, at, minutes, answer, mean, error, step.rounds)
+
+
+def _in(place, step):
+    return step.older < place <= step.newer
+
+
+def search(count, made, limits=PLENTY, broken=frozenset(), known=()):
+    """Search to the end; `made` makes each duel.  Returns the end and the steps."""
+    duels, steps = list(known), []
+    while isinstance(step := next_step(Known(count, tuple(duels), broken), limits), Step):
+        steps.append(step)
+        duels.append(made(step, f"2026-11-24T{len(duels):06d}"))
+        assert len(duels) < 1000
+    return step, steps
+
+
+@st.composite
+def ranges(draw, most=3, least=0):
+    """How many commits, which are slower by how much, and which cannot be measured."""
+    count = draw(st.integers(1, 40))
+    places = st.integers(1, count)
+    able = draw(st.sets(places, min_size=min(least, count), max_size=min(most, count)))
+    drops = {place: draw(st.floats(0.03, 0.3)) for place in able}
+    return count, drops, frozenset(draw(st.sets(places, max_size=count))) - able - {count}
+
+
+CHANCES = st.randoms(use_true_random=True)
+
+
+@given(ranges(), CHANCES)
+def test_an_innocent_commit_is_never_named_when_duels_are_truthful(made_up, offs):
+    count, drops, broken = made_up
+    end, _ = search(
+        count,
+        lambda step, at: truthful(drops, step, at, offs.uniform(-1, 1)),
+        broken=broken,
+    )
+    for culprit in end.culprits:
+        within = range(culprit.gap.after + 1, culprit.gap.place + 1)
+        assert any(place in drops for place in within)
+        assert [one for one in within if one not in broken] == [culprit.gap.place]
+    assert end.ending is (Ending.FOUND if drops else Ending.SAME)
+
+
+@given(ranges(most=1, least=1), CHANCES)
+def test_the_only_culprit_is_found_when_duels_are_truthful(made_up, offs):
+    count, drops, broken = made_up
+    end, steps = search(
+        count,
+        lambda step, at: truthful(drops, step, at, offs.uniform(-1, 1)),
+        broken=broken,
+    )
+    (culprit,) = end.culprits
+    assert culprit.gap.place in drops
+    assert end.left is None
+    assert len(steps) <= 3 * (2 + math.log2(count))
+
+
+@given(st.integers(1, 30), st.floats(5, 300), st.sets(st.integers(1, 30)), CHANCES)
+def test_it_ends_within_its_budget_whatever_duels_say(count, budget, broken, chance):
+    limits = Limits(budget_minutes=budget)
+    answers = list(Answer)
+
+    def whatever(step, at):
+        minutes = step.rounds * limits.round_minutes * chance.uniform(0.2, 1.0)
+        mean, error = chance.gauss(-0.03, 0.03), chance.uniform(0, 0.02)
+        answer = chance.choice(answers) if at[-1] != "0" else Answer.SLOWER
+        return Duelled(step.older, step.newer, at, minutes, answer, mean, error, step.rounds)
+
+    spent = []
+
+    def counted(step, at):
+        spent.append(whatever(step, at))
+        return spent[-1]
+
+    end, _ = search(count, counted, limits, frozenset(broken) - {count})
+    assert isinstance(end, End)
+    assert sum(one.minutes for one in spent) <= budget + 1e-6
+
+
+@given(ranges(most=2), st.integers(0, 30), st.randoms(use_true_random=False))
+def test_the_next_step_follows_from_what_is_known_and_from_no_order_of_it(made_up, many, order):
+    """So a search that was killed anywhere goes on as if it had not been."""
+    count, drops, broken = made_up
+    duels = []
+    for _ in range(many):
+        step = next_step(Known(count, tuple(duels), broken), PLENTY)
+        if isinstance(step, End):
+            break
+        duels.append(truthful(drops, step, f"{len(duels):03d}"))
+    told = next_step(Known(count, tuple(duels), broken), PLENTY)
+    order.shuffle(duels)
+    assert next_step(Known(count, tuple(duels), broken), PLENTY) == told
+
+
+def test_the_ends_come_first_and_equal_ends_end_it():
+    end, steps = search(64, lambda step, at: truthful({}, step, at))
+    assert end == End(Ending.SAME)
+    assert steps == [Step(0, 64, LIMITS.rounds, Why.ENDS)]
+
+
+def test_a_bad_end_that_is_faster_ends_it():
+    def faster(step, at):
+        return Duelled(step.older, step.newer, at, 5.0, Answer.FASTER, 0.05, 0.004, 11)
+
+    assert search(64, faster)[0] == End(Ending.FASTER)
+
+
+def unknown(step, at, mean=-0.015):
+    return Duelled(step.older, step.newer, at, 16.0, Answer.UNKNOWN, mean, 0.01, step.rounds)
+
+
+def test_while_the_ends_are_not_told_apart_each_duel_is_twice_as_long():
+    end, steps = search(64, unknown)
+    assert [step.rounds for step in steps] == [30, 60, 120]
+    assert len(steps) == TRIES
+    assert end == End(Ending.UNKNOWN)
+
+
+def test_it_halves_the_range_and_confirms_against_the_parent():
+    end, steps = search(64, lambda step, at: truthful({20: 0.05}, step, at))
+    assert [(step.older, step.newer) for step in steps] == [
+        (0, 64),
+        (0, 32),
+        (0, 16),
+        (0, 24),
+        (0, 20),
+        (0, 18),
+        (0, 19),
+        (19, 20),
+    ]
+    assert [step.why for step in steps] == [Why.ENDS, *[Why.HALVE] * 6, Why.CONFIRM]
+    (culprit,) = end.culprits
+    assert culprit.gap == Gap(19, 20)
+    assert culprit.ratio == pytest.approx(0.95, abs=0.001)
+    assert culprit.ci95[0] < 0.95 < culprit.ci95[1]
+
+
+def test_duels_that_halve_are_as_long_as_the_noise_needs():
+    def rounds(sd, drop):
+        _, steps = search(64, lambda step, at: truthful({20: drop}, step, at, sd=sd))
+        return {step.rounds for step in steps if step.why is Why.HALVE}
+
+    assert rounds(0.01, 0.05) == {FEWEST}
+    assert min(rounds(0.05, 0.05)) > FEWEST
+    assert rounds(0.2, 0.05) == {LIMITS.rounds}
+
+
+def test_an_answer_that_chance_has_turned_is_outvoted():
+    """A plain bisection would look in the wrong half for ever."""
+    made = []
+
+    def mistaken(step, at):
+        made.append(step)
+        if len(made) == 2:
+            return truthful({}, step, at, sd=0.02)  # as if the culprit were newer
+        return truthful({20: 0.05}, step, at, sd=0.02)
+
+    end, steps = search(64, mistaken)
+    assert (steps[1].newer, steps[2].newer > 32) == (32, True)
+    assert [one.gap for one in end.culprits] == [Gap(19, 20)]
+
+
+def test_two_culprits_are_both_named():
+    drops = {10: 0.04, 50: 0.05}
+    end, steps = search(64, lambda step, at: truthful(drops, step, at))
+    assert [one.gap for one in end.culprits] == [Gap(9, 10), Gap(49, 50)]
+    assert end.left is None
+    assert sum(step.why is Why.CONFIRM for step in steps) == 2
+
+
+def test_a_gain_between_two_culprits_hides_none_of_them():
+    drops = {20: 0.05, 40: -0.03, 50: 0.06}
+    end, _ = search(64, lambda step, at: truthful(drops, step, at))
+    assert [one.gap.place for one in end.culprits] == [20, 50]
+
+
+def test_commits_that_cannot_be_measured_are_left_out_and_named_with_the_culprit():
+    end, steps = search(
+        12, lambda step, at: truthful({7: 0.05}, step, at), broken=frozenset({5, 6, 9})
+    )
+    assert not {step.newer for step in steps} & {5, 6, 9}
+    assert [one.gap for one in end.culprits] == [Gap(4, 7)]
+
+
+@pytest.mark.parametrize("place", [0, 12])
+def test_an_end_that_cannot_be_measured_ends_it(place):
+    assert next_step(Known(12, (), frozenset({place})), LIMITS) == End(Ending.BROKEN)
+
+
+def test_a_range_of_one_commit_takes_one_duel():
+    end, steps = search(1, lambda step, at: truthful({1: 0.05}, step, at))
+    assert len(steps) == 1
+    assert [one.gap for one in end.culprits] == [Gap(0, 1)]
+
+
+def test_what_the_archive_has_is_not_measured_again():
+    drops = {20: 0.05}
+    pairs = [(0, 64), (0, 19), (0, 20)]
+    known = [
+        truthful(drops, Step(*pair, 30, Why.HALVE), f"2025-{n}") for n, pair in enumerate(pairs)
+    ]
+    _, steps = search(64, lambda step, at: truthful(drops, step, at), known=known)
+    assert [(step.older, step.newer) for step in steps] == [(19, 20)]
+
+
+def test_a_duel_of_two_commits_inside_the_range_counts_as_well():
+    drops = {20: 0.05}
+    known = [truthful(drops, Step(16, 24, 30, Why.HALVE), "2025")]
+    _, steps = search(64, lambda step, at: truthful(drops, step, at), known=known)
+    assert {step.newer for step in steps if step.why is Why.HALVE} <= set(range(16, 25))
+
+
+def test_duels_before_the_first_of_the_ends_are_not_of_its_budget():
+    drops = {20: 0.05}
+    old = truthful(drops, Step(16, 24, 30, Why.HALVE), "2025", minutes=500)
+    ends = truthful(drops, Step(0, 64, 30, Why.ENDS), "2026", minutes=5)
+    assert Known(64, (old,)).minutes == 0
+    assert Known(64, (old, ends)).minutes == 5
+
+
+def test_with_its_budget_spent_it_says_what_is_left():
+    end, _ = search(
+        64,
+        lambda step, at: truthful({20: 0.05}, step, at, minutes=7.0),
+        Limits(budget_minutes=30),
+    )
+    assert end.ending is Ending.OPEN
+    assert not end.culprits
+    assert end.left.after < 20 <= end.left.place
+    assert end.left.commits < 10
+
+
+def test_a_commit_that_its_parent_does_not_bear_out_is_not_named():
+    """Many small changes: the ends differ, and no commit alone does it."""
+    drops = dict.fromkeys(range(3, 64, 6), 0.005)
+    end, steps = search(
+        64, lambda step, at: truthful(drops, step, at, minutes=5), Limits(budget_minutes=240)
+    )
+    assert end.culprits == ()
+    assert end.ending in (Ending.OPEN, Ending.SCATTERED)
+    assert len(steps) > 5
+
+
+def test_all_duels_together_say_how_fast_each_place_is():
+    drops = {20: 0.05}
+    pairs = [(0, 64), (0, 32), (16, 32)]
+    known = [
+        truthful(drops, Step(*pair, 30, Why.HALVE), f"{n}") for n, pair in enumerate(pairs)
+    ]
+    found = levels(Known(64, tuple(known)))
+    assert {place: round(one.ratio, 3) for place, one in found.items()} == {
+        16: 1.0,
+        32: 0.95,
+        64: 0.95,
+    }
+    assert found[16].error > found[32].error
+
+
+def test_its_cost_is_that_of_searches_that_it_makes_up():
+    cost = expected_cost(Known(64), LIMITS)
+    assert 7 <= cost.duels <= 9
+    assert 7 <= cost.places <= 10
+    assert 20 < cost.minutes < 60
+    rest = [
+        truthful({20: 0.05}, Step(0, 64, 30, Why.ENDS), "1"),
+        truthful({20: 0.05}, Step(0, 24, 30, Why.HALVE), "2"),
+    ]
+    less = expected_cost(Known(64, tuple(rest)), LIMITS)
+    assert less.duels < cost.duels

@@ -1,0 +1,88 @@
+"""`leaselab bench bisect`: honest histories, fair judging, promises that can be missed."""
+
+import dataclasses
+import json
+
+import pytest
+from benchmarks import bisect as benchmark
+from benchmarks._duels import Cell
+from benchmarks._histories import (
+    COMMITS,
+    DESIGNS,
+    History,
+    Kind,
+    Searched,
+    history_of,
+    searched,
+)
+
+from leaselab.analysis.culprits import Gap
+
+FLAT = [1.0] * (COMMITS + 1)
+
+
+@pytest.mark.parametrize(("kind", "many"), [(Kind.NONE, 0), (Kind.ONE, 1), (Kind.TWO, 2)])
+def test_a_history_is_slower_from_each_culprit_on(kind, many):
+    history = history_of(kind, 3)
+    assert len(history.culprits) == many
+    for place in range(1, COMMITS + 1):
+        step = history.speeds[place] / history.speeds[place - 1]
+        assert (step < 0.97) == (place in history.culprits)
+
+
+def test_of_some_histories_every_fifth_commit_does_not_build():
+    broken = [history_of(Kind.BROKEN, seed).broken for seed in range(50)]
+    assert 0.15 < sum(map(len, broken)) / (50 * COMMITS) < 0.25
+    assert not any({0, COMMITS} & one for one in broken)
+
+
+@pytest.mark.parametrize(
+    ("named", "right", "wrong"),
+    [
+        ([Gap(19, 20)], True, False),
+        ([Gap(20, 21)], False, True),
+        ([Gap(18, 20)], False, True),
+        ([Gap(19, 20), Gap(4, 5)], False, True),
+        ([], False, False),
+    ],
+)
+def test_what_is_named_is_right_or_an_innocent_is_named(named, right, wrong):
+    found = Searched(frozenset(named), 1.0, 8)
+    history = History(FLAT, frozenset({20}), frozenset())
+    assert (found.right(history), found.wrong(history)) == (right, wrong)
+
+
+def test_a_culprit_may_be_named_with_the_commits_before_it_that_do_not_build():
+    found = Searched(frozenset({Gap(17, 20)}), 1.0, 8)
+    assert found.right(History(FLAT, frozenset({20}), frozenset({18, 19})))
+    assert not found.right(History(FLAT, frozenset({20}), frozenset({18})))
+
+
+@pytest.mark.parametrize("design", [one for one in DESIGNS if not one.endswith(" 5 %")])
+def test_without_noise_a_design_finds_the_culprit(design):
+    """But for the one whose threshold is as large as the drop: there a coin decides."""
+    quiet = Cell(0.0, 0.0001, start=0.0001, place=0.0)
+    history, found = searched(design, Kind.ONE, quiet, 5)
+    assert found.right(history)
+
+
+def test_the_shortened_benchmark_is_kept_and_says_so(capsys):
+    assert benchmark.main(["--json", "--histories", "8", "--processes", "1"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["kept"] is True
+    assert {row["design"] for row in document["rows"]} == set(DESIGNS)
+    assert document["sweep_s"] == 450
+
+
+def test_too_few_histories_are_refused(capsys):
+    assert benchmark.main(["--histories", "3"]) == 2
+    assert "wanted 4 or more" in capsys.readouterr().err
+
+
+ROW = benchmark.Row(5.0, 1.0, "one", benchmark.SHIPPED, 200, 96.0, 0.5, 1.0, 2.0, 8.0)
+
+
+def test_a_promise_is_missed_by_what_is_not_found_and_by_an_innocent_named():
+    assert ROW.kept
+    assert not dataclasses.replace(ROW, right=94.5).kept
+    assert not dataclasses.replace(ROW, wrong=1.5).kept
