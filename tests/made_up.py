@@ -10,6 +10,7 @@ import copy
 import gzip
 import hashlib
 import json
+import random
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
@@ -22,16 +23,18 @@ from tests.dns import PROOF
 from tests.examples import CONFIG, START, example_round, example_trial
 
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, rerun, resume, run, task
+from leaselab.cli import bench_setup, bisect, rerun, resume, run, task
 from leaselab.lab import benches, catalog
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import ROUND_DONE, Point
-from leaselab.model.errors import server_broken
+from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
 from leaselab.run import experiment
+from leaselab.run.duel import Fight
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +71,8 @@ class Lab:
         """What is raised in a round, by point and number."""
         self.deploy_faults: dict[str, BaseException] = {}
         """What is raised as a point is deployed."""
+        self.interrupted_at: int | None = None
+        """After how many rounds the user interrupts; None for never."""
         self.rates: dict[str, float] = {}
         """Max rates of points (exchanges/s)."""
         self.prepared: list[str] = []
@@ -90,8 +95,9 @@ class Lab:
         monkeypatch.setattr(benches, "read_inventory", self._inventory)
         # They are read for each scenario and each procedure, and a test changes none.
         monkeypatch.setattr(catalog, "load_families", lambda _: self._families)
-        monkeypatch.setattr(run, "source_folder", lambda: folder / "sources")
-        for module in (run, resume):
+        for module in (run, bisect):
+            monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
+        for module in (run, resume, bisect):
             monkeypatch.setattr(module, "report_after", lambda _: None)
         for name, double in (
             ("prepare", self._prepare),
@@ -109,6 +115,7 @@ class Lab:
             ("BenchLock", lambda *_: nullcontext(_Lock())),
             ("Servers", _Servers),
             ("Point", self._point),
+            ("Fight", lambda points, _: _Fight(points)),
         ):
             monkeypatch.setattr(experiment, name, double)
 
@@ -178,8 +185,10 @@ class Lab:
         distribution: str,
         full: bool,
         keep: Sequence[str],
+        at: int,
     ) -> dict[str, Any]:
         assert full in (True, False)
+        assert at == 1  # its hosts have one place
         assert len(keep) < len(self.deployed) + 1
         commit = key.removeprefix("key of ") or None
         self.deployed.append(commit or name)
@@ -218,12 +227,16 @@ class Lab:
         """Return a made-up round of a point, or raise what a test wants."""
         bench, procedure = point.trials.bench, point.method.procedure
         name = bench.server.commit or bench.scenario.name
+        if len(self.rounds) == self.interrupted_at:
+            raise KeyboardInterrupt
         self.rounds.append((name, index))
         if (name, index) in self.faults:
             raise self.faults[name, index]
         rate, family = self.rates.get(name, RATE), bench.scenario.load["family"]
         if isinstance(procedure, MaxRate):
             return example_round(index, rate, START, procedure, family)
+        if isinstance(procedure, Duel):
+            return self._turn(name, index, rate)
         offered = 1 if isinstance(procedure, Burst) else procedure.rate
         assert offered
         trial = example_trial(
@@ -238,6 +251,24 @@ class Lab:
             traffic_s=5.0,
             wall_s=6.0,
             trials=(trial,),
+        )
+
+    @staticmethod
+    def _turn(name: str, index: int, rate: float) -> Round:
+        """A round of a duel, whose rates scatter by half a per cent."""
+        chance = random.Random(f"{name} {index}")  # noqa: S311 - a simulation
+        completed = rate * (1 + 0.005 * chance.gauss(0, 1))
+        return Round(
+            index=index,
+            started_at=START,
+            metrics={
+                "completed_rate": completed,
+                "offered_rate": 1.05 * rate,
+                "loss_ratio": 1 - completed / (1.05 * rate),
+                "cpu_us": 1e6 / completed,
+            },
+            traffic_s=6.0,
+            wall_s=15.0,
         )
 
 
@@ -262,6 +293,21 @@ class _Point(Point):
 
     def _confirm(self) -> None:
         pass
+
+
+class _Fight(Fight):
+    """A duel whose rounds are made up: a round of A, then one of B."""
+
+    def _round(self) -> None:
+        one, other = self.points
+        point = one if len(one.rounds) <= len(other.rounds) else other
+        try:
+            point._round(len(point.rounds) + 1)
+        except LeaselabError as error:
+            if error.outcome is Outcome.LAB:
+                raise
+            for side in self.points:
+                side.end(error if side is point else None)
 
 
 class _Connection:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from leaselab.analysis.bisect import (
     FEWEST,
     TRIES,
+    Cost,
     End,
     Ending,
     Known,
@@ -303,3 +304,8 @@ def test_its_cost_is_that_of_searches_that_it_makes_up():
     ]
     less = expected_cost(Known(64, tuple(rest)), LIMITS)
     assert less.duels < cost.duels
+
+
+def test_a_search_that_is_over_costs_nothing():
+    ends = truthful({}, Step(0, 64, 33, Why.ENDS), "1", sd=1e-9)
+    assert expected_cost(Known(64, (ends,)), LIMITS) == Cost(0.0, 0.0, 0.0)

@@ -199,7 +199,7 @@ class _Search:
         return _paid(self.known, self.limits, self._choose()) or self._end()
 
     def _end(self) -> End:
-        left = self._left() if math.fsum(self.unsettled) >= UNLIKELY else None
+        left = self.suspects() if math.fsum(self.unsettled) >= UNLIKELY else None
         if self.culprits:
             return End(Ending.FOUND, self.culprits, left)
         return End(Ending.OPEN if left else Ending.SCATTERED, (), left)
@@ -264,8 +264,8 @@ class _Search:
         of = zip(self.likely, sizes, strict=True)
         return math.fsum(likely * size for likely, size in of) / self.any
 
-    def _left(self) -> Gap:
-        """The narrowest part of the range in which the change is with 95 % of its chance."""
+    def suspects(self) -> Gap:
+        """The part of the range in which the next change is with 95 % of its chance."""
         total, before = math.fsum(self.unsettled), 0.0
         after, place = 0, self.known.count
         for likely, gap in zip(self.unsettled, self.changes.gaps, strict=True):
@@ -276,6 +276,11 @@ class _Search:
                 place = gap.place
                 break
         return Gap(after, max(place, after + 1))
+
+
+def suspects(known: Known, limits: Limits) -> Gap:
+    """Between which places the next culprit is, with 95 % of its chance."""
+    return _Search(known, limits).suspects()
 
 
 def levels(known: Known) -> dict[int, Level]:
@@ -317,7 +322,7 @@ def _likely(known: Known, limits: Limits) -> list[int]:
         before += share
         while before > (len(found) + 0.5) / _SAMPLES * total:
             found.append(place)
-    return found
+    return found or [known.count]
 
 
 def _cost_of(known: Known, limits: Limits, culprit: int) -> tuple[float, float, float]:

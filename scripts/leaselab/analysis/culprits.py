@@ -58,10 +58,29 @@ class Duelled:
     """Its standard error, by the rounds of this duel alone."""
     rounds: int
     """Rounds that count, more than 2."""
+    id: str = ""
+    """Of its experiment, where it is archived."""
+
+    @property
+    def ratio(self) -> float:
+        """Rate of the newer place over that of the older."""
+        return math.exp(self.mean)
+
+    @property
+    def ci95(self) -> tuple[float, float]:
+        """95 % interval of the ratio, by the rounds of this duel alone."""
+        from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, seldom needed
+
+        reach = float(stdtrit(self.rounds - 2, 0.975)) * self.error
+        return math.exp(self.mean - reach), math.exp(self.mean + reach)
 
     @classmethod
     def of(
-        cls, places: tuple[int, int], began: str, minutes: float, verdict: DuelVerdict
+        cls,
+        places: tuple[int, int],
+        began: str,
+        minutes: float,
+        verdict: DuelVerdict,
     ) -> Duelled:
         """Return what a verdict tells."""
         from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, seldom needed

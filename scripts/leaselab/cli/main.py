@@ -84,6 +84,7 @@ COMMANDS = (
     Command("compare", "compare", "say whether one result is slower than another"),
     Command("calibrate", "calibrate", "find out what comparisons can tell on a bench"),
     Command("plan", "plan", "say what to measure on which commit, and how soon a drop is told"),
+    Command("bisect", "bisect", "find the commit that made a server slower"),
     Command("advise", "advise", "say which known costs a server's configuration has"),
     Command("report", "report", "write results as pages that open from a disk"),
     Command("export", "export", "write results for other programs: CSV, Parquet, OpenMetrics"),

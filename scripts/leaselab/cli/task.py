@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from leaselab.archive.running import RunningSweep
     from leaselab.archive.store import Store
     from leaselab.cli.generator_source import GeneratorSource
     from leaselab.lab.inventory import Inventory
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Scenario
+    from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
 
 HEADROOM = 1.15
@@ -175,23 +176,17 @@ class Session:
         experiment = Experiment(
             id=ids[0], points=tuple(ids), interleaved=True, slowdown=slowdown
         )
-        documents: dict[str, dict[str, Any]] = {}
-        elsewhere: dict[str, dict[str, Any]] = {}
-        for place in (1, 2):
-            for task, point_id in zip(tasks, ids, strict=True):
-                self.prepare(task.distribution)
-                there = [one["servers"]["server"]["variant"] for one in documents.values()]
-                there += [one["servers"]["server"]["variant"] for one in elsewhere.values()]
-                try:
-                    document = self._deployed(task, there, place)
-                except LeaselabError as error:
-                    sealed(task, Ended(error, self.archive(task, error, point_id, experiment)))
-                    self.give_back()
-                    return
-                (documents if place == 1 else elsewhere)[point_id] = document
-            benches = [parse_bench(one, "bench.json") for one in documents.values()]
-            if not all(map(can_have_company, benches)):
-                break
+        of = dict(zip(ids, tasks, strict=True))
+
+        def failed(side: int, error: LeaselabError) -> None:
+            place = self.archive(tasks[side], error, ids[side], experiment)
+            sealed(tasks[side], Ended(error, place))
+
+        places = self._both_deployed(tasks, failed)
+        if not places:
+            return
+        documents, *others = (dict(zip(ids, there, strict=True)) for there in places)
+        elsewhere = others[0] if others else {}
         # The load follows A, and begins where A's is: both have the same parameters.
         procedure = documents[ids[0]]["procedure"]
         for document in (*documents.values(), *elsewhere.values()):
@@ -202,14 +197,72 @@ class Session:
             self.store, documents, "bench.json", root, experiment, elsewhere=elsewhere
         )
         self.begun |= set(tasks)
-        of = dict(zip(ids, tasks, strict=True))
-        finish(
-            self.store,
-            points,
-            root,
-            progress,
-            lambda ended: sealed(of[ended.place.name], ended),
-        )
+        self._finish(points, of, sealed)
+
+    def go_on_with_duel(
+        self, first: Task, second: Task, sealed: Callable[[Task, Ended], object]
+    ) -> bool:
+        """Go on with an unfinished duel of the same two tasks; False without one.
+
+        Parameters and errors as those of `duel`.
+        """
+        unfinished, tasks = self._unfinished(), (first, second)
+        for point_id, begun in unfinished.items():
+            points = (begun.get("experiment") or {}).get("points", [])
+            if len(points) != 2 or points[0] != point_id or points[1] not in unfinished:
+                continue
+            of = dict(zip(points, tasks, strict=True))
+            if all(self._same_bench(one, unfinished[at]["bench"]) for at, one in of.items()):
+
+                def failed(side: int, error: LeaselabError) -> None:
+                    place = self.archive(tasks[side], error)
+                    sealed(tasks[side], Ended(error, place))
+
+                if self._both_deployed(tasks, failed):
+                    self.begun |= set(tasks)
+                    self._finish(open_experiment(self.store, point_id), of, sealed)
+                return True
+        return False
+
+    def _both_deployed(
+        self, tasks: tuple[Task, Task], failed: Callable[[int, LeaselabError], object]
+    ) -> list[list[dict[str, Any]]]:
+        """Deploy two tasks, at two places where they can be up at once.
+
+        Returns the bench documents of both at each place.  `failed` is told which of them does
+        not build or start; then there are none.
+        """
+        places: list[list[dict[str, Any]]] = []
+        for at in (1, 2):
+            places.append([])
+            for side, task in enumerate(tasks):
+                self.prepare(task.distribution)
+                keep = [
+                    one["servers"]["server"]["variant"] for there in places for one in there
+                ]
+                try:
+                    places[-1].append(self._deployed(task, keep, at))
+                except LeaselabError as error:
+                    failed(side, error)
+                    self.give_back()
+                    return []
+            benches = [parse_bench(one, "bench.json") for one in places[0]]
+            if not all(map(can_have_company, benches)):
+                break
+        return places
+
+    def _finish(
+        self,
+        points: Sequence[RunningSweep],
+        of: Mapping[str, Task],
+        sealed: Callable[[Task, Ended], object],
+    ) -> None:
+        """Measure what is left of some points, each of a task by its id; give hosts back."""
+
+        def told(ended: Ended) -> None:
+            sealed(of[ended.place.name], ended)
+
+        finish(self.store, points, checkout_root(), progress, told)
         self.give_back()
 
     def give_back(self) -> None:
@@ -261,11 +314,7 @@ class Session:
         All unfinished points of its experiment are gone on with; `sealed` is told each result
         that is of one of `tasks`.
         """
-        unfinished = {
-            sweep.id: begun
-            for sweep in self.store.running()
-            if not sweep.active and (begun := self.store.first_event(sweep)) is not None
-        }
+        unfinished = self._unfinished()
         for point_id, begun in unfinished.items():
             if not self._same_bench(task, begun["bench"]):
                 continue
@@ -291,6 +340,14 @@ class Session:
             return True
         return False
 
+    def _unfinished(self) -> dict[str, Mapping[str, Any]]:
+        """What unfinished measurements that nobody works on were begun with, by their ids."""
+        return {
+            sweep.id: begun
+            for sweep in self.store.running()
+            if not sweep.active and (begun := self.store.first_event(sweep)) is not None
+        }
+
     def measured(self, task: Task) -> str:
         """Id of a result of the same commit, scenario, parameters and bench, or none."""
         commit = task.commit.hash if task.commit else None
@@ -309,6 +366,20 @@ class Session:
                 ):
                     return str(row["id"])
         return ""
+
+    def is_like(self, task: Task, found: Record, procedure: AnyProcedure) -> bool:
+        """Whether a result of a task's scenario on its bench is of it, whatever its rounds.
+
+        That is: of the same commit and files, and of the same parameters in the same
+        environment.  One that does not build was measured with none.
+        """
+        built = found.outcome != Outcome.BUILD.label
+        return (
+            _files(found.source) == _files(task.commit)
+            and found.bench.environment == self.environment
+            and (not built or self._measured_with(found.generator.options))
+            and (not built or found.procedure.ruler() == procedure.ruler())
+        )
 
     def procedure(self, task: Task) -> AnyProcedure:
         """The procedure of a task: what its file says, and what was asked for."""

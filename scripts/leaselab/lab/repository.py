@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
-from leaselab.model.source import Commit, public_address
+from leaselab.model.source import SHORT, Commit, public_address
 
 _LOCAL_S = 120.0
 _REMOTE_S = 1800.0
@@ -143,6 +143,41 @@ class Repository:
                 wanted="the older one first",
             )
         return [self._commit(name, name) for name in hashes]
+
+    def line(self, good: str, bad: str) -> list[Commit]:
+        """Return two commits and those between them along first parents, oldest first.
+
+        So each is what its parent is and one change more: a commit, or a merge with all that
+        it brought in.  Raises a usage error where the first is not on that line.
+        """
+        first = self.resolve(good)
+        later = self.between(f"{good}..{bad}", first_parent=True)
+        parents = self._parents(later[0])
+        if parents[:1] != [first.hash]:
+            raise usage_error(
+                "the good end is not among the first parents of the bad one",
+                where=self.name,
+                found=f"{good} is {first.hash[:SHORT]}; the line of {bad} comes to "
+                f"{parents[0][:SHORT] if parents else 'its root'} instead",
+                wanted="two commits of one branch, the good one before the bad one",
+                todo=f"name {parents[0][:SHORT]} as the good end" if parents else "",
+            )
+        return [first, *later]
+
+    def merged(self, commit: Commit) -> tuple[str, str] | None:
+        """Return where the branch that a merge brought in began, and its last commit.
+
+        Full hashes; None for a commit that is no merge.
+        """
+        parents = self._parents(commit)
+        if len(parents) < 2:
+            return None
+        base = _git(self.path, "merge-base", *parents[:2]).stdout.strip()
+        return (base, parents[1]) if base else None
+
+    def _parents(self, commit: Commit) -> list[str]:
+        told = _git(self.path, "rev-parse", f"{commit.hash}^@")
+        return told.stdout.split() if told.status == 0 else []
 
     def worktree(self) -> Commit:
         """Return the files of the checkout as they are: what no commit has yet, too.

@@ -1,0 +1,108 @@
+"""What results say of a range of commits: its duels, and which commits cannot be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from leaselab.analysis.bisect import Known
+from leaselab.analysis.culprits import Duelled
+from leaselab.analysis.duel import judge
+from leaselab.analysis.verdict import one_duel
+from leaselab.model.errors import BELIEVED, Outcome
+from leaselab.model.procedures.duel import Duel
+
+if TYPE_CHECKING:
+    from leaselab.model.record import Record
+
+FAILURES = 2
+"""Duels of a commit that came to no verdict after which it is left out."""
+_UNBUILT = Outcome.BUILD.label
+_UNTOLD = "too few of its rounds count"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a range, and why it is not more."""
+
+    known: Known
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    """Why places cannot be measured."""
+    unbuilt: frozenset[int] = frozenset()
+    """Those of them that do not build or do not start."""
+    spoiled: Mapping[tuple[int, int], Sequence[str]] = field(default_factory=dict)
+    """Of pairs of places: why each of their duels that has no verdict has none."""
+
+
+def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> Facts:
+    """Read the duels of commits, and which fail.
+
+    `hashes` are the commits by their places; `records` are of one scenario, bench, environment
+    and ruler, and of these commits alone; `find` is the drop (0..1) by which duels are judged,
+    whatever they were made to find.
+    """
+    places = {name: place for place, name in enumerate(hashes)}
+    by_id = {one.id: one for one in records}
+    duels: list[Duelled] = []
+    spoiled: dict[tuple[int, int], list[str]] = {}
+    failures: dict[int, list[str]] = {}
+    for base, other in _pairs(by_id):
+        pair = places[str(base.server.commit)], places[str(other.server.commit)]
+        if pair[0] >= pair[1] or _UNBUILT in (base.outcome, other.outcome):
+            continue
+        made = _duelled(pair, base, other, find)
+        if isinstance(made, Duelled):
+            duels.append(made)
+            continue
+        spoiled.setdefault(pair, []).append(made)
+        if base.outcome in BELIEVED:
+            failures.setdefault(pair[1], []).append(made)
+    # What was measured all the same is known to build.
+    measured = {place for one in duels for place in (one.older, one.newer)}
+    unbuilt = {
+        places[str(one.server.commit)]: _reason(one)
+        for one in by_id.values()
+        if one.outcome == _UNBUILT and places[str(one.server.commit)] not in measured
+    }
+    reasons = {
+        **{
+            place: texts[-1]
+            for place, texts in failures.items()
+            if len(texts) >= FAILURES and place not in measured
+        },
+        **unbuilt,
+    }
+    known = Known(len(hashes) - 1, tuple(duels), frozenset(reasons))
+    return Facts(known, reasons, frozenset(unbuilt), spoiled)
+
+
+def _pairs(by_id: Mapping[str, Record]) -> Iterable[tuple[Record, Record]]:
+    """The results of the two servers of each duel, oldest first."""
+    for _, base in sorted(by_id.items()):
+        points = base.experiment.points if base.experiment else ()
+        other = by_id.get(points[-1]) if len(points) == 2 else None
+        if other is not None and one_duel(base, other):
+            yield base, other
+
+
+def _duelled(pair: tuple[int, int], base: Record, other: Record, find: float) -> Duelled | str:
+    """What a duel tells, or why it tells nothing."""
+    for one in (base, other):
+        if one.outcome not in BELIEVED:
+            return _reason(one)
+    plan = base.procedure
+    if not isinstance(plan, Duel):
+        raise AssertionError(f"{base.id} is of no duel")
+    verdict = judge(msgspec.structs.replace(plan, find=find), base.rounds, other.rounds)
+    if verdict is None:
+        return _UNTOLD
+    at_once = base.experiment is not None and base.experiment.both_up
+    wall_s = max(base.wall_s, other.wall_s) if at_once else base.wall_s + other.wall_s
+    return replace(Duelled.of(pair, base.started_at, wall_s / 60, verdict), id=base.id)
+
+
+def _reason(record: Record) -> str:
+    return record.reasons[0].text if record.reasons else record.outcome

@@ -1,0 +1,329 @@
+"""``leaselab bisect``: find the commit that made a server slower, by duels."""
+
+from __future__ import annotations
+
+import shlex
+import statistics
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
+from leaselab.analysis.bisect import Limits, Step, next_step
+from leaselab.cli.bench_setup import (
+    add_full,
+    add_inventory,
+    check,
+    environment_of,
+    inventory_of,
+)
+from leaselab.cli.duel import NAME as DUEL
+from leaselab.cli.duel import PARAMETERS
+from leaselab.cli.options import (
+    add_id_file,
+    add_json,
+    add_results,
+    checkout_root,
+    open_store,
+    print_json,
+    write_ids,
+    write_output,
+)
+from leaselab.cli.procedure_options import add_parameters, procedure_overrides
+from leaselab.cli.report import report_after
+from leaselab.cli.source import open_source, source_folder
+from leaselab.cli.task import Session, Task
+from leaselab.lab.catalog import find_scenario
+from leaselab.model.errors import (
+    BELIEVED,
+    LeaselabError,
+    Outcome,
+    invalid_measurement,
+    regression,
+    server_broken,
+)
+from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.duel import Duel
+from leaselab.report.bisect import (
+    Hunted,
+    closing,
+    hunted_document,
+    markdown_of_hunted,
+    print_hunted,
+)
+from leaselab.report.hunting import Telling
+from leaselab.report.listing import printable
+from leaselab.run.experiment import command
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from leaselab.analysis.bisect import End
+    from leaselab.lab.repository import Repository
+    from leaselab.model.record import Record, Scenario
+    from leaselab.model.source import Commit
+    from leaselab.run.experiment import Ended
+
+NAME = "bisect"
+HELP = "Find the commit that made a server slower, by duels; exit code 1 if it is slower."
+_RECENT = 20
+"""Newest results of commits that say how long a build takes."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``bisect``."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="what is measured")
+    parser.add_argument(
+        "--good", metavar="REF", required=True, help="commit of --repo before the change"
+    )
+    parser.add_argument(
+        "--bad",
+        metavar="REF",
+        required=True,
+        help="commit that is slower; the good end is on its line of first parents",
+    )
+    parser.add_argument(
+        "--repo",
+        metavar="URL|PATH",
+        required=True,
+        help="git repository of the server; one behind an address is mirrored first",
+    )
+    parser.add_argument(
+        "--threshold",
+        metavar="PERCENT",
+        type=float,
+        default=100 * Limits().find,
+        help="smallest drop that duels are to find, %%; a change counts from half of it on "
+        "(default: 3)",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="MINUTES",
+        type=float,
+        default=Limits().budget_minutes,
+        help="lab time for all duels since the first of the two ends, also for those before an "
+        "interrupt; builds and deployments come on top (default: 240)",
+    )
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        dest="p_rounds",
+        type=int,
+        help="most rounds of a duel of the ends or of a commit with its parent, at its first "
+        "try (30); another try has twice as many",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what the archive knows, what is next and what it may cost; touch nothing",
+    )
+    add_inventory(parser)
+    add_full(parser)
+    add_parameters(parser, *PARAMETERS)
+    parser.add_argument(
+        "--markdown", metavar="FILE", type=Path, help="write the comment for a merge request"
+    )
+    add_results(parser)
+    add_id_file(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Search, show, and raise what ends with another code than 0."""
+    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    parameters = {**procedure_overrides(args), "name": DUEL, "find": args.threshold / 100}
+    plan = procedure_of(parameters)
+    if not isinstance(plan, Duel):
+        raise AssertionError(f"{DUEL} is the name of {plan.name}")
+    limits = _limits(args, plan)
+    repository = open_source(args.repo)
+    commits = repository.line(args.good, args.bad)
+    inventory = inventory_of(args)
+    check(scenario, plan, inventory)
+    store = open_store(args)
+    session = Session(store, inventory, parameters, full=args.full)
+    search = Search(session, scenario, repository, commits, plan, limits)
+    if args.dry_run:
+        session.environment = environment_of(inventory)
+        search.foresee()
+        return Outcome.OK
+    session.prepare("")
+    try:
+        end = search.run()
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(*stop.args, _again()) from None
+    except LeaselabError as fault:
+        if fault.outcome is Outcome.LAB:
+            fault.todo = "; ".join(filter(None, (fault.todo, _again())))
+        raise
+    finally:
+        write_ids(args, *search.ids)
+        report_after(store)
+    return _told(args, search.hunted(end))
+
+
+def _again() -> str:
+    return f"the search goes on with the same command: {shlex.join(command())}"
+
+
+def _limits(args: argparse.Namespace, plan: Duel) -> Limits:
+    limits = Limits(args.threshold / 100, plan.rounds, plan.round_s / 60, args.budget)
+    plan.within(60 * limits.budget_minutes)
+    return limits
+
+
+def _told(args: argparse.Namespace, hunted: Hunted) -> Outcome:
+    """Write and print what was found."""
+    if args.markdown is not None:
+        write_output(args.markdown, markdown_of_hunted(hunted).encode())
+    if args.json:
+        print_json(hunted_document(hunted))
+    else:
+        print_hunted(hunted)
+    sys.stdout.flush()
+    raised = {
+        Outcome.REGRESSION: regression,
+        Outcome.INVALID: invalid_measurement,
+        Outcome.BUILD: server_broken,
+    }.get(hunted.outcome)
+    if raised is not None:
+        raise raised(printable(closing(hunted)), where=hunted.scenario)
+    return Outcome.OK
+
+
+@dataclass(slots=True)
+class Search:
+    """The search in one range: what the archive has of it, and the duels that are made."""
+
+    session: Session
+    scenario: Scenario
+    repository: Repository
+    commits: Sequence[Commit]
+    """By their places."""
+    plan: Duel
+    limits: Limits
+    ids: list[str] = field(default_factory=list)
+    """Of the results that this search has made."""
+    _read: dict[str, Record] = field(default_factory=dict)
+
+    def run(self) -> End:
+        """Make duels until the search ends.
+
+        Raises as `Session.duel`, and an invalid-measurement error where duels of the same two
+        commits come to no verdict.
+        """
+        facts, telling = self._facts(), self._telling
+        _say(*telling.cost(facts, self._build_s()))
+        while isinstance(step := next_step(facts.known, self.limits), Step):
+            _say(telling.step(facts, step))
+            self._fight(step)
+            before, facts = facts, self._facts()
+            told = [*telling.found(before, facts)]
+            _say(*told or [self._no_verdict(step, before, facts)])
+        return step
+
+    def foresee(self) -> None:
+        """Say what the archive knows, what is next and what that may cost."""
+        facts, telling = self._facts(), self._telling
+        _say(*telling.cost(facts, self._build_s()))
+        step = next_step(facts.known, self.limits)
+        if isinstance(step, Step):
+            _say(telling.step(facts, step))
+        else:
+            _say(closing(self._hunted(facts, step)))
+
+    @property
+    def _telling(self) -> Telling:
+        return Telling(self.commits, self.limits)
+
+    def _no_verdict(self, step: Step, before: Facts, now: Facts) -> str:
+        """Say that a duel told nothing; raise where that is no use to repeat."""
+        pair = step.older, step.newer
+        texts = now.spoiled.get(pair, ())
+        if len(texts) >= FAILURES or texts == before.spoiled.get(pair, ()):
+            raise invalid_measurement(
+                "duels of the same two commits came to no verdict",
+                where=" against ".join(self._telling.name(place) for place in pair[::-1]),
+                found=texts[-1] if texts else "nothing that belongs to this search",
+                todo="see their results; the same command goes on with the search",
+            )
+        return f"no verdict, so it is measured again: {texts[-1]}"
+
+    def hunted(self, end: End) -> Hunted:
+        """Return all that was found."""
+        return self._hunted(self._facts(), end)
+
+    def _hunted(self, facts: Facts, end: End) -> Hunted:
+        places = [one.gap.place for one in end.culprits]
+        merged = {place: self.repository.merged(self.commits[place]) for place in places}
+        return Hunted(
+            self.scenario.name,
+            self.session.inventory.bench,
+            self.commits,
+            facts.known,
+            self.limits,
+            end,
+            facts.reasons,
+            facts.unbuilt,
+            {place: one for place, one in merged.items() if one is not None},
+        )
+
+    def _task(self, place: int) -> Task:
+        commit = self.commits[place]
+        files = dict(self.session.files)
+        if commit.tree not in files:
+            files[commit.tree] = self.repository.archive(commit, source_folder())
+            self.session.files = files
+        return Task(self.scenario, commit)
+
+    def _fight(self, step: Step) -> None:
+        """Make the duel of a step, or go on with it where it was interrupted."""
+        first, second = self._task(step.older), self._task(step.newer)
+        session = replace(
+            self.session, overrides={**self.session.overrides, "rounds": step.rounds}
+        )
+
+        def sealed(_: Task, ended: Ended) -> None:
+            self.ids.append(ended.place.name)
+
+        if not session.go_on_with_duel(first, second, sealed):
+            session.duel(first, second, sealed)
+
+    # ---- what the archive has
+
+    def _facts(self) -> Facts:
+        """Read the duels between commits of the range, and which of them fail."""
+        tasks = {commit.hash: Task(self.scenario, commit) for commit in self.commits}
+        records = []
+        for row in self.session.store.index.rows(
+            scenario=self.scenario.name, bench=self.session.inventory.bench
+        ):
+            told = row["procedure"] == DUEL or row["outcome"] == Outcome.BUILD.label
+            if told and row["commit"] in tasks:
+                found = self._record(row["id"])
+                if self.session.is_like(tasks[row["commit"]], found, self.plan):
+                    records.append(found)
+        return facts_of([*tasks], records, self.limits.find)
+
+    def _record(self, ref: str) -> Record:
+        if ref not in self._read:
+            self._read[ref] = self.session.store.load(ref)
+        return self._read[ref]
+
+    def _build_s(self) -> float | None:
+        """How long builds of the scenario's server took, by the newest results (s)."""
+        rows = self.session.store.index.rows(scenario=self.scenario.name, limit=_RECENT)
+        took = [
+            build.seconds["total"]
+            for row in rows
+            if row["commit"] and row["outcome"] in BELIEVED
+            if (build := self._record(row["id"]).server.build) and "total" in build.seconds
+        ]
+        return statistics.median(took) if took else None
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(f"leaselab bisect: {printable(line)}", file=sys.stderr, flush=True)

@@ -1,0 +1,277 @@
+"""What a search for the commit that made it slower has found: as text, Markdown and JSON."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TextIO
+
+from leaselab.analysis.bisect import Ending, levels
+from leaselab.model.errors import Outcome
+from leaselab.model.source import SHORT
+from leaselab.report.listing import aligned, escaped, markdown_table, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leaselab.analysis.bisect import Culprit, End, Known, Limits
+    from leaselab.analysis.culprits import Gap
+    from leaselab.model.source import Commit
+
+HEADINGS = ("commit", "subject", "what", "ratio to the good end", "95 % interval")
+NAMES = 3
+"""Columns that are words."""
+_SUBJECT = 50
+"""Letters of a subject that a table shows."""
+_OUTCOMES = {
+    Ending.FOUND: Outcome.REGRESSION,
+    Ending.OPEN: Outcome.REGRESSION,
+    Ending.SCATTERED: Outcome.REGRESSION,
+    Ending.SAME: Outcome.OK,
+    Ending.FASTER: Outcome.OK,
+    Ending.UNKNOWN: Outcome.INVALID,
+}
+"""Exit codes: wherever the bad end is slower, there is a regression."""
+
+
+@dataclass(frozen=True)
+class Hunted:
+    """A search that has ended."""
+
+    scenario: str
+    bench: str
+    commits: Sequence[Commit]
+    """By their places: the good end first, the bad end last."""
+    known: Known
+    limits: Limits
+    end: End
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    """Why places cannot be measured."""
+    unbuilt: frozenset[int] = frozenset()
+    """Those of them that do not build or do not start."""
+    merged: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """Of culprits that are merges: where the branch began that they brought in, its last
+    commit (full hashes)."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the command ends with."""
+        if self.end.ending is Ending.BROKEN:
+            broken = {0, self.known.count} & self.known.broken
+            return Outcome.BUILD if broken & self.unbuilt else Outcome.INVALID
+        return _OUTCOMES[self.end.ending]
+
+    @cached_property
+    def culprits(self) -> Mapping[int, Culprit]:
+        """What is named, by its place."""
+        return {one.gap.place: one for one in self.end.culprits}
+
+    def name(self, place: int) -> str:
+        """Short hash and subject of a place."""
+        commit = self.commits[place]
+        return f"{commit.hash[:SHORT]} ({commit.subject})"
+
+    def short(self, place: int) -> str:
+        """Short hash of a place."""
+        return self.commits[place].hash[:SHORT]
+
+
+def print_hunted(hunted: Hunted, stream: TextIO | None = None) -> None:
+    """Print each commit with what is known of it, and last what was found; stdout, or there."""
+    stream = stream or sys.stdout
+    stream.writelines(aligned(HEADINGS, [*rows(hunted)], NAMES))
+    stream.writelines(["\n", *(f"{printable(line)}\n" for line in conditions(hunted))])
+    stream.write(f"\n{printable(closing(hunted))}\n")
+
+
+def markdown_of_hunted(hunted: Hunted) -> str:
+    """The same as Markdown: what was found first."""
+    return "".join(
+        [
+            f"## Leaselab bisect: {hunted.end.ending.value}\n\n",
+            f"{escaped(closing(hunted))}\n\n",
+            *markdown_table(HEADINGS, [*rows(hunted)], NAMES),
+            "\n",
+            *(f"- {escaped(line)}\n" for line in conditions(hunted)),
+        ]
+    )
+
+
+def rows(hunted: Hunted) -> Iterator[list[str]]:
+    """What stands under `HEADINGS`, a row for each commit from the good end to the bad one."""
+    found = levels(hunted.known)
+    for place, commit in enumerate(hunted.commits):
+        level = found.get(place)
+        ratio, interval = ("1", "") if place == 0 else ("-", "")
+        if level is not None:
+            low, high = level.ci95
+            ratio, interval = f"{level.ratio:.3f}", f"{low:.3f} to {high:.3f}"
+        subject = printable(commit.subject)[:_SUBJECT]
+        yield [commit.hash[:SHORT], subject, _what(hunted, place), ratio, interval]
+
+
+def _what(hunted: Hunted, place: int) -> str:
+    """What is to be said of a place, in a few words."""
+    said = []
+    if place == 0:
+        said.append("good end")
+    if place == hunted.known.count:
+        said.append("bad end")
+    if place in hunted.culprits:
+        said.append("CULPRIT")
+    if place in hunted.unbuilt:
+        said.append("does not build or start")
+    elif place in hunted.known.broken:
+        said.append("cannot be measured")
+    return ", ".join(said)
+
+
+def conditions(hunted: Hunted) -> Iterator[str]:
+    """What has to be known to believe it, a line each."""
+    known, limits = hunted.known, hunted.limits
+    yield f"{hunted.scenario} on bench {hunted.bench}, commits along first parents"
+    yield (
+        f"{len(known.duels)} duels, {known.minutes:.0f} of {limits.budget_minutes:g} min of "
+        f"lab time; a change counts from {50 * limits.find:g} % on, duels are to find "
+        f"{100 * limits.find:g} %"
+    )
+    for place in sorted(known.broken):
+        yield f"{hunted.name(place)}: {hunted.reasons.get(place, 'cannot be measured')}"
+
+
+def closing(hunted: Hunted) -> str:
+    """What was found, in a few sentences."""
+    end, known = hunted.end, hunted.known
+    ends = f"{hunted.short(known.count)} against {hunted.short(0)}"
+    if end.ending is Ending.BROKEN:
+        place = min({0, known.count} & known.broken)
+        which = "good" if place == 0 else "bad"
+        why = hunted.reasons.get(place, "")
+        return f"The {which} end cannot be measured: {hunted.name(place)}: {why}"
+    told = known.ends[-1]
+    measured = f"{change_words(told.ratio, told.ci95)}, {told.rounds} rounds"
+    if end.ending is Ending.SAME:
+        return f"The ends do not differ by what counts: {ends} makes {measured}."
+    if end.ending is Ending.FASTER:
+        return f"The bad end is faster: {ends} makes {measured}. Nothing to be searched for."
+    if end.ending is Ending.UNKNOWN:
+        return (
+            f"Cannot tell whether the ends differ: {ends} makes {measured}. Give more "
+            "--budget, or a steadier machine."
+        )
+    parts = [_culprit(hunted, one) for one in end.culprits]
+    if end.ending is Ending.SCATTERED:
+        parts.append(
+            f"The ends differ ({ends}: {measured}), but no single commit was found that makes "
+            f"a change of {50 * hunted.limits.find:g} % or more: there may be many small ones."
+        )
+    if end.left is not None:
+        parts.append(_left(hunted, end.left))
+    if len(end.culprits) > 1 or (end.culprits and end.left is not None):
+        product = math.prod(one.ratio for one in end.culprits)
+        parts.append(
+            f"The ends differ by {_percent(told.ratio)}; what is named makes "
+            f"{_percent(product)}."
+        )
+    return " ".join(parts)
+
+
+def _culprit(hunted: Hunted, culprit: Culprit) -> str:
+    """What one culprit did, and where to look further."""
+    gap = culprit.gap
+    change = change_words(culprit.ratio, culprit.ci95)
+    told = f"Slower since {hunted.name(gap.place)}: {change} against {hunted.short(gap.after)}"
+    if gap.commits == 1:
+        told += ", its parent"
+    else:
+        between = ", ".join(hunted.short(place) for place in range(gap.after + 1, gap.place))
+        told += f"; it may as well be what came before it and cannot be measured: {between}"
+    merged = hunted.merged.get(gap.place)
+    if merged is not None:
+        base, last = (one[:SHORT] for one in merged)
+        told += f". It is a merge: search on with --good {base} --bad {last}"
+    return f"{told}."
+
+
+def _left(hunted: Hunted, left: Gap) -> str:
+    further = "A further change" if hunted.culprits else "The change"
+    spent = f"{hunted.known.minutes:.0f} of {hunted.limits.budget_minutes:g} min"
+    return (
+        f"{further} is between {hunted.short(left.after)} and {hunted.name(left.place)}, "
+        f"{left.commits} commits that were not told apart at this budget ({spent}): give more "
+        "--budget; what was measured is used again."
+    )
+
+
+def change_words(ratio: float, ci95: tuple[float, float]) -> str:
+    """A ratio as a change: ``-5.0 % (95 % interval -5.6 to -4.4 %)``."""
+    low, high = (f"{100 * (end - 1):+.1f}" for end in ci95)
+    return f"{_percent(ratio)} (95 % interval {low} to {high} %)"
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def hunted_document(hunted: Hunted) -> dict[str, Any]:
+    """All of it for ``--json``; what there is none of is None.  Ratios are newer over older."""
+    known, end, found = hunted.known, hunted.end, levels(hunted.known)
+
+    def gap_document(gap: Gap) -> dict[str, Any]:
+        return {
+            "after": hunted.commits[gap.after].hash,
+            "to": hunted.commits[gap.place].hash,
+            "commits": gap.commits,
+        }
+
+    return {
+        "outcome": hunted.outcome.label,
+        "ending": end.ending.value,
+        "text": closing(hunted),
+        "scenario": hunted.scenario,
+        "bench": hunted.bench,
+        "good": hunted.commits[0].hash,
+        "bad": hunted.commits[-1].hash,
+        "threshold_percent": 100 * hunted.limits.find,
+        "budget_minutes": hunted.limits.budget_minutes,
+        "minutes": known.minutes,
+        "culprits": [
+            {
+                "hash": hunted.commits[one.gap.place].hash,
+                "subject": hunted.commits[one.gap.place].subject,
+                **gap_document(one.gap),
+                "ratio": one.ratio,
+                "ci95": list(one.ci95),
+                "merged": list(hunted.merged.get(one.gap.place, ())) or None,
+            }
+            for one in end.culprits
+        ],
+        "left": gap_document(end.left) if end.left is not None else None,
+        "commits": [
+            {
+                "hash": commit.hash,
+                "subject": commit.subject,
+                "ratio": 1.0 if place == 0 else found[place].ratio if place in found else None,
+                "ci95": list(found[place].ci95) if place in found else None,
+                "broken": hunted.reasons.get(place),
+                "culprit": place in hunted.culprits,
+            }
+            for place, commit in enumerate(hunted.commits)
+        ],
+        "duels": [
+            {
+                "experiment": one.id or None,
+                "older": hunted.commits[one.older].hash,
+                "newer": hunted.commits[one.newer].hash,
+                "answer": one.answer.value,
+                "ratio": one.ratio,
+                "ci95": list(one.ci95),
+                "rounds": one.rounds,
+                "minutes": one.minutes,
+            }
+            for one in known.ordered
+        ],
+    }

@@ -1,0 +1,95 @@
+"""What is told of a search for a culprit while it goes on, a line for each thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.bisect import Why, expected_cost, suspects
+from leaselab.analysis.culprits import Gap
+from leaselab.model.source import SHORT
+from leaselab.report.bisect import change_words
+from leaselab.report.listing import sentence
+
+if TYPE_CHECKING:
+    from leaselab.analysis.archived_duels import Facts
+    from leaselab.analysis.bisect import Known, Limits, Step
+    from leaselab.analysis.culprits import Duelled
+    from leaselab.model.source import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A range, and what its search may cost."""
+
+    commits: Sequence[Commit]
+    """By their places, the good end first."""
+    limits: Limits
+
+    def cost(self, facts: Facts, build_s: float | None) -> Iterator[str]:
+        """What is known before it starts, and its cost; `build_s` is one build's (s)."""
+        known = facts.known
+        per_round, by = self._round_minutes(known)
+        cost = expected_cost(known, replace(self.limits, round_minutes=per_round))
+        yield (
+            f"{known.count} commits from {self.short(1)} to {self.short(known.count)}; the "
+            f"archive has {len(known.duels)} duels of them, and {len(known.broken)} of them "
+            "cannot be measured"
+        )
+        each = (
+            "" if build_s is None else f", of about {build_s:.0f} s each if they are not kept"
+        )
+        yield (
+            f"expected: {cost.duels:.0f} duels, {cost.minutes:.0f} min of lab time ({by}), and "
+            f"{cost.places:.0f} builds and deployments on top{each}; budget: "
+            f"{self._spent(known)}"
+        )
+
+    def step(self, facts: Facts, step: Step) -> str:
+        """Which commits are left, and which duel comes next."""
+        known = facts.known
+        left = Gap(0, known.count) if step.why is Why.ENDS else suspects(known, self.limits)
+        minutes = step.rounds * self._round_minutes(known)[0]
+        return (
+            f"{left.commits} commit{'s' * (left.commits != 1)} left, after "
+            f"{self.short(left.after)} up to {self.short(left.place)}: {step.why.value} "
+            f"{self.name(step.newer)} against {self.short(step.older)}, at most {step.rounds} "
+            f"rounds, {minutes:.0f} min"
+        )
+
+    def found(self, before: Facts, now: Facts) -> Iterator[str]:
+        """What a duel told; nothing where it told nothing."""
+        had = {one.id for one in before.known.duels}
+        for one in now.known.duels:
+            if one.id not in had:
+                yield f"{duel_words(one)}; {self._spent(now.known)}"
+        for place in sorted(now.known.broken - before.known.broken):
+            yield f"{self.name(place)} is left out: {now.reasons[place]}"
+
+    def short(self, place: int) -> str:
+        """Short hash of a place."""
+        return self.commits[place].hash[:SHORT]
+
+    def name(self, place: int) -> str:
+        """Short hash and subject of a place."""
+        return f"{self.short(place)} ({self.commits[place].subject})"
+
+    def _spent(self, known: Known) -> str:
+        return f"{known.minutes:.0f} of {self.limits.budget_minutes:g} min spent"
+
+    def _round_minutes(self, known: Known) -> tuple[float, str]:
+        """How long a round takes (min), and by what that is known."""
+        made = sum(one.rounds for one in known.duels)
+        if not made:
+            return self.limits.round_minutes, "by the plan of the duel"
+        minutes = sum(one.minutes for one in known.duels) / made
+        return minutes, f"by {len(known.duels)} archived duels of the range"
+
+
+def duel_words(duel: Duelled) -> str:
+    """What one duel has told, in one line."""
+    return (
+        f"{sentence(duel.answer.value)}: {change_words(duel.ratio, duel.ci95)}, "
+        f"{duel.rounds} rounds, {duel.minutes:.1f} min"
+    )

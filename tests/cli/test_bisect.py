@@ -1,0 +1,271 @@
+"""``leaselab bisect``, on a real repository; builder and bench left out."""
+
+import json
+import shutil
+
+import pytest
+from tests.made_up import BROKEN, RATE, Lab
+from tests.repositories import commit, git, make_repository
+
+from leaselab.cli.main import main
+from leaselab.model.errors import invalid_measurement, lab_broken
+
+CULPRIT, UNBUILT = 8, 6
+"""Places of a range of twelve commits; the good end is place 0."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return make_repository(tmp_path_factory.mktemp("source") / "server")
+
+
+@pytest.fixture(scope="module")
+def hashes(place):
+    """The commits of its branch main; a test that adds others does so to a `copy`."""
+    return [commit(place, f"Change <{n}>", {"n": str(n)}, minute=n) for n in range(13)]
+
+
+@pytest.fixture
+def copy(place, hashes, tmp_path):
+    assert hashes
+    return shutil.copytree(place, tmp_path / "server")
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch, hashes):
+    """A lab on which commits are slower from the culprit on, and one does not build."""
+    made = Lab(tmp_path, monkeypatch)
+    made.rates = dict.fromkeys(hashes[CULPRIT:], 0.95 * RATE)
+    made.broken.add(hashes[UNBUILT])
+    return made
+
+
+def bisect(place, good, bad, *arguments):
+    words = ["bisect", "v4-memfile", "--repo", str(place), "--good", good, "--bad", bad]
+    return main([*words, *arguments])
+
+
+def search(place, hashes, *arguments):
+    return bisect(place, hashes[0], "main", *arguments)
+
+
+def test_the_culprit_is_named_by_a_duel_with_its_parent(lab, place, hashes, capsys):
+    assert search(place, hashes) == 1
+    out, err = capsys.readouterr()
+    short = [one[:10] for one in hashes]
+    assert f"Slower since {short[CULPRIT]} (Change <8>): -" in err.splitlines()[-1]
+    assert f"against {short[CULPRIT - 1]}, its parent" in err.splitlines()[-1]
+    lines = {line.split()[0]: line for line in out.splitlines() if line}
+    assert [name for name in lines if name in short] == short
+    assert "CULPRIT" in lines[short[CULPRIT]]
+    assert sum("CULPRIT" in line for line in lines.values()) == 1
+    assert "good end" in lines[short[0]]
+    assert "0.95" in lines[short[12]]
+    assert lab.store.running() == []
+
+
+def test_it_says_its_cost_before_and_what_each_duel_told(lab, place, hashes, capsys):
+    assert lab.measured == []
+    search(place, hashes)
+    said = [
+        line.removeprefix("leaselab bisect: ")
+        for line in capsys.readouterr().err.splitlines()
+        if line.startswith("leaselab bisect: ")
+    ]
+    assert said[0].startswith("12 commits from ")
+    assert said[0].endswith("has 0 duels of them, and 0 of them cannot be measured")
+    assert said[1].startswith("expected: ")
+    assert "by the plan of the duel" in said[1]
+    assert said[1].endswith("budget: 0 of 240 min spent")
+    assert "12 commits left" in said[2]
+    assert "do the ends differ?" in said[2]
+    assert said[3].startswith("Slower: -")
+    assert "against" in said[-2]
+    assert "is it slower than its parent?" in said[-2]
+
+
+def test_all_of_it_is_one_json_document(lab, place, hashes, capsys):
+    lab.broken.add(hashes[9])
+    assert search(place, hashes, "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["outcome"], found["ending"]) == ("regression", "found")
+    (culprit,) = found["culprits"]
+    assert (culprit["hash"], culprit["after"]) == (hashes[CULPRIT], hashes[CULPRIT - 1])
+    assert culprit["ci95"][0] < 0.95 < culprit["ci95"][1]
+    assert [one["hash"] for one in found["commits"]] == hashes
+    assert [one["hash"] for one in found["commits"] if one["culprit"]] == [hashes[CULPRIT]]
+    first = found["duels"][0]
+    assert (first["older"], first["newer"]) == (hashes[0], hashes[12])
+    assert found["left"] is None
+    for one in found["duels"]:
+        assert lab.store.load(one["experiment"]).experiment.id == one["experiment"]
+
+
+def test_the_comment_says_first_what_was_found(lab, place, hashes, tmp_path):
+    assert lab.built == []
+    comment, ids = tmp_path / "comment.md", tmp_path / "ids"
+    search(place, hashes, "--markdown", str(comment), "--id-file", str(ids))
+    head, _, told, *_ = comment.read_text(encoding="utf-8").splitlines()
+    assert head == "## Leaselab bisect: found"
+    assert told.startswith(f"Slower since {hashes[CULPRIT][:10]} (Change \\<8\\>)")
+    named = set(ids.read_text(encoding="utf-8").split())
+    assert named == {row["id"] for row in lab.store.index.rows()}
+
+
+def test_a_commit_that_does_not_build_is_left_out_and_said_so(lab, place, hashes, capsys):
+    """It is the middle of the range, which would be measured next."""
+    assert search(place, hashes, "--json") == 1
+    out, err = capsys.readouterr()
+    assert f"{hashes[UNBUILT][:10]} (Change <6>) is left out: " in err
+    assert lab.built.count(hashes[UNBUILT]) == 1
+    (unbuilt,) = (one for one in json.loads(out)["commits"] if one["broken"])
+    assert unbuilt["hash"] == hashes[UNBUILT]
+    assert BROKEN in unbuilt["broken"]
+
+
+def test_what_does_not_build_before_the_culprit_is_named_with_it(lab, place, hashes, capsys):
+    lab.broken.add(hashes[CULPRIT - 1])
+    assert search(place, hashes, "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    (culprit,) = found["culprits"]
+    assert (culprit["after"], culprit["to"]) == (hashes[5], hashes[CULPRIT])
+    assert f"cannot be measured: {hashes[6][:10]}, {hashes[7][:10]}" in found["text"]
+
+
+def test_the_same_command_again_measures_nothing(lab, place, hashes, capsys):
+    search(place, hashes, "--json")
+    first = json.loads(capsys.readouterr().out)
+    lab.forget()
+    assert search(place, hashes, "--json") == 1
+    assert (lab.rounds, lab.built) == ([], [])
+    assert json.loads(capsys.readouterr().out) == first
+
+
+def test_interrupted_again_and_again_it_goes_on_to_the_same_end(lab, place, hashes, capsys):
+    """Nothing is measured twice, and a duel that was in its rounds is finished."""
+    search(place, hashes, "--json")
+    uninterrupted, rounds = json.loads(capsys.readouterr().out), [*lab.rounds]
+    for result in lab.results.iterdir():
+        result.rename(lab.checkout / f"{result.name}-before")
+    lab.forget()
+    for stop in (0, 1, 10, 21, len(rounds) - 1):
+        lab.interrupted_at = stop
+        assert search(place, hashes, "--json") == 130
+        out, err = capsys.readouterr()
+        assert (out, len(lab.rounds)) == ("", stop)
+        assert "the search goes on with the same command: " in err.splitlines()[-1]
+    lab.interrupted_at = None
+    assert search(place, hashes, "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert lab.rounds == rounds
+    assert lab.store.running() == []
+    for one in (found, uninterrupted):
+        for duel in one["duels"]:
+            del duel["experiment"], duel["minutes"]
+        del one["minutes"]
+    assert found == uninterrupted
+
+
+def test_with_ends_that_do_not_differ_all_is_well(lab, place, hashes, capsys):
+    lab.rates.clear()
+    assert search(place, hashes) == 0
+    assert "The ends do not differ" in capsys.readouterr().out
+    assert set(lab.measured) == {hashes[0], hashes[12]}
+
+
+def test_a_bad_end_that_does_not_build_is_the_end_of_it(lab, place, hashes, capsys):
+    lab.broken.add(hashes[12])
+    assert search(place, hashes) == 5
+    assert "The bad end cannot be measured" in capsys.readouterr().err
+    assert lab.rounds == []
+
+
+@pytest.mark.usefixtures("lab")
+def test_with_too_little_budget_it_says_between_which_commits(place, hashes, capsys):
+    assert search(place, hashes, "--json", "--budget", "9") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["ending"] == "not told apart at this budget"
+    assert found["culprits"] == []
+    assert "not told apart at this budget" in found["text"]
+    left = [hashes.index(found["left"][end]) for end in ("after", "to")]
+    assert left[0] < CULPRIT <= left[1]
+    assert found["minutes"] <= 9
+    assert search(place, hashes, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["culprits"][0]["hash"] == hashes[CULPRIT]
+
+
+def test_a_dry_run_says_what_is_next_and_touches_nothing(lab, place, hashes, capsys):
+    assert search(place, hashes, "--dry-run") == 0
+    assert (lab.prepared, lab.built, lab.rounds) == ([], [], [])
+    err = capsys.readouterr().err
+    assert "expected: " in err
+    assert "do the ends differ?" in err
+
+
+def test_a_commit_whose_duels_come_to_no_verdict_is_left_out(lab, place, hashes, capsys):
+    """As of one that breaks after it has started."""
+    lab.faults[hashes[5], 1] = invalid_measurement("it answers nobody", where="sut")
+    lab.broken.clear()
+    assert search(place, hashes, "--json") == 1
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert [one["hash"] for one in found["culprits"]] == [hashes[CULPRIT]]
+    if any(name == hashes[5] for name, _ in lab.rounds):
+        assert "no verdict, so it is measured again: " in err
+        assert f"{hashes[5][:10]} (Change <5>) is left out: " in err
+        assert lab.rounds.count((hashes[5], 1)) == 2
+
+
+def test_a_good_end_that_cannot_be_measured_ends_the_search(lab, place, hashes, capsys):
+    lab.faults[hashes[0], 1] = invalid_measurement("the generator is too slow", where="gen")
+    assert search(place, hashes) == 3
+    assert "came to no verdict" in capsys.readouterr().err
+
+
+def test_a_broken_lab_ends_the_search_and_says_how_it_goes_on(lab, place, hashes, capsys):
+    lab.faults[hashes[0], 3] = lab_broken("cannot be reached", where="sut")
+    assert search(place, hashes) == 4
+    assert "the search goes on with the same command: " in capsys.readouterr().err
+    lab.faults.clear()
+    assert search(place, hashes) == 1
+    assert lab.rounds.count((hashes[0], 2)) == lab.measured.count(hashes[0])
+
+
+def test_a_merge_is_one_step_and_says_where_to_search_on(lab, copy, hashes, capsys):
+    git(copy, "checkout", "-q", "-b", "side", hashes[12])
+    side = [commit(copy, f"Side {n}", {"side": str(n)}, minute=20 + n) for n in range(3)]
+    git(copy, "checkout", "-q", "main")
+    later = commit(copy, "Later", {"later": "1"}, minute=30)
+    git(copy, "merge", "-q", "--no-ff", "-m", "Merge side", "side", minute=31)
+    merge = git(copy, "rev-parse", "HEAD")
+    lab.rates = {merge: 0.9 * RATE}
+    assert bisect(copy, hashes[10], merge, "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [one["hash"] for one in found["commits"]] == [*hashes[10:], later, merge]
+    assert found["culprits"][0]["merged"] == [hashes[12], side[2]]
+    assert f"--good {hashes[12][:10]} --bad {side[2][:10]}" in found["text"]
+
+
+@pytest.mark.usefixtures("lab")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--good", "main", "--bad", "main~12"], "no commit lies in this range"),
+        (["--budget", "1"], "too little time for a duel"),
+        (["--threshold", "0"], "find"),
+        (["--rounds", "2"], "too few rounds"),
+    ],
+)
+def test_what_cannot_be_is_refused(place, hashes, capsys, options, said):
+    assert search(place, hashes, *options) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_good_end_beside_the_line_of_the_bad_one_is_refused(copy, hashes, capsys):
+    git(copy, "checkout", "-q", "-b", "side", hashes[3])
+    aside = commit(copy, "Aside", {"aside": "1"}, minute=40)
+    assert bisect(copy, aside, hashes[12]) == 2
+    said = capsys.readouterr().err
+    assert "not among the first parents" in said
+    assert f"name {hashes[3][:10]} as the good end" in said
