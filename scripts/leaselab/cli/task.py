@@ -232,24 +232,23 @@ class Session:
         Returns the bench documents of both at each place.  `failed` is told which of them does
         not build or start; then there are none.
         """
-        places: list[list[dict[str, Any]]] = []
-        for at in (1, 2):
-            places.append([])
-            for side, task in enumerate(tasks):
+        made: list[list[dict[str, Any]]] = []
+        for side, task in enumerate(tasks):
+            made.append([])
+            # A comes first at both: where it lies there since an earlier duel, it stays.
+            for at in (1, 2):
                 self.prepare(task.distribution)
-                keep = [
-                    one["servers"]["server"]["variant"] for there in places for one in there
-                ]
+                keep = [one["servers"]["server"]["variant"] for there in made for one in there]
                 try:
-                    places[-1].append(self._deployed(task, keep, at))
+                    made[-1].append(self._deployed(task, keep, at))
                 except LeaselabError as error:
                     failed(side, error)
                     self.give_back()
                     return []
-            benches = [parse_bench(one, "bench.json") for one in places[0]]
-            if not all(map(can_have_company, benches)):
-                break
-        return places
+                if not can_have_company(parse_bench(made[-1][0], "bench.json")):
+                    break
+        # Both are at both places, or one after the other at the first.
+        return [[first, second] for first, second in zip(*made, strict=False)]
 
     def _finish(
         self,
