@@ -75,7 +75,7 @@ def test_it_says_its_cost_before_and_what_each_duel_told(lab, place, hashes, cap
     assert said[0].startswith("12 commits from ")
     assert said[0].endswith("has 0 duels of them, and 0 of them cannot be measured")
     assert said[1].startswith("expected: ")
-    assert "by the plan of the duel" in said[1]
+    assert "by the plan of a duel" in said[1]
     assert said[1].endswith("budget: 0 of 240 min spent")
     assert "12 commits left" in said[2]
     assert "do the ends differ?" in said[2]

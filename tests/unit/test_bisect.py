@@ -148,7 +148,7 @@ def unknown(step, at, mean=-0.015):
 
 def test_while_the_ends_are_not_told_apart_each_duel_is_twice_as_long():
     end, steps = search(64, unknown)
-    assert [step.rounds for step in steps] == [30, 60, 120]
+    assert [step.rounds for step in steps] == [LIMITS.rounds * 2**n for n in range(3)]
     assert len(steps) == TRIES
     assert end == End(Ending.UNKNOWN)
 
@@ -253,6 +253,15 @@ def test_duels_before_the_first_of_the_ends_are_not_of_its_budget():
     ends = truthful(drops, Step(0, 64, 30, Why.ENDS), "2026", minutes=5)
     assert Known(64, (old,)).minutes == 0
     assert Known(64, (old, ends)).minutes == 5
+
+
+def test_rounds_that_take_longer_than_planned_are_counted_as_long():
+    slow = truthful({}, Step(0, 64, 30, Why.ENDS), "1", minutes=60)
+    assert Known(64, (slow,)).round_minutes(0.5) == 2
+    assert Known(64, (slow,)).round_minutes(3) == 3
+    ends = truthful({20: 0.05}, Step(0, 64, 30, Why.ENDS), "1", minutes=60)
+    step = next_step(Known(64, (ends,)), Limits(budget_minutes=71, round_minutes=0.5))
+    assert step.rounds == 5  # of two minutes each
 
 
 def test_with_its_budget_spent_it_says_what_is_left():

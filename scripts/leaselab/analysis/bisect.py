@@ -20,7 +20,7 @@ from functools import cached_property
 
 from leaselab.analysis.culprits import Changes, Duelled, Gap, Level, scatter
 from leaselab.analysis.duel import Answer
-from leaselab.model.procedures.duel import LEAST_ROUNDS
+from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
 
 ROUND_SD = 0.02
 """By how much a round of a duel scatters, before any duel shows it (ratio)."""
@@ -68,9 +68,9 @@ class Limits:
 
     find: float = 0.03
     """Smallest drop that a duel is to find; a change of half of it counts (0..1)."""
-    rounds: int = 30
+    rounds: int = Duel().rounds
     """Most rounds of a duel at its first try."""
-    round_minutes: float = 0.55
+    round_minutes: float = Duel().round_s / 60
     """Lab time of a round (min)."""
     budget_minutes: float = 240.0
     """Lab time for all duels since the first of the two ends (min)."""
@@ -148,6 +148,12 @@ class Known:
             return 0.0
         return math.fsum(one.minutes for one in self.ordered if one.began >= since)
 
+    def round_minutes(self, planned: float) -> float:
+        """How long a round takes (min): as planned, or as the duels so far took, if longer."""
+        made = sum(one.rounds for one in self.duels)
+        took = math.fsum(one.minutes for one in self.duels)
+        return max(planned, took / made) if made else planned
+
     def inside(self, gap: Gap) -> list[int]:
         """Return the places within a gap that can be measured."""
         return [one for one in range(gap.after + 1, gap.place) if one not in self.broken]
@@ -175,8 +181,8 @@ def _again(known: Known, limits: Limits, gap: Gap, why: Why) -> Step | None:
 
 def _paid(known: Known, limits: Limits, step: Step) -> Step | None:
     """The step with as many rounds as there is budget for; None for too few."""
-    left = (limits.budget_minutes - known.minutes) / limits.round_minutes
-    rounds = min(step.rounds, int(left + 1e-9))
+    left = limits.budget_minutes - known.minutes
+    rounds = min(step.rounds, int(left / known.round_minutes(limits.round_minutes) + 1e-9))
     return replace(step, rounds=rounds) if rounds >= LEAST_ROUNDS else None
 
 
@@ -339,7 +345,7 @@ def _cost_of(known: Known, limits: Limits, culprit: int) -> tuple[float, float, 
             step.older,
             step.newer,
             f"~{made:04d}",  # after every date
-            rounds * limits.round_minutes,
+            rounds * known.round_minutes(limits.round_minutes),
             Answer.SLOWER if slower else Answer.SAME,
             drop if slower else 0.0,
             noise / math.sqrt(rounds),

@@ -112,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="p_rounds",
         type=int,
         help="most rounds of a duel of the ends or of a commit with its parent, at its first "
-        "try (30); another try has twice as many",
+        f"try ({Limits().rounds}); another try has twice as many",
     )
     parser.add_argument(
         "--dry-run",

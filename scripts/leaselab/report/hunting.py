@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.bisect import Why, expected_cost, suspects
@@ -30,8 +30,10 @@ class Telling:
     def cost(self, facts: Facts, build_s: float | None) -> Iterator[str]:
         """What is known before it starts, and its cost; `build_s` is one build's (s)."""
         known = facts.known
-        per_round, by = self._round_minutes(known)
-        cost = expected_cost(known, replace(self.limits, round_minutes=per_round))
+        cost = expected_cost(known, self.limits)
+        by = "by the plan of a duel"
+        if known.duels:
+            by = f"by {len(known.duels)} archived duels"
         yield (
             f"{known.count} commits from {self.short(1)} to {self.short(known.count)}; the "
             f"archive has {len(known.duels)} duels of them, and {len(known.broken)} of them "
@@ -50,7 +52,7 @@ class Telling:
         """Which commits are left, and which duel comes next."""
         known = facts.known
         left = Gap(0, known.count) if step.why is Why.ENDS else suspects(known, self.limits)
-        minutes = step.rounds * self._round_minutes(known)[0]
+        minutes = step.rounds * known.round_minutes(self.limits.round_minutes)
         return (
             f"{left.commits} commit{'s' * (left.commits != 1)} left, after "
             f"{self.short(left.after)} up to {self.short(left.place)}: {step.why.value} "
@@ -77,14 +79,6 @@ class Telling:
 
     def _spent(self, known: Known) -> str:
         return f"{known.minutes:.0f} of {self.limits.budget_minutes:g} min spent"
-
-    def _round_minutes(self, known: Known) -> tuple[float, str]:
-        """How long a round takes (min), and by what that is known."""
-        made = sum(one.rounds for one in known.duels)
-        if not made:
-            return self.limits.round_minutes, "by the plan of the duel"
-        minutes = sum(one.minutes for one in known.duels) / made
-        return minutes, f"by {len(known.duels)} archived duels of the range"
 
 
 def duel_words(duel: Duelled) -> str:
