@@ -33,6 +33,7 @@ class Playbooks:
         self.given = {}
         self.faults = {}
         self.states = {"sut": "0", "gen": "0"}
+        self.there = set()
         self.checkout = checkout
 
     def __call__(self, names, _inventory, variables, _on_event=None):
@@ -54,6 +55,9 @@ class Playbooks:
                 "build": {"key": key} if key else None,
             }
             bench["scenario"] = msgspec.to_builtins(scenario)
+            server = {**DOCUMENT["servers"]["server"], "variant": scenario.name}
+            bench["servers"] = {"server": server}
+            self.there.add(scenario.name)
             self.checkout.joinpath("bench").write_text(json.dumps(bench), encoding="utf-8")
             self.checkout.joinpath("bench").rename(variables["bench_file_path"])
 
@@ -77,6 +81,7 @@ def playbooks(tmp_path, monkeypatch):
     monkeypatch.setattr(bench_setup, "refuse_bench_in_use", lambda _: None)
     for module in (bench_setup, deployment):
         monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))
+    monkeypatch.setattr(bench_setup, "variants_there", lambda _: playbooks.there)
     monkeypatch.setattr(bench_setup, "_playbook", playbooks)
     return playbooks
 
@@ -301,6 +306,20 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
     bench_setup.tune(one, bench, MaxRate())
     record = deployment.read_deployment(bench_setup.checkout_root(), bench.bench)
     assert record.settings == find_scenario(playbooks.checkout / "scenarios", one).hosts
+
+
+def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks):
+    """As in a long search for a slow commit, which comes back to one of its first."""
+    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench_setup.prepare(bench)
+    for scenario in ("v4-memfile", "v6-memfile"):
+        bench_setup.deploy(scenario, bench, MaxRate(), full=False)
+    playbooks.there.remove("v4-memfile")
+    bench_setup.deploy("v4-memfile-mt", bench, MaxRate(), full=False)
+    for scenario, played in (("v6-memfile", []), ("v4-memfile", ["deploy", "tune"])):
+        playbooks.given.clear()
+        bench_setup.deploy(scenario, bench, MaxRate(), full=False)
+        assert sorted(playbooks.given) == played
 
 
 def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks):

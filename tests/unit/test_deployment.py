@@ -16,6 +16,7 @@ from leaselab.lab.deployment import (
     played_hash,
     read_deployment,
     stands,
+    variants_there,
     write_deployment,
 )
 from leaselab.lab.inventory import parse_inventory
@@ -129,6 +130,13 @@ def test_a_deployment_stands_while_every_host_is_as_it_was(hosts):
     for other in ("another boot", None, ""):
         hosts["gen"] = other
         assert not stands(record, inventory(), "played"), other
+
+
+def test_the_host_of_servers_says_which_variants_lie_there(hosts):
+    hosts["sut"] = "v4-memfile\nv4-memfile-at2\n"
+    assert variants_there(inventory()) == {"v4-memfile", "v4-memfile-at2"}
+    hosts["sut"] = ""
+    assert variants_there(inventory()) == frozenset()
 
 
 def test_a_host_that_is_no_longer_tuned_is_another_state(tmp_path):

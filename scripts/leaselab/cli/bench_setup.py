@@ -28,6 +28,7 @@ from leaselab.lab.deployment import (
     played_hash,
     read_deployment,
     stands,
+    variants_there,
     write_deployment,
 )
 from leaselab.lab.hold import read_hold
@@ -281,7 +282,13 @@ def deploy(
         raise
     if record is not None:
         others = record.documents.items() if as_tuned else ()
-        stay = {key: one for key, one in others if _same_generator(one, generator_build)}
+        there = variants_there(inventory)
+        stay = {
+            key: one
+            for key, one in others
+            if _same_generator(one, generator_build)
+            and one["servers"]["server"]["variant"] in there
+        }
         documents = {**stay, wanted: document}
         deployed = replace(
             record,

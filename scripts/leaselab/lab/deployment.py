@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.disk import write_whole
+from leaselab.lab.inventory import SERVER_GROUP
 from leaselab.lab.roles import lab_roles
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, lab_broken
@@ -132,6 +133,17 @@ def host_states(inventory: Inventory) -> dict[str, str]:
     with ThreadPoolExecutor(len(hosts)) as pool:
         states = list(pool.map(_state, hosts))
     return dict(zip((host.access.name for host in hosts), states, strict=True))
+
+
+def variants_there(inventory: Inventory) -> frozenset[str]:
+    """Names of the variants that lie on the host of the servers under test.
+
+    A deployment removes those that were not used for longest.  Raises a broken-lab error for a
+    host that does not answer.
+    """
+    with connect(inventory.only(SERVER_GROUP).access) as connection:
+        done = connection.run(["ls", "/opt/leaselab/variants"], timeout_s=_TIMEOUT_S)
+    return frozenset(done.stdout.decode().split()) if done.status == 0 else frozenset()
 
 
 def stands(record: Deployment, inventory: Inventory, played: str) -> bool:
