@@ -23,7 +23,7 @@ from tests.dns import PROOF
 from tests.examples import CONFIG, START, example_round, example_trial
 
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, bisect, rerun, resume, run, task
+from leaselab.cli import bench_setup, bisect, calibrate, duel, rerun, resume, run, task
 from leaselab.lab import benches, catalog
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.transport import Completed
@@ -95,9 +95,9 @@ class Lab:
         monkeypatch.setattr(benches, "read_inventory", self._inventory)
         # They are read for each scenario and each procedure, and a test changes none.
         monkeypatch.setattr(catalog, "load_families", lambda _: self._families)
-        for module in (run, bisect):
+        for module in (run, bisect, duel):
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
-        for module in (run, resume, bisect):
+        for module in (run, resume, bisect, duel, calibrate):
             monkeypatch.setattr(module, "report_after", lambda _: None)
         for name, double in (
             ("prepare", self._prepare),
@@ -236,7 +236,7 @@ class Lab:
         if isinstance(procedure, MaxRate):
             return example_round(index, rate, START, procedure, family)
         if isinstance(procedure, Duel):
-            return self._turn(name, index, rate)
+            return self._turn(name, index, rate * (1 - point.trials.server.braked))
         offered = 1 if isinstance(procedure, Burst) else procedure.rate
         assert offered
         trial = example_trial(
@@ -332,5 +332,10 @@ class _Servers:
         assert "server" in by_role
         assert not pair or "partner" in by_role
 
+        self.braked = 0.0
+
     def clear(self) -> None:
         pass
+
+    def brake(self, share: float) -> None:
+        self.braked = share

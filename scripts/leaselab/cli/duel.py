@@ -13,11 +13,12 @@ from leaselab.archive.calibration import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
 from leaselab.cli.options import add_id_file, checkout_root, open_store, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
+from leaselab.cli.profile import profile
 from leaselab.cli.report import report_after
 from leaselab.cli.source import open_source, source_folder
 from leaselab.cli.task import Session, Task
 from leaselab.lab.catalog import find_scenario
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import Duel
 
@@ -39,6 +40,8 @@ RELEASE, BRANCH_POINT = "release", "branch-point"
 """Words for the last tag before B, and for where B's branch left the main one."""
 NAME = "duel"
 """The procedure."""
+PROFILED = 0.8
+"""Load of a profile, over what the slower server of a duel completed (ratio)."""
 PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate")
 """Parameters of it that have an option."""
 
@@ -134,6 +137,12 @@ def add_live(parser: argparse.ArgumentParser) -> None:
         f"{BRANCH_POINT}, where B's branch left the main one",
     )
     group.add_argument("--live", action="store_true", help="measure them now")
+    group.add_argument(
+        "--profile",
+        action="store_true",
+        help="then profile both at one load, and say which functions cost more; where B is "
+        "slower, that is done anyway",
+    )
     add_id_file(parser)
     add_duel(parser)
 
@@ -220,7 +229,20 @@ def live(args: argparse.Namespace) -> DuelResult:
     print(f"A: {first}; B: {second}", file=sys.stderr, flush=True)
     try:
         found = duel(session, first, second)
+        write_ids(args, *found.ids)
+        if args.profile or found.comparison.outcome is Outcome.REGRESSION:
+            _explain(session, first, second, found)
     finally:
         report_after(store)
-    write_ids(args, *found.ids)
     return found
+
+
+def _explain(session: Session, first: Task, second: Task, found: DuelResult) -> None:
+    """Profile the servers of a duel, below what the slower of them completed in it."""
+    base, other = found.comparison.base, found.comparison.other
+    rates = [one.figure.value for one in (base, other) if one is not None]
+    known = [rate for rate in rates if rate]
+    if len(known) < len((first, second)):
+        print("no profile: one of the two was not measured", file=sys.stderr, flush=True)
+        return
+    profile(session, first, second, rate=max(1, round(PROFILED * min(known))))

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.profile import difference, spent_of
+from leaselab.analysis.verdict import one_duel
 from leaselab.model.errors import LeaselabError
 from leaselab.report.listing import printable
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from leaselab.run.experiment import Ended
 
 
+PROFILE = "profile"
+"""The procedure."""
+
+
 def profile(session: Session, a: Task, b: Task, **parameters: Any) -> Sequence[str]:  # noqa: ANN401  # of the procedure
     """Profile two tasks in turns, at the same load; return the ids of their results, A's first.
 
@@ -30,7 +35,7 @@ def profile(session: Session, a: Task, b: Task, **parameters: Any) -> Sequence[s
     error says why, and there are no ids.
     """
     again = replace(
-        session, overrides={"name": "profile", **parameters}, begun=set(), together=()
+        session, overrides={"name": PROFILE, **parameters}, begun=set(), together=()
     )
     ids: dict[Task, str] = {}
     failed: list[str] = []
@@ -55,11 +60,35 @@ def profile(session: Session, a: Task, b: Task, **parameters: Any) -> Sequence[s
 
 
 def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDifference | None:
-    """Compare the profiles of two results; None where one of them has none.
+    """Compare the profiles of two results, of a duel those made after it; None without any.
 
     Raises invalid_measurement where a file of theirs is missing or was changed.
     """
     if base is None:
         return None
+    if one_duel(base, other):
+        made = _profiled(store, base, other)
+        if made is None:
+            return None
+        base, other = made
     before, after = (spent_of(one, partial(store.read, one.id)) for one in (base, other))
     return difference(base, other, before, after)
+
+
+def _profiled(store: Store, base: Record, other: Record) -> tuple[Record, Record] | None:
+    """The newest profiles of the two servers of a duel, made together; None without any."""
+    bench = base.bench
+    for row in reversed(store.index.every(base.scenario.name)):
+        if row["procedure"] != PROFILE or row["finished_at"] < other.started_at:
+            continue
+        if (row["bench"], row["environment"]) != (bench.name, bench.environment):
+            continue
+        after = store.load(row["id"])
+        points = after.experiment.points if after.experiment else ()
+        if points[-1:] != (after.id,) or len(points) != len((base, other)):
+            continue
+        before = store.load(points[0])
+        made_of = [one.server.made_of for one in (before, after)]
+        if made_of == [one.server.made_of for one in (base, other)]:
+            return before, after
+    return None

@@ -1,0 +1,175 @@
+"""``leaselab compare A B --live`` and ``calibrate``; builder and bench left out."""
+
+import json
+
+import pytest
+from tests.made_up import BROKEN, RATE, Lab
+from tests.repositories import commit, git, make_repository
+
+from leaselab.cli.main import main
+from leaselab.model.errors import lab_broken
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A repository with a release, a commit after it, and a branch of one commit."""
+    path = make_repository(tmp_path_factory.mktemp("source") / "server")
+    commit(path, "Release", {"a": "1"}, minute=1)
+    git(path, "tag", "v1.0")
+    commit(path, "Work", {"a": "2"}, minute=2)
+    git(path, "checkout", "-q", "-b", "topic")
+    commit(path, "Topic", {"a": "3"}, minute=3)
+    return path
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    return Lab(tmp_path, monkeypatch)
+
+
+def of(place, ref):
+    return git(place, "rev-parse", ref)
+
+
+def live(place, a, b, *arguments):
+    words = ["compare", a, b, "--live", "--repo", str(place), "--scenario", "v4-memfile"]
+    return main([*words, *arguments])
+
+
+def test_equal_servers_end_with_no_change_and_say_how_sure_that_is(lab, place, capsys):
+    assert live(place, "v1.0", "main", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["outcome"] == "no change"
+    assert found["duel"]["answer"] == "no change"
+    assert found["duel"]["error_budget"] is None
+    assert set(lab.built) == {of(place, "v1.0"), of(place, "main")}
+    assert 0.5 < found["duel"]["power"] <= 1
+    assert [one["commit"] for one in (found["a"], found["b"])] == [
+        of(place, "v1.0"),
+        of(place, "main"),
+    ]
+
+
+def test_a_slower_one_is_a_regression_and_is_profiled(lab, place, capsys, tmp_path):
+    lab.rates[of(place, "main")] = 0.95 * RATE
+    comment = tmp_path / "comment.md"
+    assert live(place, "v1.0", "main", "--markdown", str(comment)) == 1
+    out, err = capsys.readouterr()
+    assert "Slower: kea" in out
+    assert "leaselab: v4-memfile: Slower" in err
+    profiles = [one for one in lab.store.index.rows() if one["procedure"] == "profile"]
+    assert {one["commit"] for one in profiles} == {of(place, "v1.0"), of(place, "main")}
+    (rate,) = {one.rate for one in lab.procedures if one.name == "profile"}
+    assert rate == pytest.approx(0.8 * 0.95 * RATE, rel=0.01)
+    assert "error budget" in comment.read_text()
+
+
+def test_equal_ones_are_profiled_only_when_asked(lab, place):
+    assert live(place, "v1.0", "main") == 0
+    assert "profile" not in {one["procedure"] for one in lab.store.index.rows()}
+    assert live(place, "v1.0", "main", "--profile") == 0
+    assert "profile" in {one["procedure"] for one in lab.store.index.rows()}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "commits"),
+    [
+        ("release", "topic", ("v1.0", "topic")),
+        ("branch-point", "topic", ("main", "topic")),
+        ("branch-point", "main", ("v1.0", "main")),
+        ("package", "main", (None, "main")),
+    ],
+)
+def test_what_a_is_follows_from_b(lab, place, a, b, commits):
+    assert live(place, a, b) == 0
+    found = [one["commit"] for one in lab.store.index.every()]
+    assert sorted(found, key=str) == sorted(
+        (ref and of(place, ref) for ref in commits), key=str
+    )
+
+
+def test_two_configurations_of_a_server_are_compared(lab, capsys):
+    lab.rates["v4-memfile-mt"] = 1.3 * RATE
+    assert main(["compare", "@v4-memfile", "@v4-memfile-mt", "--live"]) == 0
+    out = capsys.readouterr().out
+    assert "as packaged in v4-memfile-mt completes" in out
+    assert "% more than kea 2.6.3 as packaged in v4-memfile under the same load" in out
+    assert "what else differs: scenario server.options" in out
+
+
+def test_a_duel_is_judged_again_from_the_archive(lab, place, capsys, tmp_path):
+    ids = tmp_path / "ids"
+    lab.rates[of(place, "main")] = 0.9 * RATE
+    assert live(place, "v1.0", "main", "--id-file", str(ids)) == 1
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert main(["compare", *ids.read_text().split()]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == told
+
+
+def test_what_does_not_build_is_the_verdict(lab, place, capsys):
+    lab.broken.add(of(place, "main"))
+    assert live(place, "v1.0", "main") == 5
+    assert BROKEN in capsys.readouterr().err
+    assert lab.rounds == []
+
+
+def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, capsys):
+    lab.interrupted_at = 5
+    assert live(place, "v1.0", "main") == 130
+    assert "go on with: leaselab resume" in capsys.readouterr().err
+    lab.interrupted_at = None
+    assert main(["resume"]) == 0
+    found = [one["id"] for one in lab.store.index.every()]
+    assert len(found) == 2
+    first = lab.store.load(found[0]).experiment.points
+    assert main(["compare", *first]) == 0
+    assert "No change bigger than" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["main", "v1.0"], "no scenario was named"),
+        (["package@v4-memfile", "main@v4-memfile", "--repo", "nowhere"], "nowhere"),
+        (["release@v4-memfile", "package@v4-memfile"], "no repository was named"),
+        (["@v4-memfile", "@v4-memfile", "--budget", "1"], "too little time for a duel"),
+        (["@v4-memfile", "@v4-memfile", "--find", "80"], "out of range"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is_touched(
+    lab, capsys, arguments, said
+):
+    assert main(["compare", "--live", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert lab.prepared == []
+
+
+def test_a_duel_of_one_is_refused(lab, capsys):
+    assert main(["run", "v4-memfile", "--procedure", "duel"]) == 2
+    assert "a duel is between two" in capsys.readouterr().err
+    assert lab.rounds == []
+
+
+def test_a_bench_is_calibrated_once_and_verdicts_quote_it(lab, capsys):
+    words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "2", "--slowdown", "4"]
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["equal"]["duels"], found["equal"]["slower"]) == (2, 0)
+    assert (found["slowed"]["duels"], found["slowed"]["slower"]) == (2, 2)
+    assert found["slowed"]["ratio"] == pytest.approx(0.96, abs=0.005)
+    assert 0 < found["smallest"] < 0.04
+    lab.forget()
+    assert main(words) == 0
+    assert lab.rounds == []  # the archive has them
+    assert "2 of 2 pairs with B slowed down by 4 % found" in capsys.readouterr().out
+    assert main(["compare", "@v4-memfile", "@v4-memfile", "--live"]) == 0
+    assert "error budget of this bench" in capsys.readouterr().out
+
+
+def test_a_calibration_that_was_cut_short_goes_on(lab, capsys):
+    words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "1"]
+    lab.faults["v4-memfile", 2] = lab_broken("the switch is off")
+    assert main(words) == 4
+    lab.faults.clear()
+    assert main(words) == 0
+    assert "0 of 1 equal pairs" in capsys.readouterr().out
