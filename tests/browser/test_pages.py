@@ -195,7 +195,7 @@ def test_the_keyboard_reaches_content_navigation_and_results(report, look):
     page = look()
     page.goto(f"file://{report}/index.html")
     reached = []
-    for _ in range(8):
+    for _ in range(9):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent"))
     assert reached[:5] == ["Skip to the content", "Overview", "History", "Compare", "Validity"]

@@ -23,6 +23,7 @@ from tests.examples import (
     invalid_result,
 )
 from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
+from tests.past import fought, past
 
 from leaselab.archive.bench_notes import STATUS, write_note
 from leaselab.archive.row import row_of
@@ -85,6 +86,7 @@ def test_every_result_scenario_and_question_has_its_page(archive):
         "validity.html",
         "benches.html",
         "histories.html",
+        "review.html",
         *(f"history/{record.scenario.name}.html" for record in records),
         *(f"sweep/{record.id}.html" for record in records),
         f"experiment/{EXPERIMENT}.html",
@@ -231,6 +233,20 @@ def test_validity_explains_the_verdicts_above_and_the_words_below_its_table(arch
     for verdict in ("good", "doubt", "refused"):
         assert f'<span class="verdict {verdict}">{verdict}</span></dt>' in above
     assert "<dt>generator-limited</dt><dd>the traffic generator offered less" in below
+
+
+def test_the_review_shows_each_month_each_change_and_a_chart_of_its_series(tmp_path):
+    records = past(tmp_path, [1.02] * 14 + [0.97] * 8)
+    past(tmp_path, [1.0] * 4, scenario="v6-memfile")
+    fought(tmp_path, records[13], records[14], 0.95)
+    write_site(Store(tmp_path), tmp_path / "report")
+    text = (tmp_path / "report/review.html").read_text("utf-8")
+    assert "<h2>2027-01</h2>" in text
+    assert "confirmed by a duel" in text
+    assert "Change number 14" in text
+    assert 'href="history/v4-memfile.html"' in text
+    assert text.count("<figure") == 1
+    assert "Too few builds for a history, of which 6 or more are needed: v6-memfile" in text
 
 
 def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_numbers():

@@ -71,6 +71,10 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     "titles": lambda one: json.dumps({each.name: each.title for each in one.metrics}),
     "wall_s": lambda one: one.wall_s,
     "experiment": lambda one: one.experiment and one.experiment.id,
+    # 1: its rounds took turns with those of the other points
+    "interleaved": lambda one: int(bool(one.experiment and one.experiment.interleaved)),
+    # id of the result of the session's fixed reference
+    "anchor": lambda one: one.experiment and one.experiment.anchor,
 }
 LISTED = (*_LISTED, "path")
 """Columns of a list."""

@@ -85,6 +85,7 @@ COMMANDS = (
     Command("calibrate", "calibrate", "find out what comparisons can tell on a bench"),
     Command("plan", "plan", "say what to measure on which commit, and how soon a drop is told"),
     Command("bisect", "bisect", "find the commit that made a server slower"),
+    Command("review", "review", "say what moved over the archive, and between which commits"),
     Command("advise", "advise", "say which known costs a server's configuration has"),
     Command("report", "report", "write results as pages that open from a disk"),
     Command("export", "export", "write results for other programs: CSV, Parquet, OpenMetrics"),

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
+from leaselab.cli.anchor import add_anchor, anchor_of, same_source
 from leaselab.cli.bench_setup import add_full, add_inventory, check, inventory_of
 from leaselab.cli.generator_source import add_generator_source, generator_source_of
 from leaselab.cli.options import (
@@ -69,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="measure the commits of a range, oldest first, or those named, but not again what "
         "is archived",
     )
+    add_anchor(parser)
     parser.add_argument(
         "--distribution",
         metavar="SUITE[,SUITE…]",
@@ -98,6 +100,7 @@ def run(args: argparse.Namespace) -> Outcome:
     commits, files = _commits(args, scenarios)
     generator = generator_source_of(args, scenarios)
     overrides = procedure_overrides(args)
+    anchor = anchor_of(args, commits, files)
     session = Session(store, inventory, overrides, files, args.full, generator)
     tasks = [
         Task(scenario, commit, distribution)
@@ -107,12 +110,17 @@ def run(args: argparse.Namespace) -> Outcome:
     ]
     for task in tasks:
         check(task.scenario, session.procedure(task), inventory)
+    if anchor is not None:
+        return _anchored(session, tasks, anchor.commit, args)
     if len(tasks) == 1 and args.commits is None:
         return measure_one(session, tasks[0], as_json=args.json, args=args)
     series = _Series(session, tasks, again=args.commits is None)
     try:
-        return series.measure(as_json=args.json, sequential=args.sequential)
+        return series.measure(sequential=args.sequential)
     finally:
+        servers = any(task.commit or task.distribution for task in tasks)
+        _show(series.records, servers=servers, as_json=args.json)
+        report_after(store)
         write_ids(args, *series.ids)
 
 
@@ -183,13 +191,55 @@ def _commits(
     }
 
 
+def _anchored(
+    session: Session, tasks: Sequence[Task], commit: Commit | None, args: argparse.Namespace
+) -> Outcome:
+    """Measure each scenario on each release as an experiment of its own, with its anchor."""
+    groups: dict[tuple[str, str], list[Task]] = {}
+    for task in tasks:
+        groups.setdefault((task.distribution, task.scenario.name), []).append(task)
+    done: list[_Series] = []
+    outcome = Outcome.OK
+    try:
+        for group in groups.values():
+            others = [task for task in group if not same_source(task.commit, commit)]
+            anchor = Task(group[0].scenario, commit, group[0].distribution)
+            done.append(_Series(session, others, again=args.commits is None, anchor=anchor))
+            found = done[-1].measure()
+            outcome = found if outcome is Outcome.OK else outcome
+    finally:
+        write_ids(args, *(one for series in done for one in series.ids))
+        _show(
+            [one for series in done for one in series.records], servers=True, as_json=args.json
+        )
+        report_after(session.store)
+    return outcome
+
+
+def _show(records: Sequence[Record], *, servers: bool, as_json: bool) -> None:
+    """Show what was measured; `servers`: whether several servers are, side by side."""
+    if as_json:
+        cells = [cell_of(found) for found in records]
+        print_json(by_server_document(records) if servers else document(cells))
+    elif records:
+        (print_by_server if servers else print_table)(records)
+
+
 class _Series:
     """What one command measures: one task, or several as an experiment, and a table of all."""
 
-    def __init__(self, session: Session, tasks: Sequence[Task], *, again: bool) -> None:
-        """`again`: measure also what the archive has."""
+    def __init__(
+        self,
+        session: Session,
+        tasks: Sequence[Task],
+        *,
+        again: bool,
+        anchor: Task | None = None,
+    ) -> None:
+        """`again`: measure also what the archive has; `anchor`: beside this, as the first."""
         self._session = session
-        self._tasks = tasks
+        self._tasks = [*([anchor] if anchor else []), *tasks]
+        self._anchor = anchor
         self._again = again
         self._found: dict[Task, Record] = {}
         self._outcome = Outcome.OK
@@ -197,36 +247,37 @@ class _Series:
     @property
     def ids(self) -> list[str]:
         """Ids of what was measured, or found measured, so far, in the order of the tasks."""
-        return [found.id for found in self._records]
+        return [found.id for found in self.records]
 
     @property
-    def _records(self) -> list[Record]:
+    def records(self) -> list[Record]:
+        """What was measured, or found measured, so far, in that order."""
         return [self._found[task] for task in self._tasks if task in self._found]
 
-    def measure(self, *, as_json: bool, sequential: bool) -> Outcome:
-        """Measure all and show what came of it.
+    def measure(self, *, sequential: bool = False) -> Outcome:
+        """Measure all.
 
         One that cannot be measured does not keep the others from it; a broken
-        lab and an interrupt do, and what was measured before is shown.  The
-        outcome is that of the first that was not well.
+        lab and an interrupt do.  The outcome is that of the first that was not well.
         """
         try:
             left = list(self._tasks) if self._again else self._unmeasured()
+            if self._anchor is not None and not set(left) - {self._anchor}:
+                left = []  # there is nothing to be set against it
             why = "" if sequential else separate(left) or None
             if left:
                 names = ", ".join(map(str, left))
                 print(f"{len(left)} to measure: {names}", file=sys.stderr, flush=True)
                 if why:
                     print(f"one after the other: {why}", file=sys.stderr, flush=True)
-                self._session.measure(left, self._sealed, why=why, refused=self._note)
+                self._session.measure(
+                    left, self._sealed, why=why, refused=self._note, anchor=self._anchor
+                )
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(*stop.args, *self._rest()) from None
         except LeaselabError as fault:
             fault.todo = "; then ".join(filter(None, (fault.todo, *self._rest())))
             raise
-        finally:
-            self._show(as_json=as_json)
-            report_after(self._session.store)
         return self._outcome
 
     def _sealed(self, task: Task, ended: Ended) -> None:
@@ -241,7 +292,10 @@ class _Series:
             if task in self._found:
                 continue  # with another point of its experiment
             self._session.prepare(task.distribution)
-            known = self._session.measured(task)
+            if task == self._anchor:
+                left.append(task)  # in every session
+                continue
+            known = self._session.measured(task, self._anchor)
             if known:
                 print(f"{task}: measured before: {known}", file=sys.stderr, flush=True)
                 found = self._session.store.load(known)
@@ -251,7 +305,7 @@ class _Series:
                 continue
             if not self._session.go_on(task, self._tasks, self._sealed):
                 left.append(task)
-        return [task for task in left if task not in self._found]
+        return [task for task in left if task not in self._found or task == self._anchor]
 
     def _note(self, task: Task, error: LeaselabError) -> None:
         print(f"leaselab: {task}: {error}", file=sys.stderr, flush=True)
@@ -270,12 +324,3 @@ class _Series:
         if not self._again:
             return [f"measure the rest by the same command: {shlex.join(command())}"]
         return [f"measure the rest, with the same options: leaselab run {' '.join(left)}"]
-
-    def _show(self, *, as_json: bool) -> None:
-        servers = any(task.commit or task.distribution for task in self._tasks)
-        records = self._records
-        if as_json:
-            cells = [cell_of(found) for found in records]
-            print_json(by_server_document(records) if servers else document(cells))
-        elif records:
-            (print_by_server if servers else print_table)(records)

@@ -127,23 +127,28 @@ class Session:
         *,
         why: str | None = None,
         refused: Callable[[Task, LeaselabError], object] | None = None,
+        anchor: Task | None = None,
     ) -> None:
         """Build, deploy, tune, measure and archive; `sealed` is told each result.
 
         Several tasks are the points of an experiment, which alternate round by round; `why`
-        says why they do not (empty: as that was asked for).  A commit that does not build, or
-        whose server does not start, is a result.  `refused` is told each task whose settings
-        the hosts cannot have, and the others are measured; without it, that is raised.  At the
-        end, hosts are what their inventory says; where the lab breaks they stay as they are,
-        so that the measurement can be resumed.  Raises for a broken lab, and what `finish`
-        raises.
+        says why they do not (empty: as that was asked for).  `anchor` is the one of them that
+        is the fixed reference.  A commit that does not build, or whose server does not start,
+        is a result.  `refused` is told each task whose settings the hosts cannot have, and the
+        others are measured; without it, that is raised.  At the end, hosts are what their
+        inventory says; where the lab breaks they stay as they are, so that the measurement can
+        be resumed.  Raises for a broken lab, and what `finish` raises.
         """
         self.together = tasks = self._with_known_rates(tasks, sealed, why, refused)
         ids = [fresh_id(task.scenario.name) for task in tasks]
         experiment = None
         if len(tasks) > 1:
             experiment = Experiment(
-                id=ids[0], points=tuple(ids), interleaved=why is None, why=why or ""
+                id=ids[0],
+                points=tuple(ids),
+                interleaved=why is None,
+                why=why or "",
+                anchor=ids[tasks.index(anchor)] if anchor in tasks else None,
             )
         steps = [list(zip(tasks, ids, strict=True))]
         if why is not None:
@@ -347,8 +352,11 @@ class Session:
             if not sweep.active and (begun := self.store.first_event(sweep)) is not None
         }
 
-    def measured(self, task: Task) -> str:
-        """Id of a result of the same commit, scenario, parameters and bench, or none."""
+    def measured(self, task: Task, anchor: Task | None = None) -> str:
+        """Id of a result of the same commit, scenario, parameters and bench, or none.
+
+        With an `anchor`: one that alternated with that; what does not build needs none.
+        """
         commit = task.commit.hash if task.commit else None
         for row in self.store.index.rows(
             scenario=task.scenario.name, commit=commit, bench=self.inventory.bench
@@ -362,6 +370,7 @@ class Session:
                     _files(found.source) == _files(task.commit)
                     and (not built or self._measured_with(found.generator.options))
                     and self._same(task, found.bench.environment, procedure)
+                    and (anchor is None or not built or self._beside(found, anchor))
                 ):
                     return str(row["id"])
         return ""
@@ -379,6 +388,17 @@ class Session:
             and (not built or self._measured_with(found.generator.options))
             and (not built or found.procedure.ruler() == procedure.ruler())
         )
+
+    def _beside(self, found: Record, anchor: Task) -> bool:
+        """Whether a result stands in a ratio to this anchor."""
+        of = found.experiment
+        if of is None or of.anchor is None or not of.interleaved:
+            return False
+        try:
+            reference = self.store.load(of.anchor)
+        except LeaselabError:
+            return False  # its folder is damaged, or gone
+        return _files(reference.source) == _files(anchor.commit)
 
     def procedure(self, task: Task) -> AnyProcedure:
         """The procedure of a task: what its file says, and what was asked for."""

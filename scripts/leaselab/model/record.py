@@ -465,6 +465,10 @@ class Experiment(Description, frozen=True, kw_only=True):
     both_up: bool = False
     """Whether the servers of both points of a duel were up at once, at two addresses, which
     they changed from round to round."""
+    anchor: str | None = None
+    """Id of the result of the point that is the fixed reference of this session, one of
+    `points`: each other point stands in a ratio to it, from which the machine's drift cancels.
+    Null where there is none."""
 
 
 class Record(Description, frozen=True, kw_only=True):

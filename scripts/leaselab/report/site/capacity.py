@@ -15,6 +15,7 @@ from leaselab.report.capacity import (
 )
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.pages import Pages, sweep_page
+from leaselab.report.site.review import REVIEW
 from leaselab.report.site.site import BENCHES, CAPACITY, NAV
 from leaselab.report.site.vega import BLUE, RED, Spec, chart, dashed, dots, layer, names, told
 from leaselab.report.site.vega import number as position
@@ -35,7 +36,7 @@ def write_capacity(folder: Path, demand: Demand, found: Sequence[Configuration])
 
     It leads to the pages that are there.  `write_site` keeps it, and links it from then on.
     """
-    nav = [one for one in (*NAV, BENCHES) if (folder / f"{one[0]}.html").exists()]
+    nav = [one for one in (*NAV, REVIEW, BENCHES) if (folder / f"{one[0]}.html").exists()]
     pages = Pages(folder, (*nav, CAPACITY))
     pages.keep(lambda _: True)
     links = [

@@ -16,15 +16,18 @@ from leaselab.archive.checksums import SUMS
 from leaselab.archive.index import Index
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.report.listing import common_kind
+from leaselab.report.review import review_of
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.experiment import experiment, experiment_line
 from leaselab.report.site.history import history, history_line, lines_of
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
+from leaselab.report.site.review import REVIEW, review_page
 from leaselab.report.site.sweep import sweep
 from leaselab.report.site.validity import NOT_OK, validity
 
 if TYPE_CHECKING:
+    from leaselab.analysis.history import Series
     from leaselab.analysis.profile import Spent
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
@@ -85,7 +88,7 @@ def write_benches(store: Store, folder: Path) -> Path:
 def _archive_nav(folder: Path) -> tuple[tuple[str, str], ...]:
     """The pages that every page of the archive's report leads to."""
     planned = (folder / f"{CAPACITY[0]}.html").exists()
-    return (*NAV, BENCHES, *[CAPACITY] * planned)
+    return (*NAV, REVIEW, BENCHES, *[CAPACITY] * planned)
 
 
 class _Site:
@@ -143,9 +146,25 @@ class _Site:
         self._pages.write("histories", "histories.html", told, lambda: (listed, ()))
         self._write_summaries(newest, groups, self._write_experiments())
         if not self._named:
+            self._write_review(lines)
             self.write_benches()
         self._pages.finish()
         return self._first
+
+    def _write_review(self, lines: Sequence[Line]) -> None:
+        """The page of what moved, by month."""
+        pages = {(line.scenario, line.metric): history_page(line.page) for line in lines}
+
+        def href(series: Series) -> str:
+            page = pages.get((series.scenario, series.metric))
+            return f"{page}.html" if page else ""
+
+        self._pages.write(
+            REVIEW[0],
+            "review.html",
+            [[row["id"] for row in line.rows] for line in lines],
+            lambda: review_page(review_of(self._store).months, href),
+        )
 
     def _write_history(self, line: Line, others: Sequence[Line]) -> None:
         self._pages.write(

@@ -1,0 +1,304 @@
+"""`leaselab bench detectors`: our detector of changes, Apache Otava and jumpavg.
+
+All three read the same simulated series of ratios to an anchor (same seeds).
+`docs/verdicts.md` explains the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import multiprocessing
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jumpavg import classify
+from otava.analysis import compute_change_points
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks._anchored import Kind, history
+from leaselab.analysis.detectors import Reading, shifts
+
+if TYPE_CHECKING:
+    from benchmarks._anchored import Floats
+
+OK, MISSED, USAGE = 0, 1, 2
+FALSE_ALARMS, FOUND = 0.05, 0.95
+"""Wanted: false alarms in 100 commits at most, and shares that are found at least."""
+COMMITS = 100
+"""Of a series in which nothing changes."""
+DROP_AT, DROP, WITHIN = 60, 0.03, 5
+"""The commit that is slower, by how much, and how many commits from it on may pass."""
+CREEP_AT, STEPS, EVERY, STEP = 20, 10, 10, 0.01
+"""First commit of a creep, and its steps: ten times 1 %, ten commits apart."""
+CREEP = 0.001
+"""Of a creep of many small steps: lost at each commit."""
+ASKED = 5
+"""Otava and jumpavg read whole series: they are asked again after so many commits."""
+NEAR = 5
+"""A change that they find is the one that was made if it is at most so many commits away."""
+_LEAST = 10
+"""Commits with which they are asked first."""
+
+Detector = Callable[[Sequence[Reading]], list[tuple[int, int]]]
+"""Position of each change and its sign."""
+
+
+def ours(readings: Sequence[Reading]) -> list[tuple[int, int]]:
+    """Ask the detector that ships."""
+    return [(one.after, one.sign) for one in shifts(readings)]
+
+
+def otava(readings: Sequence[Reading]) -> list[tuple[int, int]]:
+    """Ask Apache Otava, with the options that its command has by default."""
+    values = [math.exp(one.value) for one in readings]
+    found, _ = compute_change_points(values, window_len=50, max_pvalue=0.001)
+    return [(int(one.index), 1 if one.stats.mean_2 > one.stats.mean_1 else -1) for one in found]
+
+
+def jumpavg(readings: Sequence[Reading]) -> list[tuple[int, int]]:
+    """Ask jumpavg, for values in units of 0.1 %."""
+    groups = classify([1000 * math.exp(one.value) for one in readings], unit=1.0)
+    found, place = [], 0
+    for before, after in itertools.pairwise(groups):
+        place += before.stats.size
+        found.append((place, 1 if after.stats.avg > before.stats.avg else -1))
+    return found
+
+
+DETECTORS: dict[str, Detector] = {"leaselab": ours, "Otava": otava, "jumpavg": jumpavg}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one detector made of one kind of series."""
+
+    kind: str
+    detector: str
+    wanted: bool
+    """Whether what is wanted is asked of it."""
+    series: int
+    commits: int
+    """In which nothing changed."""
+    false_alarms: float
+    """In 100 such commits."""
+    drops_found: float
+    """Share of drops of 3 % found by the fifth commit that has them."""
+    drops_named: float
+    """Share whose first slow commit is named, too."""
+    steps_found: float
+    """Share of creeps of ten times 1 % of which anything was found."""
+    creeps_found: float
+    """Share of creeps of 0.1 % a commit of which anything was found within 100 commits."""
+    creep_lost: float | None
+    """Middle of what such a creep had lost by the commit at which it was found (ratio)."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether it did what is wanted of the detector that ships."""
+        shares = (self.drops_found, self.steps_found, self.creeps_found)
+        return self.false_alarms <= FALSE_ALARMS and min(shares) >= FOUND
+
+
+def measure(kind: Kind, name: str, series: int) -> Row:
+    """Have a detector read so many series of a kind."""
+    found = [_one(kind, name, number) for number in range(series)]
+    lost = [one.lost for one in found if one.lost is not None]
+    commits = COMMITS * series
+    return Row(
+        kind=kind.value,
+        detector=name,
+        wanted=kind.wanted and name == "leaselab",
+        series=series,
+        commits=commits,
+        false_alarms=100 * sum(one.alarms for one in found) / commits,
+        drops_found=statistics.fmean(one.drop for one in found),
+        drops_named=statistics.fmean(one.named for one in found),
+        steps_found=statistics.fmean(one.steps for one in found),
+        creeps_found=statistics.fmean(one.lost is not None for one in found),
+        creep_lost=statistics.median(lost) if lost else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    alarms: int
+    drop: bool
+    named: bool
+    steps: bool
+    lost: float | None
+
+
+def _one(kind: Kind, name: str, number: int) -> _Found:
+    detector = DETECTORS[name]
+    flat: Floats = np.zeros(COMMITS)
+    dropped: Floats = np.zeros(DROP_AT + WITHIN)
+    dropped[DROP_AT:] = math.log(1 - DROP)
+    stepped: Floats = np.zeros(CREEP_AT + STEPS * EVERY)
+    stepped[CREEP_AT:] = math.log(1 - STEP) * (1 + np.arange(STEPS * EVERY) // EVERY)
+    creeping: Floats = np.zeros(CREEP_AT + COMMITS)
+    creeping[CREEP_AT:] = math.log(1 - CREEP) * (1 + np.arange(COMMITS))
+    series = [
+        history(kind, 4 * number + which, true)
+        for which, true in enumerate((flat, dropped, stepped, creeping))
+    ]
+    drops = [
+        place
+        for place, sign in _new(detector, name, series[1])
+        if sign < 0 and abs(place - DROP_AT) <= NEAR
+    ]
+    return _Found(
+        alarms=len(_told(detector, name, series[0])),
+        drop=bool(drops),
+        named=DROP_AT in drops,
+        steps=any(sign < 0 and place >= CREEP_AT for place, sign in detector(series[2])),
+        lost=_lost(detector, name, series[3]),
+    )
+
+
+def _new(detector: Detector, name: str, readings: Sequence[Reading]) -> list[tuple[int, int]]:
+    """What is found with the last commits of a series and was not found without them."""
+    if name == "leaselab":
+        found = [one for one in shifts(readings) if one.detected >= len(readings) - WITHIN]
+        return [(one.after, one.sign) for one in found]
+    return detector(readings)
+
+
+def _told(detector: Detector, name: str, readings: Sequence[Reading]) -> list[int]:
+    """Places of all changes that are ever told as a series grows, each once.
+
+    What ours has once found stays found, so that it need not be asked again.
+    """
+    if name == "leaselab":
+        return [place for place, _ in detector(readings)]
+    places: list[int] = []
+    for count in range(_LEAST, len(readings) + 1, ASKED):
+        for place, _ in detector(readings[:count]):
+            if all(abs(place - known) > NEAR for known in places):
+                places.append(place)
+    return places
+
+
+def _lost(detector: Detector, name: str, readings: Sequence[Reading]) -> float | None:
+    """What a creep had lost when anything was found of it (ratio); None where nothing was."""
+    if name == "leaselab":
+        by = [one.detected for one in shifts(readings) if one.sign < 0]
+        by = [one for one in by if one >= CREEP_AT][:1]
+    else:
+        counts = range(CREEP_AT + ASKED, len(readings) + 1, ASKED)
+        asked = (
+            count - 1
+            for count in counts
+            if any(sign < 0 for _, sign in detector(readings[:count]))
+        )
+        by = list(itertools.islice(asked, 1))
+    return 1 - (1 - CREEP) ** (by[0] + 1 - CREEP_AT) if by else None
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the benchmark; returns 0 when all that is wanted is kept, 1 when it is not."""
+    options = _options(argv)
+    if options.series < 1 or options.others < 0:
+        print(
+            f"bench detectors: too few series (found {options.series} and {options.others}, "
+            "wanted 1 or more and 0 or more)",
+            file=sys.stderr,
+        )
+        return USAGE
+    started = time.monotonic()
+    tasks = [
+        (kind, name, options.series if name == "leaselab" else options.others)
+        for kind in Kind
+        for name in DETECTORS
+        if name == "leaselab" or (options.others and kind.wanted)
+    ]
+    rows = []
+    with multiprocessing.Pool(min(options.processes, len(tasks))) as pool:
+        for row in pool.imap(_task, tasks):
+            rows.append(row)
+            print(f"{len(rows)}/{len(tasks)} {row.detector}: {row.kind}", file=sys.stderr)
+    kept = all(row.kept for row in rows if row.wanted)
+    if options.json:
+        json.dump(document(rows, time.monotonic() - started, kept=kept), sys.stdout, indent=1)
+        print()
+    else:
+        _print(rows)
+    return OK if kept else MISSED
+
+
+def _task(task: tuple[Kind, str, int]) -> Row:
+    return measure(*task)
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="leaselab bench detectors", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument(
+        "--series", type=int, default=400, help="series of a kind (default 400)"
+    )
+    parser.add_argument(
+        "--others",
+        type=int,
+        default=40,
+        help="series of a kind for Otava and jumpavg, which are slower (default 40)",
+    )
+    parser.add_argument("--processes", type=int, default=2, help="default 2")
+    return parser.parse_args(argv)
+
+
+def document(rows: Sequence[Row], wall_s: float, *, kept: bool) -> dict[str, Any]:
+    """Everything as one JSON value; shares 0..1, times in s."""
+    return {
+        "benchmark": "detectors",
+        "rows": [{**asdict(row), "kept": row.kept} for row in rows],
+        "wall_s": wall_s,
+        "kept": kept,
+    }
+
+
+def _print(rows: Sequence[Row]) -> None:
+    """Print the table for people."""
+    table = Table(title="Detectors of changes, on simulated ratios to an anchor")
+    for title in ("series", "detector", "n"):
+        table.add_column(title)
+    for title in (
+        "false alarms/100",
+        "3 % found in 5",
+        "commit named",
+        "10 x 1 % found",
+        "0.1 % a commit found",
+        "lost by then",
+        "kept",
+    ):
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(
+            row.kind,
+            row.detector,
+            str(row.series),
+            f"{row.false_alarms:.3f}",
+            *(
+                f"{100 * share:.1f} %"
+                for share in (
+                    row.drops_found,
+                    row.drops_named,
+                    row.steps_found,
+                    row.creeps_found,
+                )
+            ),
+            "-" if row.creep_lost is None else f"{100 * row.creep_lost:.1f} %",
+            {True: "yes", False: "no"}[row.kept] if row.wanted else "",
+        )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,292 @@
+"""What became of each scenario from build to build: its figures as a series, and its changes.
+
+Where results were measured in turn with an anchor, a series is of ratios to that: the machine's
+drift is in both, and cancels.  Results without one are a series of their own, of the figures
+themselves, for one bench in one environment; drift is in these.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.detectors import LEARNT, RULES, Reading, Shape, shifts, size
+from leaselab.analysis.statistics import standard_error
+from leaselab.analysis.verdict import Change as Verdict
+from leaselab.model.errors import BELIEVED
+from leaselab.model.server import server_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from leaselab.analysis.detectors import Rules, Shift
+
+    Row = Mapping[str, Any]
+
+DUEL = "duel"
+"""The procedure whose results settle a change, and are no part of a series."""
+_OF = ("scenario", "metric", "unit", "better", "bench", "durability", "ruler", "release")
+"""Columns of the index in which the results of a series agree."""
+_BUILD = ("server", "version", "commit", "release")
+"""Columns that say which build a result is of."""
+Build = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One build of a series, with all its results together."""
+
+    build: Build
+    name: str
+    """Server, version, short hash."""
+    commit: str | None
+    subject: str
+    author_date: str
+    reading: Reading
+    ids: tuple[str, ...]
+    """Of its results, oldest first."""
+    at: str
+    """When its first result was finished."""
+    environments: frozenset[str | None]
+
+
+class State(enum.Enum):
+    """What is known of a change; the value is the word for it."""
+
+    SUSPECTED = "suspected"
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two builds of one scenario that were measured against each other, and what it said."""
+
+    scenario: str
+    bench: str
+    first: Build
+    second: Build
+    answer: Verdict
+    """What became of the second against the first."""
+    ratio: float
+    ci95: tuple[float, float]
+    ids: tuple[str, str]
+    at: str
+    """When it was finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a series."""
+
+    shape: Shape
+    before: Point
+    """The last build at the level before."""
+    after: Point
+    """The first build at the level after; of a creep, the build at which it was found."""
+    detected: Point
+    """The build by which it was found."""
+    ratio: float
+    """The level after over the level before."""
+    ci95: tuple[float, float] | None
+    worse: bool
+    detected_at: str
+    """When the last of the results was finished that it took to find it."""
+    olds: frozenset[Build]
+    """The builds at the level before."""
+    news: frozenset[Build]
+    """The builds at the level after."""
+    moved_lab: bool
+    """Whether the lab's environment is another one after it."""
+    duel: Duel | None = None
+    """The newest duel of a build before with one after."""
+
+    @property
+    def state(self) -> State:
+        """What that duel made of it: one that could not tell leaves it suspected."""
+        if self.duel is None or self.duel.answer is Verdict.UNKNOWN:
+            return State.SUSPECTED
+        wanted = Verdict.REGRESSION if self.worse else Verdict.IMPROVEMENT
+        return State.CONFIRMED if self.duel.answer is wanted else State.REFUTED
+
+    @property
+    def at(self) -> str:
+        """When it became what it is: settled by a duel, else found."""
+        settled = self.duel is not None and self.state is not State.SUSPECTED
+        return self.duel.at if self.duel and settled else self.detected_at
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The builds of one scenario in their order, and the changes among them."""
+
+    scenario: str
+    metric: str
+    title: str
+    """The metric in words."""
+    unit: str
+    bench: str
+    environment: str | None
+    """Of a series without anchor; one with an anchor may be of several."""
+    anchor: str
+    """The anchor's build in words; empty without one: then the machine's drift is in it."""
+    points: tuple[Point, ...]
+    changes: tuple[Change, ...]
+    levels: tuple[tuple[int, int], ...]
+    """First build of each level, and one past its last."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are builds enough for anything to be found."""
+        return len(self.points) > LEARNT
+
+
+def histories(
+    rows: Iterable[Row], duels: Sequence[Duel] = (), rules: Rules = RULES
+) -> list[Series]:
+    """The series of an archive, by scenario; `rows` are the index's, with all columns.
+
+    Results of a duel are left out, and so are checkouts with changes that no commit has, and
+    figures of which neither more nor less is better.
+    """
+    known = {row["id"]: row for row in rows}
+    groups: dict[tuple[Any, ...], list[tuple[Row, Reading]]] = {}
+    for row in known.values():
+        if row["outcome"] not in BELIEVED or row["dirty"] or row["procedure"] == DUEL:
+            continue
+        if row["id"] == row["anchor"] or row["better"] == "neither" or not row["value"]:
+            continue
+        base = known.get(row["anchor"]) if row["interleaved"] else None
+        reading = relative(_rounds(base), _rounds(row)) if base else _figure(row)
+        if reading is None:
+            continue
+        reference = (*build_of(base), server_name(base)) if base else row["environment"]
+        key = (*(row[name] for name in _OF), row["server"], bool(row["commit"]), reference)
+        groups.setdefault(key, []).append((row, reading))
+    found = [_series(members, known, duels, rules) for members in groups.values()]
+    return sorted(found, key=lambda one: (one.scenario, not one.anchor, -len(one.points)))
+
+
+def relative(
+    reference: Sequence[float | None], rounds: Sequence[float | None]
+) -> Reading | None:
+    """The logarithm of the ratio of some rounds to those of a reference, one by one.
+
+    None where no round has both.
+    """
+    pairs = zip(reference, rounds, strict=False)
+    logs = [math.log(two / one) for one, two in pairs if one and two and min(one, two) > 0]
+    if not logs:
+        return None
+    return Reading(math.fsum(logs) / len(logs), standard_error(logs, 0) or 0.0)
+
+
+def _figure(row: Row) -> Reading | None:
+    """The logarithm of a figure."""
+    value = row["value"]
+    if value < 0:
+        return None
+    return Reading(math.log(value), (row["standard_error"] or 0.0) / value)
+
+
+def _rounds(row: Row) -> list[float | None]:
+    return [value for value, _ in json.loads(row["rounds"] or "[]")]
+
+
+def build_of(row: Row) -> Build:
+    """Which build a row of the index is of."""
+    return tuple(row[name] for name in _BUILD)
+
+
+def _series(
+    members: Sequence[tuple[Row, Reading]],
+    known: Mapping[str, Row],
+    duels: Sequence[Duel],
+    rules: Rules,
+) -> Series:
+    builds: dict[Build, list[tuple[Row, Reading]]] = {}
+    for row, reading in members:
+        builds.setdefault(build_of(row), []).append((row, reading))
+    points = sorted(map(_point, builds.values()), key=_order)
+    last = members[-1][0]
+    base = known.get(last["anchor"]) if last["interleaved"] else None
+    readings = [point.reading for point in points]
+    found = shifts(readings, rules)
+    starts = [0, *(shift.new[0] for shift in found)]
+    ends = [*(shift.old[1] for shift in found), len(points)]
+    return Series(
+        scenario=last["scenario"],
+        metric=last["metric"],
+        title=json.loads(last["titles"] or "{}").get(last["metric"], last["metric"]),
+        unit=last["unit"],
+        bench=last["bench"],
+        environment=None if base else last["environment"],
+        anchor=server_name(base) if base else "",
+        points=tuple(points),
+        changes=tuple(_change(points, shift, last, duels) for shift in found),
+        levels=tuple(zip(starts, ends, strict=True)),
+    )
+
+
+def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Duel]) -> Change:
+    """A change in words that people know, and the newest duel that settles it."""
+    readings = [point.reading for point in points]
+    ratio, ci95 = size(readings, shift)
+    before, after, detected = (
+        points[place] for place in (shift.before, shift.after, shift.detected)
+    )
+    sides = [
+        frozenset(one.build for one in points[slice(*side)]) for side in (shift.old, shift.new)
+    ]
+    of = [
+        duel
+        for duel in duels
+        if (duel.scenario, duel.bench) == (row["scenario"], row["bench"])
+        and duel.first in sides[0]
+        and duel.second in sides[1]
+    ]
+    return Change(
+        shape=shift.shape,
+        before=before,
+        after=after,
+        detected=detected,
+        ratio=ratio,
+        ci95=ci95,
+        worse=(shift.sign > 0) != (row["better"] == "higher"),
+        detected_at=max(point.at for point in points[: shift.detected + 1]),
+        olds=sides[0],
+        news=sides[1],
+        moved_lab=before.environments.isdisjoint(after.environments),
+        duel=max(of, key=lambda duel: duel.at, default=None),
+    )
+
+
+def _point(results: Sequence[tuple[Row, Reading]]) -> Point:
+    """One build: the mean of its results' logarithms."""
+    rows = [row for row, _ in results]
+    count = len(rows)
+    first = rows[0]
+    return Point(
+        build=build_of(first),
+        name=server_name(first),
+        commit=first["commit"],
+        subject=first["subject"] or "",
+        author_date=first["author_date"] or "",
+        reading=Reading(
+            math.fsum(one.value for _, one in results) / count,
+            math.sqrt(math.fsum(one.error**2 for _, one in results)) / count,
+        ),
+        ids=tuple(row["id"] for row in rows),
+        at=min(row["finished_at"] for row in rows),
+        environments=frozenset(row["environment"] for row in rows),
+    )
+
+
+def _order(point: Point) -> tuple[float, str]:
+    """Commits in the order in which they were written, packages in that of their results."""
+    written = point.author_date if point.commit else point.at
+    return datetime.fromisoformat(written).timestamp() if written else 0.0, point.ids[0]

@@ -1,0 +1,196 @@
+"""``leaselab review``: what moved, by scenario, and between which commits."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.history import State
+from leaselab.cli.bench_setup import add_full, add_inventory, check, inventory_of
+from leaselab.cli.duel import NAME as DUEL
+from leaselab.cli.duel import Sides, duel
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    open_store,
+    print_json,
+    write_output,
+    writing,
+)
+from leaselab.cli.source import open_source
+from leaselab.cli.task import Session
+from leaselab.model import moment
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.report.review import (
+    Period,
+    markdown_of_review,
+    month,
+    print_review,
+    range_words,
+    review_document,
+    review_of,
+)
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.analysis.history import Change, Series
+    from leaselab.archive.store import Store
+    from leaselab.report.review import Review
+
+NAME = "review"
+HELP = (
+    "Say what moved, by scenario, and between which commits: changes of level over the "
+    "archive, at once or little by little."
+)
+LAST = "last"
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?Z?)?")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``review``."""
+    parser.add_argument(
+        "pattern",
+        nargs="*",
+        metavar="SCENARIO|PATTERN",
+        help="such as v4-memfile or 'v4-*' (default: all)",
+    )
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument(
+        "--month",
+        metavar=f"YYYY-MM|{LAST}",
+        help=f"changes of that month (UTC), {LAST}: of the one before this; what is suspected "
+        "is told until it is settled",
+    )
+    when.add_argument("--since", metavar="YYYY-MM-DD", help="changes from that day on (UTC)")
+    parser.add_argument(
+        "--markdown", metavar="FILE", type=Path, help="also write it as Markdown"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        help="also write it as a page in this folder",
+    )
+    live = parser.add_argument_group(
+        "measuring again",
+        "a change is suspected until a duel of the commit before it with the one after it says "
+        "the same; what a duel said is in the archive",
+    )
+    live.add_argument(
+        "--confirm", action="store_true", help="make the duels that are missing, on this bench"
+    )
+    live.add_argument(
+        "--repo",
+        metavar="URL|PATH",
+        help="the server's repository (default: where each commit was built from)",
+    )
+    add_inventory(parser)
+    add_full(parser)
+    add_results(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Print what moved; with ``--confirm``, measure again first what is only suspected."""
+    period = _period(args)
+    patterns = args.pattern or ["*"]
+    store = open_store(args, existing=True)
+    found = review_of(store, patterns, period)
+    outcome = Outcome.OK
+    if args.confirm:
+        outcome = _confirm(args, store, found)
+        found = review_of(store, patterns, period)
+    if args.markdown is not None:
+        write_output(args.markdown, markdown_of_review(found).encode())
+    if args.output is not None:
+        from leaselab.report.site.review import write_review  # noqa: PLC0415  # draws; slow to import
+
+        with writing(args.output):
+            page = write_review(args.output, found)
+        print(f"page: {page}", file=sys.stderr)
+    if args.json:
+        print_json(review_document(found))
+    else:
+        print_review(found)
+    return outcome
+
+
+def _period(args: argparse.Namespace) -> Period:
+    """The time that was asked for; a usage error for what is none."""
+    if args.month is not None:
+        text = _last_month() if args.month == LAST else args.month
+        try:
+            return month(text)
+        except ValueError:
+            raise usage_error(
+                "not a month", where="--month", found=args.month, wanted=f"YYYY-MM, or {LAST}"
+            ) from None
+    if args.since is not None:
+        if not _DAY.fullmatch(args.since):
+            raise usage_error(
+                "not a day", where="--since", found=args.since, wanted="YYYY-MM-DD"
+            )
+        return Period(since=args.since, words=f"since {args.since}")
+    return Period()
+
+
+def _last_month() -> str:
+    year, number = (int(part) for part in moment.now()[:7].split("-"))
+    return f"{year - 1}-12" if number == 1 else f"{year}-{number - 1:02}"
+
+
+def _confirm(args: argparse.Namespace, store: Store, found: Review) -> Outcome:
+    """Make a duel for each suspected change of the bench; how the first went that was not well.
+
+    One that cannot be made does not keep the others from it; a broken lab does.
+    """
+    inventory = inventory_of(args)
+    outcome = Outcome.OK
+    for series, change in found.of(State.SUSPECTED):
+        told = f"{series.scenario} {range_words(change)}"
+        why = _cannot(series, change, inventory.bench)
+        if why:
+            print(f"leaselab: {told}: not measured again: {why}", file=sys.stderr)
+            continue
+        print(f"measured again: {told}", file=sys.stderr, flush=True)
+        try:
+            done = _duel(args, store, series, change)
+        except LeaselabError as error:
+            if error.outcome is Outcome.LAB:
+                raise
+            print(f"leaselab: {told}: {error}", file=sys.stderr)
+            outcome = error.outcome if outcome is Outcome.OK else outcome
+        else:
+            print(f"leaselab: {told}: {done}", file=sys.stderr)
+    return outcome
+
+
+def _cannot(series: Series, change: Change, bench: str) -> str:
+    """Why a change cannot be measured again here; empty where it can."""
+    if not (change.before.commit and change.after.commit):
+        return "what is not built from a commit cannot be had again"
+    if series.bench != bench:
+        return f"it is of bench {series.bench}, and this is {bench}"
+    if change.duel is not None:
+        return "a duel could not tell; compare them --live with a larger --budget"
+    return ""
+
+
+def _duel(args: argparse.Namespace, store: Store, series: Series, change: Change) -> str:
+    """Measure the builds around a change against each other; what came of it, in a word."""
+    source = store.load(change.after.ids[0]).source
+    where = args.repo or (source.repository if source else "")
+    sides = Sides(open_source(where), series.scenario)
+    tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
+    inventory = inventory_of(args)
+    session = Session(store, inventory, {"name": DUEL}, sides.files, full=args.full)
+    for task in tasks:
+        check(task.scenario, session.procedure(task), inventory)
+    comparison = duel(session, *tasks).comparison
+    if comparison.error is not None:
+        raise comparison.error
+    return comparison.word

@@ -1,0 +1,317 @@
+"""What moved, by scenario: on a terminal, as a document, in Markdown."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TextIO
+
+from leaselab.analysis.detectors import LEARNT, Shape
+from leaselab.analysis.history import DUEL, Duel, State, build_of, histories
+from leaselab.analysis.verdict import compare
+from leaselab.model.errors import LeaselabError
+from leaselab.model.source import SHORT
+from leaselab.report.listing import aligned, escaped, markdown_table, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.analysis.history import Change, Point, Series
+    from leaselab.archive.row import Row
+    from leaselab.archive.store import Store
+
+_log = logging.getLogger(__name__)
+_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
+_SUBJECT = 60
+"""Letters of a subject that a table shows."""
+HEADINGS = ("scenario", "changed by", "95 % interval", "", "last before", "first after")
+NO_ANCHOR = (
+    "no anchor: the machine's drift is in these figures; leaselab run with --anchor measures "
+    "a fixed reference in turn with the others"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From when until when; ISO 8601 in UTC, compared as text."""
+
+    since: str = ""
+    until: str = "9999"
+    """The first moment that is no more of it."""
+    words: str = "the whole archive"
+
+    def has(self, moment: str) -> bool:
+        """Whether a moment is of it."""
+        return self.since <= moment < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The series of an archive, and what moved in a period."""
+
+    period: Period
+    series: tuple[Series, ...]
+    older: bool = True
+    """Whether changes from before the period that are still suspected are told, too."""
+
+    def of(self, *states: State) -> list[tuple[Series, Change]]:
+        """The changes of the period that are in one of these states, by scenario and age."""
+        return [
+            (series, change)
+            for series in self.series
+            for change in sorted(series.changes, key=lambda one: one.at)
+            if change.state in states
+            and (
+                self.period.has(change.at)
+                or (
+                    self.older
+                    and change.state is State.SUSPECTED
+                    and change.at < self.period.until
+                )
+            )
+        ]
+
+    @property
+    def months(self) -> list[Review]:
+        """The same by month, the newest first; the months in which nothing moved are none.
+
+        Where there is no change at all it is one of the whole period.
+        """
+        months = sorted(
+            {change.at[:7] for one in self.series for change in one.changes}, reverse=True
+        )
+        return [replace(self, period=month(one), older=False) for one in months] or [self]
+
+
+def month(text: str) -> Period:
+    """A month, as YYYY-MM.  Raises ValueError for what is none."""
+    if not _MONTH.fullmatch(text):
+        raise ValueError(f"not a month: {text}")
+    year, number = (int(part) for part in text.split("-"))
+    following = f"{year + number // 12:04}-{number % 12 + 1:02}"
+    return Period(f"{text}-01", f"{following}-01", text)
+
+
+def review_of(
+    store: Store, patterns: Sequence[str] = ("*",), period: Period | None = None
+) -> Review:
+    """What the archive says of the scenarios that patterns name.
+
+    A duel that cannot be read is said, and settles nothing.
+    """
+    rows = {row["id"]: row for pattern in patterns for row in store.index.every(pattern)}
+    duels = list(_duels(store, list(rows.values())))
+    return Review(period or Period(), tuple(histories(rows.values(), duels)))
+
+
+def _duels(store: Store, rows: Sequence[Row]) -> Iterator[Duel]:
+    pairs: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["procedure"] == DUEL and row["experiment"] and not row["dirty"]:
+            pairs.setdefault(row["experiment"], []).append(row)
+    for pair in pairs.values():
+        if len(pair) != 2:
+            continue
+        try:
+            records = {row["id"]: store.load(row["id"]) for row in pair}
+            found = next(iter(records.values())).experiment
+            order = found.points if found else ()
+            first, second = sorted(pair, key=lambda row: order.index(row["id"]))
+            verdict = compare(records[first["id"]], records[second["id"]]).verdict
+        except (LeaselabError, OSError, ValueError) as error:
+            _log.warning("%s settles nothing: %s", pair[0]["id"], error)
+            continue
+        if verdict is not None and first["scenario"] == second["scenario"]:
+            yield Duel(
+                first["scenario"],
+                first["bench"],
+                build_of(first),
+                build_of(second),
+                verdict.change,
+                verdict.ratio,
+                verdict.ci95,
+                (first["id"], second["id"]),
+                max(first["finished_at"], second["finished_at"]),
+            )
+
+
+def point_words(point: Point) -> str:
+    """A build as people know it: short hash and subject, or server and version."""
+    if not point.commit:
+        return point.name
+    return f"{point.commit[:SHORT]} {point.subject[:_SUBJECT]}".rstrip()
+
+
+def percent(ratio: float) -> str:
+    """A ratio as a change: ``-3.1 %``."""
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def interval_words(ci95: tuple[float, float] | None) -> str:
+    """The same of an interval: ``-4.0 to -2.2 %``."""
+    if ci95 is None:
+        return "-"
+    low, high = (100 * (end - 1) for end in ci95)
+    return f"{low:+.1f} to {high:+.1f} %"
+
+
+def state_words(change: Change) -> str:
+    """What is known of a change, with what its duel found."""
+    if change.duel is None:
+        return change.state.value
+    ratio = percent(change.duel.ratio)
+    if change.state is State.SUSPECTED:
+        return f"{change.state.value}: a duel could not tell ({ratio})"
+    return f"{change.state.value} by a duel: {ratio}"
+
+
+def range_words(change: Change) -> str:
+    """Commits that a change lies between, as git takes them."""
+    if not (change.before.commit and change.after.commit):
+        return f"{change.before.name} to {change.after.name}"
+    return f"{change.before.commit[:SHORT]}..{change.after.commit[:SHORT]}"
+
+
+def shape_words(change: Change) -> str:
+    """Better or worse, at once or little by little."""
+    word = "worse" if change.worse else "better"
+    return f"{word}, creeping" if change.shape is Shape.CREEP else word
+
+
+def notes(review: Review) -> list[str]:
+    """What to know before these figures."""
+    told = []
+    short = [one for one in review.series if not one.enough]
+    if short:
+        names = ", ".join(sorted({one.scenario for one in short}))
+        told.append(
+            f"too few builds for a history, of which {LEARNT + 1} or more are needed: {names}"
+        )
+    changed = [one for one, _ in review.of(*State)]
+    if any(not one.anchor for one in changed):
+        told.append(f"* {NO_ANCHOR}")
+    if any(change.moved_lab for _, change in review.of(*State)):
+        told.append("† the environment of the lab is another one after it")
+    return told
+
+
+def headline(review: Review) -> str:
+    """The period, and how many changes of each kind."""
+    counted = ", ".join(f"{len(review.of(state))} {state.value}" for state in State)
+    builds = sum(len(one.points) for one in review.series)
+    counts = f"{len(review.series)} series, {builds} builds in them"
+    return f"{review.period.words}: {counted}; {counts}"
+
+
+def cells(series: Series, change: Change) -> list[str]:
+    """A change as a row below `HEADINGS`."""
+    marks = "*" * (not series.anchor) + "†" * change.moved_lab
+    return [
+        series.scenario,
+        f"{percent(change.ratio)}{marks}",
+        interval_words(change.ci95),
+        shape_words(change),
+        point_words(change.before),
+        point_words(change.after),
+    ]
+
+
+_PARTS = (
+    ("Changes", (State.CONFIRMED,)),
+    ("Suspected, not measured again yet", (State.SUSPECTED,)),
+    ("Refuted by a duel", (State.REFUTED,)),
+)
+"""Sections of a review, and what stands in them."""
+
+
+def parts(review: Review) -> list[tuple[str, list[tuple[Series, Change]]]]:
+    """The sections that have something in them."""
+    return [(title, found) for title, states in _PARTS if (found := review.of(*states))]
+
+
+def print_review(review: Review, stream: TextIO | None = None) -> None:
+    """Print it; stdout unless given."""
+    stream = stream or sys.stdout
+    stream.write(f"{headline(review)}\n")
+    for title, found in parts(review):
+        stream.write(f"\n{title}\n")
+        stream.writelines(aligned(HEADINGS, (cells(*one) for one in found), len(HEADINGS)))
+    told = notes(review)
+    stream.writelines(["\n" * bool(told), *(f"{printable(line)}\n" for line in told)])
+
+
+def markdown_of_review(review: Review) -> str:
+    """The same in Markdown: confirmed changes, and apart from them those only suspected."""
+    lines = [
+        f"## What moved: {escaped(review.period.words)}\n",
+        f"\n{escaped(headline(review))}\n",
+    ]
+    if not review.of(State.CONFIRMED):
+        lines.append("\nNo change was confirmed.\n")
+    for title, found in parts(review):
+        lines.append(f"\n### {title}\n\n")
+        lines += markdown_table(HEADINGS, (cells(*one) for one in found), len(HEADINGS))
+    lines += [f"\n{escaped(line)}\n" for line in notes(review)]
+    return "".join(lines)
+
+
+def review_document(review: Review) -> dict[str, Any]:
+    """The review for ``--json``; moments in UTC, ratios as such."""
+    return {
+        "since": review.period.since or None,
+        "until": review.period.until if review.period.until != "9999" else None,
+        "series": [_series_document(one) for one in review.series],
+        "changes": [
+            {"scenario": series.scenario, "metric": series.metric, **change_document(change)}
+            for series, change in review.of(*State)
+        ],
+        "notes": notes(review),
+    }
+
+
+def _series_document(series: Series) -> dict[str, Any]:
+    names = ("scenario", "metric", "unit", "bench", "environment")
+    return {
+        **{name: getattr(series, name) for name in names},
+        "anchor": series.anchor or None,
+        "builds": len(series.points),
+        "enough": series.enough,
+    }
+
+
+def change_document(change: Change) -> dict[str, Any]:
+    """A change for ``--json``."""
+    return {
+        "state": change.state.value,
+        "shape": change.shape.value,
+        "worse": change.worse,
+        "ratio": change.ratio,
+        "ci95": change.ci95,
+        "before": _point_document(change.before),
+        "after": _point_document(change.after),
+        "detected": _point_document(change.detected),
+        "detected_at": change.detected_at,
+        "another_environment": change.moved_lab,
+        "duel": None if change.duel is None else _duel_document(change.duel),
+    }
+
+
+def _point_document(point: Point) -> dict[str, Any]:
+    return {
+        "build": point.name,
+        "commit": point.commit,
+        "subject": point.subject,
+        "results": list(point.ids),
+    }
+
+
+def _duel_document(duel: Duel) -> dict[str, Any]:
+    return {
+        "answer": duel.answer.value,
+        "ratio": duel.ratio,
+        "ci95": duel.ci95,
+        "results": list(duel.ids),
+        "finished_at": duel.at,
+    }

@@ -1,0 +1,228 @@
+"""The page of what moved: by month, with the builds around each change, and the series."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from leaselab.report.review import (
+    cells,
+    headline,
+    notes,
+    parts,
+    percent,
+    point_words,
+    range_words,
+    review_document,
+    state_words,
+)
+from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.pages import Pages
+from leaselab.report.site.vega import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    Spec,
+    chart,
+    dots,
+    layer,
+    lines,
+    number,
+    told,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from leaselab.analysis.history import Change, Series
+    from leaselab.report.review import Review
+
+REVIEW = ("review", "Review")
+"""The page, and its words."""
+_COLOURS = {"suspected": ORANGE, "confirmed": RED, "refuted": GREY}
+"""Of the lines of changes, by state; one for the better that is confirmed is green."""
+
+
+def write_review(folder: Path, review: Review) -> Path:
+    """Write a review as a page of its own; return it."""
+    pages = Pages(folder, (REVIEW,))
+    document = review_document(review)
+    pages.write(REVIEW[0], "review.html", document, lambda: review_page([review], lambda _: ""))
+    pages.finish()
+    return folder / f"{REVIEW[0]}.html"
+
+
+def review_page(
+    reviews: Sequence[Review], href: Callable[[Series], str]
+) -> tuple[dict[str, Any], list[Figure | None]]:
+    """What the template gets, and the charts; `href` says where a series' results are.
+
+    Each review is a section; all are of the same series.
+    """
+    moved = _moved(reviews)
+    drawn = [
+        figure(
+            f"series-{place}",
+            f"{series.scenario}, {series.bench}",
+            _chart(series),
+            note=_note(series),
+        )
+        for place, series in enumerate(moved)
+    ]
+    return {
+        "sections": [_section(one, href) for one in reviews],
+        "figures": drawn,
+        "listed": [_listed(one, href) for one in (reviews[0].series if reviews else ())],
+        "notes": list(dict.fromkeys(line for one in reviews for line in notes(one))),
+    }, list(drawn)
+
+
+def _moved(reviews: Sequence[Review]) -> list[Series]:
+    """The series of which a review tells a change, each once."""
+    told_of = {
+        id(series): series for one in reviews for _, found in parts(one) for series, _ in found
+    }
+    return list(told_of.values())
+
+
+def _section(review: Review, href: Callable[[Series], str]) -> dict[str, Any]:
+    return {
+        "words": review.period.words,
+        "headline": headline(review),
+        "parts": [
+            (title, [_row(series, change, href(series)) for series, change in found])
+            for title, found in parts(review)
+        ],
+    }
+
+
+def _row(series: Series, change: Change, href: str) -> dict[str, Any]:
+    return {
+        "cells": cells(series, change),
+        "href": href,
+        "state": state_words(change),
+        "range": range_words(change),
+        "at": change.at,
+        "worse": change.worse,
+    }
+
+
+def _listed(series: Series, href: Callable[[Series], str]) -> dict[str, Any]:
+    """A series in the list of all."""
+    return {
+        "scenario": series.scenario,
+        "href": href(series),
+        "title": series.title,
+        "bench": series.bench,
+        "against": series.anchor or f"nothing: drift is in it ({series.environment or '-'})",
+        "builds": len(series.points),
+        "changes": len(series.changes),
+        "enough": series.enough,
+    }
+
+
+def _note(series: Series) -> str:
+    against = (
+        f"Ratio of the {series.title} to {series.anchor}, which took turns with each build."
+        if series.anchor
+        else f"The {series.title} itself: without an anchor, the machine's drift is in it."
+    )
+    return (
+        f"{against} A dot is a build, in the order of author dates, the line through it its "
+        "95 % interval; the grey lines are levels. A dashed line is where a level changed: red "
+        "where a duel confirmed it for the worse, green for the better, orange where it is "
+        "suspected, grey where it was refuted."
+    )
+
+
+def _chart(series: Series) -> Spec:
+    """The builds side by side, their levels, and the changes between them."""
+    axis = f"ratio to {series.anchor}" if series.anchor else f"{series.title} ({series.unit})"
+    ends = {"domain": [0, len(series.points) + 1], "nice": False}
+    x = number("place", "builds, oldest first", axis={"tickMinStep": 1}, scale=ends)
+    y = number("value", axis)
+    points = list(_points(series))
+    marks = [
+        {
+            "place": _place(series, change),
+            "colour": _colour(change),
+            "words": f"{percent(change.ratio)} {state_words(change)}",
+            "range": range_words(change),
+        }
+        for change in series.changes
+    ]
+    colour = {"field": "colour", "type": "nominal", "scale": None}
+    name = f"{series.scenario} by build"
+    layers = [
+        layer(
+            list(_levels(series)),
+            {"type": "rule", "color": GREY, "strokeWidth": 2, "aria": False},
+            {"x": x, "x2": {"field": "last"}, "y": y},
+        ),
+        layer(
+            marks,
+            {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
+            {
+                "x": x,
+                "color": colour,
+                "tooltip": told(("words", "changed by", ""), ("range", "commits", "")),
+            },
+        ),
+        layer(
+            points,
+            lines(1.5, color=BLUE),
+            {"x": x, "y": number("low", axis), "y2": {"field": "high"}},
+        ),
+        layer(
+            points,
+            dots(40, color=BLUE),
+            {
+                "x": x,
+                "y": y,
+                "description": {"field": "label"},
+                "tooltip": told(("label", "build", ""), ("value", axis, ".6~g")),
+            },
+        ),
+    ]
+    return chart(layers, height=220, name=name)
+
+
+def _place(series: Series, change: Change) -> float:
+    """Where a change stands on the axis: between the builds before and after it."""
+    places = [series.points.index(one) for one in (change.before, change.after)]
+    return 1 + sum(places) / 2
+
+
+def _colour(change: Change) -> str:
+    if change.state.value == "confirmed" and not change.worse:
+        return GREEN
+    return _COLOURS[change.state.value]
+
+
+def _points(series: Series) -> Iterator[Spec]:
+    for place, point in enumerate(series.points, start=1):
+        reading = point.reading
+        reach = 1.96 * reading.error
+        yield {
+            "place": place,
+            "value": _short(reading.value),
+            "low": _short(reading.value - reach),
+            "high": _short(reading.value + reach),
+            "label": point_words(point),
+        }
+
+
+def _levels(series: Series) -> Iterator[Spec]:
+    for first, last in series.levels:
+        values = [point.reading.value for point in series.points[first:last]]
+        if values:
+            level = _short(math.fsum(values) / len(values))
+            yield {"place": first + 0.6, "last": last + 0.4, "value": level}
+
+
+def _short(logarithm: float) -> float:
+    """The figure of a logarithm, in six digits."""
+    return float(f"{math.exp(logarithm):.6g}")

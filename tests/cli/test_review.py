@@ -1,0 +1,159 @@
+"""``leaselab review``: what moved, told, written and measured again."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.made_up import Lab
+from tests.past import fought, past
+from tests.repositories import commit, make_repository
+
+from leaselab.analysis.history import State
+from leaselab.analysis.verdict import compare
+from leaselab.archive.store import Store
+from leaselab.cli import review
+from leaselab.cli.duel import DuelResult
+from leaselab.cli.main import main
+from leaselab.model.errors import Outcome, lab_broken, server_broken
+from leaselab.report.review import review_of
+
+STEP = [1.02] * 14 + [0.97] * 8
+
+
+@pytest.fixture
+def archived(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
+    return past(tmp_path, STEP)
+
+
+def test_it_tells_what_moved_and_between_which_commits(archived, capsys):
+    assert main(["review"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("the whole archive: 1 suspected, 0 confirmed, 0 refuted")
+    assert "Suspected, not measured again yet" in out
+    assert f"{archived[13].server.commit[:10]} Change number 13" in out
+    assert f"{archived[14].server.commit[:10]} Change number 14" in out
+
+
+def test_its_document_has_ranges_intervals_and_what_found_them(archived, capsys):
+    assert main(["review", "v4-*", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (change,) = found["changes"]
+    assert change["before"]["commit"] == archived[13].server.commit
+    assert change["detected"]["commit"] in [one.server.commit for one in archived[14:19]]
+    assert change["ci95"][0] < change["ratio"] < change["ci95"][1]
+    assert found["series"][0]["builds"] == len(STEP)
+    assert main(["review", "v6-*", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changes"] == []
+
+
+def test_a_month_is_written_as_markdown_and_as_a_page(archived, tmp_path, capsys):
+    fought(tmp_path, archived[13], archived[14], 0.95)
+    page, text = tmp_path / "page", tmp_path / "month.md"
+    options = ["--month", "2027-01", "--markdown", str(text), "-o", str(page)]
+    assert main(["review", *options]) == 0
+    assert "## What moved: 2027" in text.read_text("utf-8")
+    written = (page / "review.html").read_text("utf-8")
+    assert "confirmed by a duel" in written
+    assert "<svg" in written
+    assert str(page) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--month", "2026-13"], "not a month"),
+        (["--since", "yesterday"], "not a day"),
+        (["--since", "2026-01-01", "--month", "last"], "not allowed with"),
+    ],
+)
+@pytest.mark.usefixtures("archived")
+def test_what_is_no_time_is_refused(capsys, arguments, words):
+    assert main(["review", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+class Duels:
+    """Stands where builds and hosts are; what a duel leaves in the archive is left."""
+
+    def __init__(self, folder, ratio, records):
+        self.folder, self.ratio, self.records = folder, ratio, records
+        self.asked = []
+        self.error = None
+
+    def __call__(self, _args, _store, series, change):
+        self.asked.append((series.scenario, change.before.commit, change.after.commit))
+        if self.error is not None:
+            raise self.error
+        fought(self.folder, self.records[13], self.records[14], self.ratio)
+        return "regression"
+
+
+@pytest.fixture
+def duels(archived, tmp_path, monkeypatch):
+    found = Duels(tmp_path, 0.95, archived)
+    monkeypatch.setattr(review, "_duel", found)
+    return found
+
+
+def test_what_is_suspected_is_measured_again_once_and_known_from_the_archive(
+    duels, archived, capsys
+):
+    assert main(["review", "--confirm"]) == 0
+    assert "0 suspected, 1 confirmed" in capsys.readouterr().out
+    pair = (archived[13].server.commit, archived[14].server.commit)
+    assert duels.asked == [("v4-memfile", *pair)]
+    assert main(["review", "--confirm"]) == 0
+    assert len(duels.asked) == 1
+    assert "0 suspected, 1 confirmed" in capsys.readouterr().out
+
+
+def test_a_commit_that_does_not_build_any_more_leaves_it_suspected_and_is_said(duels, capsys):
+    duels.error = server_broken("it does not build")
+    assert main(["review", "--confirm"]) == Outcome.BUILD.value
+    out, err = capsys.readouterr()
+    assert "1 suspected, 0 confirmed" in out
+    assert "it does not build" in err
+
+
+def test_a_broken_lab_ends_it(duels):
+    duels.error = lab_broken("no answer")
+    assert main(["review", "--confirm"]) == Outcome.LAB.value
+
+
+def test_what_cannot_be_measured_again_here_is_said(archived, tmp_path):
+    (series,) = review_of(Store(tmp_path)).series
+    (change,) = series.changes
+    cannot = review._cannot
+    assert cannot(series, change, "docker") == ""
+    assert "bench docker, and this is rack1" in cannot(series, change, "rack1")
+    package = replace(change, before=replace(change.before, commit=None))
+    assert "not built from a commit" in cannot(series, package, "docker")
+    fought(tmp_path, archived[13], archived[14], 0.985, noise=0.1)
+    (series,) = review_of(Store(tmp_path)).series
+    assert series.changes[0].state is State.SUSPECTED
+    assert "could not tell" in cannot(series, series.changes[0], "docker")
+
+
+def test_the_duel_is_of_the_commits_around_the_change_by_its_scenario(
+    tmp_path, monkeypatch, capsys
+):
+    lab = Lab(tmp_path, monkeypatch)
+    place = make_repository(tmp_path / "server")
+    hashes = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(len(STEP))]
+    records = past(lab.results, STEP, commits=hashes)
+    fights = []
+
+    def fight(session, first, second):
+        fights.append((first, second, session))
+        fought(lab.results, records[13], records[14], 0.95)
+        return DuelResult(compare(records[13], records[14]), (), 60.0)
+
+    monkeypatch.setattr(review, "duel", fight)
+    assert main(["review", "--confirm", "--repo", str(place)]) == 0
+    ((first, second, session),) = fights
+    assert (first.commit.hash, second.commit.hash) == (hashes[13], hashes[14])
+    assert first.scenario.name == second.scenario.name == "v4-memfile"
+    assert session.procedure(first).name == "duel"
+    assert {first.commit.tree, second.commit.tree} <= session.files.keys()
+    assert "1 confirmed" in capsys.readouterr().out

@@ -1,0 +1,175 @@
+"""The history of a scenario: series by build, what moved, and what a duel says of it."""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import START, archive_result, built, example_result
+from tests.past import ANCHOR, fought, name_of, past
+
+from leaselab.analysis.history import State
+from leaselab.archive.store import Store
+from leaselab.report.review import (
+    Period,
+    markdown_of_review,
+    month,
+    review_document,
+    review_of,
+)
+
+STEP = [1.02] * 14 + [0.97] * 8
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory):
+    """A store in which the build after the 14th is 5 % slower, and the builds of it."""
+    root = tmp_path_factory.mktemp("results")
+    return Store(root), past(root, STEP)
+
+
+def test_a_ratio_to_the_anchor_has_no_drift_of_the_machine(moved):
+    store, records = moved
+    (series,) = review_of(store).series
+    assert series.anchor == f"kea 2.6.3 ({ANCHOR[:10]})"
+    assert [point.commit for point in series.points] == [
+        record.server.commit for record in records
+    ]
+    (change,) = series.changes
+    assert (change.before.commit, change.after.commit) == (name_of(13), name_of(14))
+    assert change.worse
+    assert change.ci95[0] < 0.97 / 1.02 < change.ci95[1]
+    values = [record.figure.value for record in records]
+    assert max(values) / min(values) > 1.15, "the machine drifts by far more than that"
+
+
+def test_without_an_anchor_the_figures_are_of_one_environment_and_say_that_drift_is_in_them(
+    tmp_path,
+):
+    records = past(tmp_path, [1.0] * 16, anchor=False, drift=0.002)
+    for place, record in enumerate(past(tmp_path / "b", [0.9] * 8, anchor=False, seed=3)):
+        later = example_result(
+            [one.metrics["max_rate"] for one in record.rounds],
+            started=START + timedelta(days=20 + place),
+            procedure=record.procedure,
+        )
+        bench = replace(later.bench, environment="2")
+        archive_result(tmp_path, built(replace(later, bench=bench), name_of(100 + place)))
+    found = review_of(Store(tmp_path))
+    assert sorted(len(one.points) for one in found.series) == [8, 16]
+    assert {one.anchor for one in found.series} == {""}
+    assert {one.environment for one in found.series} == {"1", "2"}
+    assert found.of(*State) == [], "another environment is not another server"
+    assert records
+
+
+def test_several_results_of_a_build_are_one_point(tmp_path):
+    past(tmp_path, [1.0] * 3)
+    again = past(tmp_path / "again", [1.0] * 3, seed=8)
+    for record in again:
+        clone = record.id.replace("bbbb", "bb22")
+        anchor = Store(tmp_path / "again").load(record.experiment.anchor)
+        other = anchor.id.replace("aaaa", "aa22")
+        session = replace(record.experiment, id=other, points=(other, clone), anchor=other)
+        archive_result(tmp_path, replace(anchor, id=other, experiment=session))
+        archive_result(tmp_path, replace(record, id=clone, experiment=session))
+    (series,) = review_of(Store(tmp_path)).series
+    assert [len(point.ids) for point in series.points] == [2, 2, 2]
+    assert not series.enough
+
+
+def test_builds_stand_in_the_order_in_which_they_were_written(tmp_path):
+    for record in reversed(past(tmp_path / "made", [1.0] * 8, anchor=False)):
+        archive_result(tmp_path, record)
+    (series,) = review_of(Store(tmp_path)).series
+    assert [point.subject for point in series.points] == [
+        f"Change number {n}" for n in range(8)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "state"),
+    [(0.95, State.CONFIRMED), (1.0, State.REFUTED), (1.05, State.REFUTED)],
+)
+def test_a_duel_of_the_builds_around_a_change_confirms_or_refutes_it(tmp_path, ratio, state):
+    records = past(tmp_path, STEP)
+    assert len(review_of(Store(tmp_path)).of(State.SUSPECTED)) == 1
+    ids = fought(tmp_path, records[13], records[14], ratio)
+    ((_, change),) = review_of(Store(tmp_path)).of(*State)
+    assert (change.state, change.duel.ids) == (state, ids)
+    assert change.duel.ratio == pytest.approx(ratio, abs=0.01)
+
+
+def test_a_duel_of_two_builds_before_the_change_settles_nothing(tmp_path):
+    records = past(tmp_path, STEP)
+    fought(tmp_path, records[12], records[13], 0.95)
+    ((_, change),) = review_of(Store(tmp_path)).of(*State)
+    assert (change.state, change.duel) == (State.SUSPECTED, None)
+
+
+def test_of_two_duels_the_newer_counts(tmp_path):
+    records = past(tmp_path, STEP)
+    fought(tmp_path, records[13], records[14], 1.0)
+    fought(tmp_path, records[12], records[15], 0.95, days=90)
+    ((_, change),) = review_of(Store(tmp_path)).of(*State)
+    assert change.state is State.CONFIRMED
+
+
+def test_a_change_is_of_the_month_in_which_it_was_settled(tmp_path):
+    records = past(tmp_path, STEP)
+    found_at = month("2026-12")
+    assert len(review_of(Store(tmp_path), period=found_at).of(State.SUSPECTED)) == 1
+    assert review_of(Store(tmp_path), period=month("2026-11")).of(*State) == []
+    fought(tmp_path, records[13], records[14], 0.95)
+    assert review_of(Store(tmp_path), period=found_at).of(*State) == []
+    assert len(review_of(Store(tmp_path), period=month("2027-01")).of(State.CONFIRMED)) == 1
+
+
+def test_what_is_suspected_is_told_until_it_is_settled(moved):
+    store, _ = moved
+    for period in (month("2026-12"), month("2027-03"), Period(since="2027-02-01")):
+        assert len(review_of(store, period=period).of(State.SUSPECTED)) == 1
+
+
+@pytest.mark.parametrize("text", ["2026-13", "2026", "26-1", "2026-00", "x-y"])
+def test_what_is_no_month_is_refused(text):
+    with pytest.raises(ValueError, match=f"not a month: {text}"):
+        month(text)
+
+
+def test_a_month_ends_where_the_next_begins():
+    assert month("2026-12") == Period("2026-12-01", "2027-01-01", "2026-12")
+    assert month("2026-12").has("2026-12-31T23:59:59Z")
+    assert not month("2026-12").has("2027-01-01T00:00:00Z")
+
+
+def test_only_confirmed_changes_are_told_as_changes(tmp_path):
+    records = past(tmp_path, STEP)
+    past(tmp_path, STEP, scenario="v6-memfile", seed=4)
+    fought(tmp_path, records[13], records[14], 0.95)
+    told = markdown_of_review(review_of(Store(tmp_path)))
+    changes, suspected = told.split("### Suspected, not measured again yet")
+    assert "### Changes" in changes
+    assert "| v4-memfile |" in changes
+    assert "Change number 14" in changes
+    assert "v6-memfile" not in changes
+    assert "| v6-memfile |" in suspected
+    document = review_document(review_of(Store(tmp_path)))
+    assert {(one["scenario"], one["state"]) for one in document["changes"]} == {
+        ("v4-memfile", "confirmed"),
+        ("v6-memfile", "suspected"),
+    }
+
+
+def test_a_subject_is_no_markup_in_a_review(tmp_path):
+    past(tmp_path / "made", STEP)
+    rows = Store(tmp_path / "made").index.every("*")
+    for row in rows:
+        record = Store(tmp_path / "made").load(row["id"])
+        subject = "<b>|`bold`" if record.server.commit == name_of(14) else "x"
+        source = record.source
+        archive_result(
+            tmp_path,
+            built(record, source.hash, subject=subject, author_date=source.author_date),
+        )
+    told = markdown_of_review(review_of(Store(tmp_path)))
+    assert r"\<b\>\|\`bold\`" in told
