@@ -2,9 +2,9 @@
 # shellcheck shell=bash disable=SC2034  # what is set here, they use
 #
 # Their parameters are environment variables, as Jenkins gives them: SCENARIO, REPO, COMMIT,
-# AGAINST, BASELINE, ANCHOR, THRESHOLD, OPTIONS, INVENTORY, of a range BRANCH and COMMITS, and BENCH, the
-# bench that the pipeline has the lock of.  A value of one reaches leaselab as `--option=value`,
-# or as a name after `--`: it can be no option itself.
+# AGAINST, BASELINE, ANCHOR, THRESHOLD, OPTIONS, INVENTORY, of a range BRANCH and COMMITS, of a
+# review MONTH, and BENCH, the bench that the pipeline has the lock of.  A value of one reaches
+# leaselab as `--option=value`, or as a name after `--`: it can be no option itself.
 # What a build leaves for people lies in ci/ of the workspace, and is gone with the next one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -38,6 +38,7 @@ parameters_are_ours() {
   is_one REPO '[0-9A-Za-z/.~][0-9A-Za-z_./~@:%+-]*' 'the address of a git repository' || return
   is_one COMMIT "$commit" 'a branch, tag or hash' || return
   is_one BRANCH "$commit" 'a branch' || return
+  is_one MONTH 'last|[0-9]{4}-(0[1-9]|1[0-2])' 'last, or YYYY-MM' || return
   is_one COMMITS "$commit(([.][.]|,)$commit)?" 'A..B, A,B or one commit' || return
   # What git hands to a helper program (transport::address) is a command.
   if [[ ${REPO:-} == *::* ]]; then

@@ -48,7 +48,7 @@ def test_there_are_all_the_families():
     assert families == {
         *("leaselab", "leaselab-commit", "leaselab-branches", "leaselab-nightly"),
         *("leaselab-weekly", "leaselab-release", "leaselab-range"),
-        *("leaselab-lab-check", "leaselab-selftest"),
+        *("leaselab-lab-check", "leaselab-review", "leaselab-selftest"),
     }
 
 
@@ -148,7 +148,7 @@ def test_jobs_of_one_pipeline_have_the_same_parameters():
     of = {}
     for tree in pipelines().values():
         of.setdefault(script(tree), set()).add(tuple(parameters(tree)))
-    ours = ("range", "release", "check", "selftest")
+    ours = ("range", "release", "check", "review", "selftest")
     assert of.keys() == {"Jenkinsfile", *(f"jobs/{name}.Jenkinsfile" for name in ours)}
     assert {path: len(sets) for path, sets in of.items()} == dict.fromkeys(of, 1)
 

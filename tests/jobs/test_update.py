@@ -103,7 +103,10 @@ def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, tmp_pat
     update(folder, "--delete-old")
     assert "leaselab/leaselab-lab-check-rack9" in controller.jobs
     deleted = [name for what, name in controller.posts if what == "doDelete"]
-    assert deleted == ["leaselab/leaselab-lab-check-rack2"]
+    assert sorted(deleted) == [
+        "leaselab/leaselab-lab-check-rack2",
+        "leaselab/leaselab-review-rack2",
+    ]
 
 
 def test_without_delete_old_nothing_is_deleted(controller, update, tmp_path):

@@ -16,13 +16,14 @@ PROVIDES = allowed(ROOT / "jobs/controller")
 STAGES = ["Check", "Provision", "Build", "Deploy", "Tune"]
 STAGES += ["Measure", "Archive", "Report", "Verdict"]
 JOB, RANGE, CHECK = "leaselab/commit", "leaselab/range", "leaselab/check"
-SELFTEST = "leaselab/selftest"
+SELFTEST, REVIEW = "leaselab/selftest", "leaselab/review"
 LABEL, BROKEN = "leaselab-bench", "leaselab-broken"
 FILES = {
     JOB: ROOT / "Jenkinsfile",
     RANGE: ROOT / "jobs/range.Jenkinsfile",
     CHECK: ROOT / "jobs/check.Jenkinsfile",
     SELFTEST: ROOT / "jobs/selftest.Jenkinsfile",
+    REVIEW: ROOT / "jobs/review.Jenkinsfile",
 }
 # Which command ends badly, and how; otherwise it leaves what the true one leaves.
 LEASELAB = r"""#!/usr/bin/env bash
@@ -39,6 +40,8 @@ while (($#)); do
       esac ;;
     --output | --markdown | --junit)
       if [[ $verb == report ]]; then mkdir -p "$2" && echo page > "$2/index.html"
+      elif [[ $verb == review && $1 == --output ]]; then
+        mkdir -p "$2" && echo page > "$2/review.html"
       elif [[ $2 == *.xml ]]; then echo '<testsuite><testcase name="a"/></testsuite>' > "$2"
       elif [[ $2 == *.csv ]]; then printf 'id,max_rate\na,4000\n' > "$2"
       elif [[ $2 == ci/* ]]; then echo text > "$2"
@@ -116,6 +119,7 @@ class Site:
             RANGE: {**common, "BRANCH": "main", "COMMITS": "v1,v2"},
             CHECK: {"BENCH": "rack1"},
             SELFTEST: {},
+            REVIEW: {"BENCH": "rack1", "REPO": str(self.server), "BRANCH": "main"},
         }[job]
         record = self.controller.run(
             job,
@@ -308,3 +312,20 @@ def test_what_runs_at_night_is_tested_after_a_suite_that_failed_as_well(site):
         "test tests/lab/night",
         "test tests/vm",
     ]
+
+
+def test_a_review_measures_again_before_it_tells(site):
+    record, calls = site.run(REVIEW, MONTH="2026-10")
+    assert record.result == "SUCCESS", record.log
+    measured, told = (call for call in calls if call.startswith("review "))
+    assert "--confirm --repo server --month=2026-10" in measured
+    assert told == "review --month=2026-10 --markdown ci/review.md --output ci/report"
+    assert calls[-1].startswith("lab release ")
+
+
+def test_on_a_broken_lab_a_review_measures_nothing_and_tells_all_the_same(site):
+    record, calls = site.run(REVIEW, fails="lab take", with_=4)
+    assert record.result == "NOT_BUILT"
+    (told,) = (call for call in calls if call.startswith("review "))
+    assert told == "review --month=last --markdown ci/review.md --output ci/report"
+    assert labels(site, "rack1") == [BROKEN]

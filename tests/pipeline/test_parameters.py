@@ -82,6 +82,8 @@ def stage(tmp_path):
         ("REPO", "--upload-pack=id"),
         ("COMMITS", "--results=/etc"),
         ("COMMITS", "v1,--results=/etc"),
+        ("MONTH", "2026-13"),
+        ("MONTH", "last --results=/etc"),
     ],
 )
 def test_a_value_that_is_an_option_or_other_code_is_refused_before_any_command(
@@ -107,6 +109,8 @@ def test_a_value_that_is_an_option_or_other_code_is_refused_before_any_command(
         ("COMMIT", "3b78831"),
         ("COMMITS", "Kea-2.6.2,Kea-2.6.3"),
         ("COMMITS", "master"),
+        ("MONTH", "last"),
+        ("MONTH", "2026-12"),
     ],
 )
 def test_a_value_as_people_give_them_is_taken(stage, name, value):
