@@ -161,7 +161,7 @@ def test_a_bench_is_calibrated_once_and_verdicts_quote_it(lab, capsys):
     lab.forget()
     assert main(words) == 0
     assert lab.rounds == []  # the archive has them
-    assert "2 of 2 pairs with B slowed down by 4 % found" in capsys.readouterr().out
+    assert "2 of 2 duels with B slowed down by 4 % found" in capsys.readouterr().out
     assert main(["compare", "@v4-memfile", "@v4-memfile", "--live"]) == 0
     assert "error budget of this bench" in capsys.readouterr().out
 
@@ -172,4 +172,4 @@ def test_a_calibration_that_was_cut_short_goes_on(lab, capsys):
     assert main(words) == 4
     lab.faults.clear()
     assert main(words) == 0
-    assert "0 of 1 equal pairs" in capsys.readouterr().out
+    assert "0 of 1 duels of equal servers" in capsys.readouterr().out

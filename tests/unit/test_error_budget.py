@@ -92,8 +92,8 @@ def test_without_a_duel_that_came_to_a_verdict_there_is_none():
 
 def test_it_is_told_in_one_line_and_so_is_that_there_is_none(made):
     told = budget_words(error_budget(made), "v4-memfile")
-    assert "0 of 4 equal pairs called slower, 5.0 min each" in told
-    assert "3 of 3 pairs with B slowed down by 3 % found" in told
+    assert "0 of 4 duels of equal servers called slower, 5.0 min each" in told
+    assert "3 of 3 duels with B slowed down by 3 % found" in told
     assert "calibrate --error-budget v4-memfile" in budget_words(None, "v4-memfile")
 
 

@@ -34,7 +34,7 @@ class Facts:
     unbuilt: frozenset[int] = frozenset()
     """Those of them that do not build or do not start."""
     spoiled: Mapping[tuple[int, int], Sequence[str]] = field(default_factory=dict)
-    """Of pairs of places: why each of their duels that has no verdict has none."""
+    """Of any two places: why each of their duels that has no verdict has none."""
 
 
 def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> Facts:
@@ -50,16 +50,16 @@ def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> F
     spoiled: dict[tuple[int, int], list[str]] = {}
     failures: dict[int, list[str]] = {}
     for base, other in _pairs(by_id):
-        pair = places[str(base.server.commit)], places[str(other.server.commit)]
-        if pair[0] >= pair[1] or _UNBUILT in (base.outcome, other.outcome):
+        at = places[str(base.server.commit)], places[str(other.server.commit)]
+        if at[0] >= at[1] or _UNBUILT in (base.outcome, other.outcome):
             continue
-        made = _duelled(pair, base, other, find)
+        made = _duelled(at, base, other, find)
         if isinstance(made, Duelled):
             duels.append(made)
             continue
-        spoiled.setdefault(pair, []).append(made)
+        spoiled.setdefault(at, []).append(made)
         if base.outcome in BELIEVED:
-            failures.setdefault(pair[1], []).append(made)
+            failures.setdefault(at[1], []).append(made)
     # What was measured all the same is known to build.
     measured = {place for one in duels for place in (one.older, one.newer)}
     unbuilt = {
@@ -88,7 +88,7 @@ def _pairs(by_id: Mapping[str, Record]) -> Iterable[tuple[Record, Record]]:
             yield base, other
 
 
-def _duelled(pair: tuple[int, int], base: Record, other: Record, find: float) -> Duelled | str:
+def _duelled(at: tuple[int, int], base: Record, other: Record, find: float) -> Duelled | str:
     """What a duel tells, or why it tells nothing."""
     for one in (base, other):
         if one.outcome not in BELIEVED:
@@ -101,7 +101,7 @@ def _duelled(pair: tuple[int, int], base: Record, other: Record, find: float) ->
         return _UNTOLD
     at_once = base.experiment is not None and base.experiment.both_up
     wall_s = max(base.wall_s, other.wall_s) if at_once else base.wall_s + other.wall_s
-    return replace(Duelled.of(pair, base.started_at, wall_s / 60, verdict), id=base.id)
+    return replace(Duelled.of(at, base.started_at, wall_s / 60, verdict), id=base.id)
 
 
 def _reason(record: Record) -> str:

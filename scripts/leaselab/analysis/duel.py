@@ -120,22 +120,22 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
 def _look(
     plan: Duel, look: int, seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]
 ) -> DuelVerdict | None:
-    pairs = _pairs(seen, first, second)
-    found = estimate([(index, logarithm) for index, logarithm in pairs["completed_rate"]])
+    ratios = _ratios(seen, first, second)
+    found = estimate([(index, logarithm) for index, logarithm in ratios["completed_rate"]])
     last = look == len(plan.looks)
     if found is None:
         return None
     spent = [*plan.looks.values()][look - 1]
     alpha, beta = spent * plan.false_alarm, spent * plan.missed
     answer, p = _answer(plan, found, (alpha, beta), last=last)
-    cpu = estimate(pairs["cpu_us"])
+    cpu = estimate(ratios["cpu_us"])
     low, high = found.interval(1 - 2 * beta)
     return DuelVerdict(
         answer=answer,
         ratio=found.ratio,
         ci95=found.interval(),
         p=p,
-        rounds=len(pairs["completed_rate"]),
+        rounds=len(ratios["completed_rate"]),
         look=look,
         bound=max(1 - low, high - 1),
         power=power(found.error, found.df, plan.find, alpha, least=plan.find / 2),
@@ -194,7 +194,7 @@ def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
     None where too few rounds count.
     """
     seen = sorted({one.index for one in first} & {one.index for one in second})
-    values = _pairs(seen, first, second)["completed_rate"]
+    values = _ratios(seen, first, second)["completed_rate"]
     found = estimate(values)
     return None if found is None else found.error * math.sqrt(len(values))
 
@@ -215,7 +215,7 @@ def power(error: float, df: int, drop: float, alpha: float, *, least: float) -> 
     return seen if math.isfinite(seen) else float(stdtr(df, away - needed))
 
 
-def _pairs(
+def _ratios(
     seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]
 ) -> dict[str, list[tuple[int, float]]]:
     """By metric: index and logarithm of the ratio, of the rounds that count."""
@@ -225,8 +225,8 @@ def _pairs(
         loss = ones[index].get("loss_ratio")
         if loss is None or loss < LEAST_LOSS:
             continue
-        for name, pairs in found.items():
+        for name, ratios in found.items():
             one, other = ones[index].get(name), others[index].get(name)
             if one and other:
-                pairs.append((index, math.log(other / one)))
+                ratios.append((index, math.log(other / one)))
     return found

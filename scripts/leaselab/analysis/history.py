@@ -178,8 +178,8 @@ def relative(
 
     None where no round has both.
     """
-    pairs = zip(reference, rounds, strict=False)
-    logs = [math.log(two / one) for one, two in pairs if one and two and min(one, two) > 0]
+    both = zip(reference, rounds, strict=False)
+    logs = [math.log(two / one) for one, two in both if one and two and min(one, two) > 0]
     if not logs:
         return None
     return Reading(math.fsum(logs) / len(logs), standard_error(logs, 0) or 0.0)

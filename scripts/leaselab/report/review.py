@@ -107,21 +107,21 @@ def review_of(
 
 
 def _duels(store: Store, rows: Sequence[Row]) -> Iterator[Duel]:
-    pairs: dict[str, list[Row]] = {}
+    points: dict[str, list[Row]] = {}
     for row in rows:
         if row["procedure"] == DUEL and row["experiment"] and not row["dirty"]:
-            pairs.setdefault(row["experiment"], []).append(row)
-    for pair in pairs.values():
-        if len(pair) != 2:
+            points.setdefault(row["experiment"], []).append(row)
+    for both in points.values():
+        if len(both) != 2:
             continue
         try:
-            records = {row["id"]: store.load(row["id"]) for row in pair}
+            records = {row["id"]: store.load(row["id"]) for row in both}
             found = next(iter(records.values())).experiment
             order = found.points if found else ()
-            first, second = sorted(pair, key=lambda row: order.index(row["id"]))
+            first, second = sorted(both, key=lambda row: order.index(row["id"]))
             verdict = compare(records[first["id"]], records[second["id"]]).verdict
         except (LeaselabError, OSError, ValueError) as error:
-            _log.warning("%s settles nothing: %s", pair[0]["id"], error)
+            _log.warning("%s settles nothing: %s", both[0]["id"], error)
             continue
         if verdict is not None and first["scenario"] == second["scenario"]:
             yield Duel(

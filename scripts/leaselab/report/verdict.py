@@ -195,12 +195,12 @@ def budget_words(budget: ErrorBudget | None, scenario: str) -> str:
     told = []
     if equal := budget.equal:
         told.append(
-            f"{equal.slower} of {equal.duels} equal pairs called slower, {equal.minutes:.1f} "
-            "min each"
+            f"{equal.slower} of {equal.duels} duels of equal servers called slower, "
+            f"{equal.minutes:.1f} min each"
         )
     if slowed := budget.slowed:
         told.append(
-            f"{slowed.slower} of {slowed.duels} pairs with B slowed down by "
+            f"{slowed.slower} of {slowed.duels} duels with B slowed down by "
             f"{100 * budget.slowdown:g} % found, {slowed.minutes:.1f} min each"
         )
     smallest = (
