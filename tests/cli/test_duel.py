@@ -64,6 +64,12 @@ def test_a_slower_one_is_a_regression_and_is_profiled(lab, place, capsys, tmp_pa
     assert "error budget" in comment.read_text()
 
 
+def test_a_slower_one_is_not_profiled_where_that_is_not_wanted(lab, place):
+    lab.rates[of(place, "main")] = 0.95 * RATE
+    assert live(place, "v1.0", "main", "--no-profile") == 1
+    assert "profile" not in {one["procedure"] for one in lab.store.index.rows()}
+
+
 def test_equal_ones_are_profiled_only_when_asked(lab, place):
     assert live(place, "v1.0", "main") == 0
     assert "profile" not in {one["procedure"] for one in lab.store.index.rows()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,6 @@ from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import Duel
 
 if TYPE_CHECKING:
-    import argparse
     from pathlib import Path
 
     from leaselab.analysis.verdict import Comparison
@@ -139,9 +139,9 @@ def add_live(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--live", action="store_true", help="measure them now")
     group.add_argument(
         "--profile",
-        action="store_true",
-        help="then profile both at one load, and say which functions cost more; where B is "
-        "slower, that is done anyway",
+        action=argparse.BooleanOptionalAction,
+        help="then profile both at one load, and say which functions cost more (only where B "
+        "is slower)",
     )
     add_id_file(parser)
     add_duel(parser)
@@ -230,7 +230,8 @@ def live(args: argparse.Namespace) -> DuelResult:
     try:
         found = duel(session, first, second)
         write_ids(args, *found.ids)
-        if args.profile or found.comparison.outcome is Outcome.REGRESSION:
+        slower = found.comparison.outcome is Outcome.REGRESSION
+        if slower if args.profile is None else args.profile:
             _explain(session, first, second, found)
     finally:
         report_after(store)
