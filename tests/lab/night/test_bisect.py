@@ -29,12 +29,14 @@ void dhcp_packet(time_t now, int pxe_fd)
   clock_gettime(CLOCK_MONOTONIC, &from);
   answer_packet(now, pxe_fd);
   spent = since(&from);
-  while (since(&from) < spent + spent / 20);
+  while (since(&from) < spent + spent / 5);
 }
 
 static void answer_packet(time_t now, int pxe_fd)
 {"""
-"""Each packet takes 5 % longer than it does, on whatever machine."""
+"""Answering a packet takes 20 % longer than it does, on whatever machine.  That is meant to
+cost a few per cent of the completed rate: dnsmasq searches a list of its leases, so a trial
+that completes fewer has cheaper ones (docs/verdicts.md: what 3 and 6 % were seen to cost)."""
 NOT_C = "  this is not C;\n"
 HARMLESS = ("dhcp.c", "lease.c", "option.c", "util.c", "log.c", "network.c", "forward.c")
 """Files that begin with the same comment, and get another one."""
