@@ -24,9 +24,6 @@ DIE = '  die("not today", NULL, EC_MISC);\n'
 QUICK = ["--runs=1", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--width=0.5"]
 QUICK += ["--warm-up-s=0", "--confirm-s=0"]
 BUILD_S = 900
-PACKET = "void dhcp_packet(time_t now, int pxe_fd)\n{\n"
-SPIN = "  for (volatile long spun = 0; spun < 300000; spun++);\n"
-"""Work for each packet, of about as long as all the rest."""
 
 
 class Source:
@@ -41,9 +38,6 @@ class Source:
         self.broken = self._change(reply, REPLY, NOT_C + REPLY, "Break the build", 10)
         self.mended = self._change(reply, NOT_C, COMMENT, "Mend it", 11)
         self.mute = self._change(start, START, START + DIE, "Build, but do not start", 14)
-
-        git(self.path, "checkout", "-q", self.base)
-        self.slow = self._change(start, PACKET, PACKET + SPIN, "Spin for each packet", 16)
 
     def _change(self, name, old, new, subject, minute):
         return change(self.path, name, old, new, subject, minute=minute)
@@ -223,18 +217,3 @@ def test_a_full_builder_is_the_labs_fault_and_not_the_commits(source, tmp_path):
     failed = [json.loads(line) for line in log.read_text().splitlines()]
     (last,) = [event for event in failed if event["event"] == "failed"][-1:]
     assert last["outcome"] not in (1, 2, 3, 5)
-
-
-def test_a_duel_of_two_commits_that_are_both_up_finds_the_slow_one(source, lab, results):
-    """The shortest there is: one look, after four rounds of a second's trials."""
-    assert lab["scenario"]["name"] == SCENARIO
-    words = ["compare", source.base, source.slow, "--live", "--repo", source.path]
-    words += ["--scenario", SCENARIO, "--budget=1.4", "--trial-s=1", "--warm-up-s=0"]
-    done = leaselab(*words, "--no-profile", "--results", results, "--json")
-    assert done.returncode == 1, done.stderr
-    found = json.loads(done.stdout)
-    assert found["duel"]["answer"] == "slower"
-    assert found["ratio"] < 0.9
-    assert [found["a"]["commit"], found["b"]["commit"]] == [source.base, source.slow]
-    told = leaselab("show", found["b"]["id"], "--results", results, "--json")
-    assert json.loads(told.stdout)["experiment"]["both_up"] is True

@@ -1,0 +1,67 @@
+"""Duels on the real lab: dnsmasq of two commits, and a server that is braked."""
+
+import json
+
+import pytest
+from tests.lab.commands import leaselab
+from tests.sources import SourceLists, change, repository_of
+
+pytestmark = pytest.mark.lab
+
+SCENARIO = "v4-dnsmasq"
+PACKET = "void dhcp_packet(time_t now, int pxe_fd)\n{\n"
+SPIN = "  for (volatile long spun = 0; spun < 300000; spun++);\n"
+"""Work for each packet, of about as long as all the rest."""
+SHORT = ["--budget=1.4", "--trial-s=1", "--warm-up-s=0"]
+"""Two looks, after four and six rounds."""
+DUEL_S = 1200
+"""Two builds and four deployments on a busy machine, before the duel begins (s)."""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """dnsmasq's repository, a release, and a commit that is much slower: path and hashes."""
+    folder = tmp_path_factory.mktemp("source")
+    path = folder / "dnsmasq"
+    lists = SourceLists(folder / "lists", ["trixie"])
+    (base,) = repository_of("dnsmasq", ["trixie"], path, lists).values()
+    slow = change(path, "src/dhcp.c", PACKET, PACKET + SPIN, "Spin for each packet", minute=1)
+    return path, base, slow
+
+
+@pytest.fixture(scope="module")
+def lab(bench_of):
+    """The local lab, up and provisioned."""
+    return bench_of(SCENARIO)
+
+
+def test_two_commits_that_are_both_up_are_told_apart_and_the_function_is_named(
+    source, lab, results
+):
+    assert lab["scenario"]["name"] == SCENARIO
+    path, base, slow = source
+    words = ["compare", base, slow, "--live", "--repo", path, "--scenario", SCENARIO, *SHORT]
+    done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)
+    assert found["duel"]["answer"] == "slower"
+    assert found["ratio"] < 0.9
+    assert [found["a"]["commit"], found["b"]["commit"]] == [base, slow]
+    # What spins is inlined into whatever calls it, or is the function itself.
+    grown = [one["name"] for one in found["profile"]["functions"] if one["own"]["seen"]]
+    assert "dhcp_packet" in grown[:2]
+    told = leaselab("show", found["b"]["id"], "--results", results, "--json")
+    assert json.loads(told.stdout)["experiment"]["both_up"] is True
+
+
+def test_a_braked_server_is_slower_by_about_what_it_stood_still(lab, results):
+    """The completed rate of dnsmasq falls by less: fewer clients are cheaper for it."""
+    assert lab["scenario"]["name"] == SCENARIO
+    words = ["calibrate", "--error-budget", SCENARIO, "--pairs=1", "--slowdown=30", *SHORT]
+    done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["equal"]["duels"], found["slowed"]["duels"]) == (1, 1)
+    assert found["slowed"]["slower"] == 1
+    assert 0.6 < found["slowed"]["ratio"] < 0.95
+    assert 0.85 < found["equal"]["ratio"] < 1.15
