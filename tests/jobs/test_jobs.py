@@ -174,7 +174,7 @@ def test_branches_are_measured_by_the_job_that_nothing_triggers():
     tree = made().jobs[job]
     assert job == "leaselab/leaselab-commit"
     passed = set(re.findall(r"string\(name: '(\w+)'", text))
-    assert passed == {"COMMIT"}
+    assert passed == {"COMMIT", "AGAINST"}
     assert passed <= parameters(tree).keys()
     multibranch = made().jobs["leaselab/leaselab-branches"]
     assert multibranch.findtext("factory/scriptPath") == "leaselab.Jenkinsfile"
