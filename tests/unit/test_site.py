@@ -239,7 +239,7 @@ def test_the_review_shows_each_month_each_change_and_a_chart_of_its_series(tmp_p
     records = past(tmp_path, [1.02] * 14 + [0.97] * 8)
     past(tmp_path, [1.0] * 4, scenario="v6-memfile")
     fought(tmp_path, records[13], records[14], 0.95)
-    write_site(Store(tmp_path), tmp_path / "report")
+    write_site(Store(tmp_path), tmp_path / "report", sweeps=1)
     text = (tmp_path / "report/review.html").read_text("utf-8")
     assert "<h2>2027-01</h2>" in text
     assert "confirmed by a duel" in text
