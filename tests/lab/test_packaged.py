@@ -44,6 +44,9 @@ def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(re
             "points": points,
             "interleaved": True,
             "why": "",
+            "anchor": None,
+            "slowdown": None,
+            "both_up": False,
         }
 
 
