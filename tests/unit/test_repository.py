@@ -1,5 +1,6 @@
 """Commits of a server's repository, on real ones made by the test."""
 
+import os
 import re
 import tarfile
 
@@ -233,6 +234,13 @@ def test_a_checkout_is_taken_with_its_changes(place, five, mirrors, tmp_path):
 
 @pytest.mark.usefixtures("five")
 def test_a_checkout_without_changes_is_its_commit(place, mirrors):
+    repository = open_repository(str(place), mirrors)
+    assert repository.worktree() == repository.resolve("HEAD")
+
+
+@pytest.mark.usefixtures("five")
+def test_a_file_that_was_written_again_as_it_was_is_no_change(place, mirrors):
+    os.utime(place / "n", (1, 1))
     repository = open_repository(str(place), mirrors)
     assert repository.worktree() == repository.resolve("HEAD")
 

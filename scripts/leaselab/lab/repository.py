@@ -189,7 +189,9 @@ class Repository:
             raise usage_error("there is no checkout", where=self.name, wanted="files to build")
         head = self.resolve("HEAD")
         stash = _git(self.path, "stash", "create", environment=_WORKTREE_AUTHOR)
-        if stash.status != 0:
+        # A file that was written again as it was: git ends with 1, and has nothing to say.
+        nothing = (stash.status, stash.stderr.strip()) == (1, "")
+        if stash.status != 0 and not nothing:
             raise usage_error(f"git: {stash.reason}", where=self.name)
         if not stash.stdout.strip():
             return head
