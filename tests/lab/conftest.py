@@ -43,6 +43,7 @@ ORDER = (
     "test_profile_of_commits",
     "test_by_hand",
     "test_two_places",
+    "test_duel",
     "test_bisect",
     "test_faults_pair",
     "test_pipeline",
