@@ -147,7 +147,7 @@ def test_the_duel_is_of_the_commits_around_the_change_by_its_scenario(
     def fight(session, first, second):
         fights.append((first, second, session))
         fought(lab.results, records[13], records[14], 0.95)
-        return DuelResult(compare(records[13], records[14]), (), 60.0)
+        return DuelResult(compare(records[13], records[14]), ())
 
     monkeypatch.setattr(review, "duel", fight)
     assert main(["review", "--confirm", "--repo", str(place)]) == 0

@@ -121,7 +121,7 @@ def _look(
     plan: Duel, look: int, seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]
 ) -> DuelVerdict | None:
     ratios = _ratios(seen, first, second)
-    found = estimate([(index, logarithm) for index, logarithm in ratios["completed_rate"]])
+    found = estimate(ratios["completed_rate"])
     last = look == len(plan.looks)
     if found is None:
         return None

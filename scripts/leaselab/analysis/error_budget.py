@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.duel import Answer, judge, power, scatter
+from leaselab.model import moment
 from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures.duel import Duel
 
@@ -103,17 +103,14 @@ def _side(told: Sequence[tuple[Record, Record, DuelVerdict]]) -> Side | None:
     return Side(
         duels=len(told),
         slower=sum(found.answer is Answer.SLOWER for _, _, found in told),
-        minutes=statistics.fmean(_minutes(base, other) for base, other, _ in told),
+        minutes=statistics.fmean(minutes_of(base, other) for base, other, _ in told),
         ratio=statistics.median(found.ratio for _, _, found in told),
     )
 
 
-def _minutes(base: Record, other: Record) -> float:
-    began, ended = (
-        datetime.fromisoformat(moment)
-        for moment in (base.started_at, max(base.finished_at, other.finished_at))
-    )
-    return (ended - began).total_seconds() / 60
+def minutes_of(base: Record, other: Record) -> float:
+    """From the beginning of a duel to its end, without builds and deployments (min)."""
+    return moment.minutes(base.started_at, max(base.finished_at, other.finished_at))
 
 
 def _smallest(spread: float, record: Record) -> float | None:

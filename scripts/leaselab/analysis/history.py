@@ -18,6 +18,7 @@ from leaselab.analysis.detectors import LEARNT, RULES, Reading, Shape, shifts, s
 from leaselab.analysis.statistics import standard_error
 from leaselab.analysis.verdict import Change as Verdict
 from leaselab.model.errors import BELIEVED
+from leaselab.model.procedures.duel import DUEL
 from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-DUEL = "duel"
-"""The procedure whose results settle a change, and are no part of a series."""
 _OF = ("scenario", "metric", "unit", "better", "bench", "durability", "ruler", "release")
 """Columns of the index in which the results of a series agree."""
 _BUILD = ("server", "version", "commit", "release")

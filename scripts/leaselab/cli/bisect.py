@@ -18,7 +18,6 @@ from leaselab.cli.bench_setup import (
     environment_of,
     inventory_of,
 )
-from leaselab.cli.duel import NAME as DUEL
 from leaselab.cli.duel import PARAMETERS
 from leaselab.cli.options import (
     add_id_file,
@@ -44,7 +43,7 @@ from leaselab.model.errors import (
     server_broken,
 )
 from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.report.bisect import (
     Hunted,
     closing,

@@ -95,19 +95,20 @@ def run(args: argparse.Namespace) -> Outcome:
     The files are written whatever comes of it, once B can be read.
     """
     check_threshold(args.threshold)
+    store = open_store(args, existing=not args.live)
     if args.live:
-        return _told(args, live(args).comparison)
-    store = open_store(args, existing=True)
+        return _told(args, store, live(args, store).comparison)
     names = commit_names(args.repo, args.scenario)
     scenarios = _meant(store, names)
     if names is not None and scenarios:
         return _judge_several(args, _each(args, store, names, scenarios))
-    return _told(args, with_budget(store, _compared(args, store, names)))
+    return _told(args, store, _compared(args, store, names))
 
 
-def _told(args: argparse.Namespace, comparison: Comparison) -> Outcome:
+def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Outcome:
     """Show one comparison; raise what ends with another code than 0."""
-    profiles = profiles_of(open_store(args), comparison.base, comparison.other)
+    comparison = with_budget(store, comparison)
+    profiles = profiles_of(store, comparison.base, comparison.other)
     _write_files(args, [comparison], profiles)
     if args.json:
         told = {"profile": profile_document(profiles)} if profiles else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.verdict import compare
 from leaselab.archive.calibration import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
-from leaselab.cli.options import add_id_file, checkout_root, open_store, write_ids
+from leaselab.cli.options import add_id_file, checkout_root, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.profile import profile
 from leaselab.cli.report import report_after
@@ -21,7 +20,7 @@ from leaselab.cli.task import Session, Task
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import DUEL, Duel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +37,6 @@ PACKAGE, BUILD, WORKTREE = "package", "build:", "worktree"
 --repo as it is."""
 RELEASE, BRANCH_POINT = "release", "branch-point"
 """Words for the last tag before B, and for where B's branch left the main one."""
-NAME = "duel"
-"""The procedure."""
 PROFILED = 0.8
 """Load of a profile, over what the slower server of a duel completed (ratio)."""
 PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate")
@@ -53,8 +50,6 @@ class DuelResult:
     comparison: Comparison
     ids: tuple[str, ...]
     """Ids of the results of A and B; of one alone where the other does not build."""
-    wall_s: float
-    """From the first step on a host to the last result, builds included (s)."""
 
 
 @dataclass(slots=True)
@@ -172,7 +167,7 @@ def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
 
     Raises a usage error for one that cannot be.
     """
-    given: dict[str, Any] = {**procedure_overrides(args), "name": NAME}
+    given: dict[str, Any] = {**procedure_overrides(args), "name": DUEL}
     if args.find is not None:
         given["find"] = args.find / 100
     plan = procedure_of(given)
@@ -190,13 +185,11 @@ def duel(
     still (0..1).
     Raises for a broken lab and for an interrupt: what was measured can be resumed.
     """
-    began = time.monotonic()
     sealed: list[Ended] = []
     session.duel(first, second, lambda _, ended: sealed.append(ended), slowdown)
     records = [session.store.load(str(ended.place)) for ended in sealed]
     base = records[0] if len(records) > 1 else None
-    found = with_budget(session.store, compare(base, records[-1]))
-    return DuelResult(found, tuple(record.id for record in records), time.monotonic() - began)
+    return DuelResult(compare(base, records[-1]), tuple(record.id for record in records))
 
 
 def with_budget(store: Store, comparison: Comparison) -> Comparison:
@@ -209,9 +202,8 @@ def with_budget(store: Store, comparison: Comparison) -> Comparison:
     return replace(comparison, budget=error_budget(made))
 
 
-def live(args: argparse.Namespace) -> DuelResult:
+def live(args: argparse.Namespace, store: Store) -> DuelResult:
     """Measure what ``compare A B --live`` names."""
-    store = open_store(args)
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or "")
     first, second = sides.tasks(args.a, args.b)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from leaselab.model import moment
 from leaselab.model.errors import LeaselabError
+from leaselab.model.procedures.duel import DUEL
 from leaselab.report.plan import counted
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def durations(store: Store, names: Sequence[str]) -> dict[str, tuple[float, str]
             continue
         if row["procedure"] == "max-rate":
             sweeps.setdefault(row["scenario"], []).append(row["wall_s"] / 60)
-        elif row["procedure"] == "duel" and row["experiment"]:
+        elif row["procedure"] == DUEL and row["experiment"]:
             own = duels.setdefault(row["scenario"], {})
             own.setdefault(row["experiment"], []).append(row)
     if sweeps:
@@ -68,9 +69,8 @@ def _mean_of_medians(times: dict[str, list[float]], noun: str) -> tuple[float, s
 
 def _span_min(rows: Sequence[dict[str, Any]]) -> float:
     """From the beginning of the first result of an experiment to the end of its last (min)."""
-    began = min(datetime.fromisoformat(row["started_at"]) for row in rows)
-    ended = max(datetime.fromisoformat(row["finished_at"]) for row in rows)
-    return (ended - began).total_seconds() / 60
+    began = min(row["started_at"] for row in rows)
+    return moment.minutes(began, max(row["finished_at"] for row in rows))
 
 
 def _builds(store: Store, ids: Sequence[str]) -> list[float]:

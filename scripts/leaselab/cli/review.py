@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.history import State
 from leaselab.cli.bench_setup import add_full, add_inventory, check, inventory_of
-from leaselab.cli.duel import NAME as DUEL
 from leaselab.cli.duel import Sides, duel
 from leaselab.cli.options import (
     add_json,
@@ -23,6 +22,7 @@ from leaselab.cli.source import open_source
 from leaselab.cli.task import Session
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.procedures.duel import DUEL
 from leaselab.report.review import (
     Period,
     markdown_of_review,

@@ -28,10 +28,19 @@ def sighted(made: Sequence[Trial]) -> int | None:
     usable = [trial for trial in made if trial.valid]
     if usable and LIGHT <= usable[-1].loss_ratio <= HEAVY:
         return usable[-1].rate
-    light = max((one.rate for one in usable if one.loss_ratio < LIGHT), default=0)
-    heavy = min((one.rate for one in usable if one.loss_ratio > HEAVY), default=math.inf)
+    light, heavy = _bracket(usable)
     # No load between them is left to try, so the lightest that is too heavy has to do.
     return int(heavy) if light and heavy <= light * _STEP else None
+
+
+def _bracket(usable: Sequence[Trial]) -> tuple[int, float]:
+    """The heaviest load that was too light, 0 without one; the lightest that was too heavy.
+
+    The second is infinite without one.
+    """
+    light = max((one.rate for one in usable if one.loss_ratio < LIGHT), default=0)
+    heavy = min((one.rate for one in usable if one.loss_ratio > HEAVY), default=math.inf)
+    return light, heavy
 
 
 def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
@@ -64,10 +73,9 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
     if not usable:
         return made[-1].rate
     last = usable[-1]
-    light = max((one.rate for one in usable if one.loss_ratio < LIGHT), default=0)
+    light, heavy = _bracket(usable)
     if last.loss_ratio < LIGHT:
-        heavy = min((one.rate for one in usable if one.loss_ratio > HEAVY), default=None)
-        wanted = 2.0 * last.rate if heavy is None else math.sqrt(last.rate * heavy)
+        wanted = 2.0 * last.rate if math.isinf(heavy) else math.sqrt(last.rate * heavy)
         return min(plan.max_rate, math.ceil(wanted))
     guess = plan.over * last.completed_rate
     return max(1, round(guess if guess > light else math.sqrt(max(light, 1) * last.rate)))

@@ -13,3 +13,9 @@ def timestamp(moment: datetime) -> str:
 def now() -> str:
     """Write this moment likewise."""
     return timestamp(datetime.now(UTC))
+
+
+def minutes(began: str, ended: str) -> float:
+    """Return how long it is from one moment to another, as documents have them (min)."""
+    span = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+    return span.total_seconds() / 60

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.detectors import LEARNT, Shape
-from leaselab.analysis.history import DUEL, Duel, State, build_of, histories
+from leaselab.analysis.history import Duel, State, build_of, histories
 from leaselab.analysis.verdict import compare
 from leaselab.model.errors import LeaselabError
+from leaselab.model.procedures.duel import DUEL
 from leaselab.model.source import SHORT
 from leaselab.report.listing import aligned, escaped, markdown_table, printable
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec.structs import replace
 
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.duel import Answer
+from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.hindrances import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import alternated
 from leaselab.analysis.steadiness import UNSTEADY
 from leaselab.analysis.verdict import Change, Limit
+from leaselab.model import moment
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.listing import aligned, heading, moment_words, printable
@@ -248,17 +249,12 @@ def _duel_conditions(comparison: Comparison) -> Iterator[str]:
     base, other = comparison.base, comparison.other
     if base is None or other.experiment is None:
         return
-    began, ended = (
-        datetime.fromisoformat(moment)
-        for moment in (base.started_at, max(base.finished_at, other.finished_at))
-    )
     how = (
         "both up at once at two addresses, which they changed from round to round"
         if other.experiment.both_up
         else "one started after the other, in an order that alternated"
     )
-    minutes = (ended - began).total_seconds() / 60
-    yield f"{how}; {minutes:.1f} min from {moment_words(base.started_at)}"
+    yield f"{how}; {minutes_of(base, other):.1f} min from {moment_words(base.started_at)}"
     changed = also_changed(base, other)
     if changed:
         yield f"what else differs: {'; '.join(changed)}"
@@ -409,8 +405,7 @@ def _runs(record: Record) -> str:
 
 
 def _apart(base: Record, other: Record) -> str:
-    first, second = (datetime.fromisoformat(one.started_at) for one in (base, other))
-    minutes = abs((second - first).total_seconds()) / 60
+    minutes = abs(moment.minutes(base.started_at, other.started_at))
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -19,6 +19,8 @@ from leaselab.model.procedure import (
 )
 from leaselab.model.procedures.unjudged import Unjudged
 
+DUEL: Final = "duel"
+"""Name of the procedure."""
 LEAST_ROUNDS = 4
 """Fewest rounds that tell the noise from the order within a round: two of each order."""
 _NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed"})
@@ -35,7 +37,7 @@ SIGHTING_TRIALS = 16
 """Most trials in which the first load is looked for."""
 
 
-class Duel(Unjudged, frozen=True, kw_only=True, tag="duel"):
+class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     """Two servers in turn under one load, until it is known which is faster.
 
     The load is a little above what the first of them can serve, so that what is completed is
