@@ -43,8 +43,9 @@ ORDER = (
     "test_profile_of_commits",
     "test_by_hand",
     "test_two_places",
+    "test_range",
     "test_duel",
-    "test_bisect",
+    "test_hunt",
     "test_faults_pair",
     "test_pipeline",
 )

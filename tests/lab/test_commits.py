@@ -8,6 +8,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.dnsmasq_changes import START, break_build, mend_build, slow_down
 from tests.lab.commands import Engine, complaint, leaselab, playbook
 from tests.repositories import commit, git, make_repository
 from tests.sources import SourceLists, change, repository_of
@@ -16,13 +17,12 @@ pytestmark = pytest.mark.lab
 
 SCENARIO = "v4-dnsmasq"
 
-REPLY = "  unsigned char *opt, *clid = NULL;\n  struct dhcp_lease *ltmp, *lease = NULL;\n"
 COMMENT = "  /* a packet, a reply */\n"
-NOT_C = "  this is not C;\n"
-START = "void dhcp_init(void)\n{\n"
 DIE = '  die("not today", NULL, EC_MISC);\n'
-QUICK = ["--runs=1", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--width=0.5"]
-QUICK += ["--warm-up-s=0", "--confirm-s=0"]
+SHORT = ["--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--warm-up-s=0", "--rounds=6"]
+SLOWER = 150
+"""By how many per cent answering a packet takes longer from the slow commit on: so much that
+the first look of each duel tells."""
 BUILD_S = 900
 
 
@@ -34,13 +34,12 @@ class Source:
         suites = ["bookworm", "trixie"]
         lists = SourceLists(folder / "lists", suites)
         self.old, self.base = repository_of("dnsmasq", suites, self.path, lists).values()
-        reply, start = "src/rfc2131.c", "src/dhcp.c"
-        self.broken = self._change(reply, REPLY, NOT_C + REPLY, "Break the build", 10)
-        self.mended = self._change(reply, NOT_C, COMMENT, "Mend it", 11)
-        self.mute = self._change(start, START, START + DIE, "Build, but do not start", 14)
-
-    def _change(self, name, old, new, subject, minute):
-        return change(self.path, name, old, new, subject, minute=minute)
+        self.broken = break_build(self.path, minute=10)
+        self.mended = mend_build(self.path, COMMENT, minute=11)
+        self.slow = slow_down(self.path, SLOWER, minute=12)
+        self.mute = change(
+            self.path, "src/dhcp.c", START, START + DIE, "Build, but do not start", minute=14
+        )
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +64,6 @@ def build(source):
     return build
 
 
-def run(source, *arguments, results):
-    words = ["run", "v4-dnsmasq", "--repo", source.path, *QUICK, "--results", results]
-    return leaselab(*words, *arguments, "--json", timeout_s=BUILD_S)
-
-
 def built(source, *arguments):
     """Build what is named, as a pipeline does; return the key."""
     words = ["build", "v4-dnsmasq", "--repo", source.path, *arguments]
@@ -79,38 +73,45 @@ def built(source, *arguments):
 
 
 @pytest.fixture(scope="module")
-def measured_range(source, lab, tmp_path_factory):
-    """The folder of a range's results, the rows of it, and what was said at its end.
+def hunted(source, lab, tmp_path_factory):
+    """The folder of a search's results, what it found, and what was said at its end.
 
-    Of two commits the first does not build; the command is interrupted in the sweep of the
-    second, and given again.
+    Of three commits the first does not build, and the last is slow; the command is interrupted
+    in its first duel, and given again.
     """
-    assert lab["scenario"]["name"] == "v4-dnsmasq"
-    results = tmp_path_factory.mktemp("range") / "results"
-    commits = ("--commits", f"{source.base}..{source.mended}")
-    words = ["run", "v4-dnsmasq", "--repo", source.path, *QUICK, "--results", results]
-    stopped = Engine(*words, *commits)
+    assert lab["scenario"]["name"] == SCENARIO
+    results = tmp_path_factory.mktemp("hunt") / "results"
+    words = ["bisect", SCENARIO, "--repo", source.path, "--good", source.base]
+    words += ["--bad", source.slow, *SHORT, "--results", results]
+    stopped = Engine(*words)
     try:
-        stopped.saw(r"^v4-dnsmasq at \w+: run 1/1: \d+/s for", BUILD_S)
+        stopped.saw(r"^A, v4-dnsmasq at \w+: run 2/", BUILD_S)
         stopped.process.send_signal(signal.SIGTERM)
     finally:
         assert stopped.end()[0] == 130
-    done = run(source, *commits, results=results)
-    assert done.returncode == 5, done.stderr
+    done = leaselab(*words, "--json", timeout_s=BUILD_S)
+    assert done.returncode == 1, done.stderr
     return results, json.loads(done.stdout), done.stderr
 
 
-def test_a_range_is_built_and_measured_and_goes_on_after_an_interrupt(source, measured_range):
-    """The broken commit is told, and nothing is measured twice."""
-    results, rows, told = measured_range
-    assert [row["commit"] for row in rows] == [source.broken, source.mended]
-    found = {row["commit"]: row["results"]["v4-dnsmasq"] for row in rows}
-    assert told.count("measured before: ") == 1
+def test_a_slow_commit_is_named_after_a_duel_with_its_parent(source, hunted):
+    _, found, told = hunted
+    (culprit,) = found["culprits"]
+    assert (culprit["hash"], culprit["after"]) == (source.slow, source.mended)
+    assert culprit["ci95"][1] < 1
+    duels = [(one["older"], one["newer"], one["answer"]) for one in found["duels"]]
+    assert duels[0] == (source.base, source.slow, "slower")
+    assert duels[-1] == (source.mended, source.slow, "slower")
+    # The interrupted duel was gone on with, and none was made twice.
+    assert len({pair[:2] for pair in duels}) == len(duels)
+    (first, *_) = re.findall(r"^A, v4-dnsmasq at \w+: run (\d+)/", told, re.MULTILINE)
+    assert int(first) > 1
     assert "v4-dnsmasq: deployed as it was" in told
-    assert " (from the journal)" in told
-    assert found[source.broken]["outcome"] == "build-failed"
-    assert found[source.mended]["value"]
 
+
+def test_a_commit_that_does_not_build_is_a_result_with_the_compilers_words(source, hunted):
+    results, found, _ = hunted
+    assert {one["hash"] for one in found["commits"] if one["broken"]} == {source.broken}
     (row,) = json.loads(
         leaselab("list", "--outcome", "build-failed", "--results", results, "--json").stdout
     )
@@ -120,20 +121,18 @@ def test_a_range_is_built_and_measured_and_goes_on_after_an_interrupt(source, me
     assert "error: " in reason["text"]
     (log,) = results.glob(f"*/*/{row['id']}/build.log.gz")
     assert b"this is not C" in gzip.decompress(log.read_bytes())
-
-    again = run(source, "--commits", f"{source.base}..{source.mended}", results=results)
-    assert again.stderr.count("measured before: ") == 2
     assert leaselab("archive", "verify", "--results", results).returncode == 0
 
 
-def test_a_result_says_what_it_was_built_from_and_how(source, measured_range):
-    results, _, _ = measured_range
+def test_a_result_says_what_it_was_built_from_and_how(source, hunted):
+    results, _, _ = hunted
     document = json.loads(leaselab("show", "last", "--results", results, "--json").stdout)
+    assert document["experiment"]["both_up"] is True
     server = document["servers"]["server"]
-    assert server["commit"] == source.mended
+    assert server["commit"] == source.slow
     assert server["package"] is None
     build = server["build"]
-    assert build["source"]["subject"] == "Mend it"
+    assert build["source"]["subject"] == "Wait for the clock"
     assert build["source"]["repository"] == str(source.path)
     assert not build["source"]["dirty"]
     assert build["options"] == {"cflags": "-O2", "copts": "-DHAVE_DBUS"}
@@ -142,12 +141,8 @@ def test_a_result_says_what_it_was_built_from_and_how(source, measured_range):
     assert "libc6" in build["runtime_packages"]
     assert server["version"] == build["source"]["described"].removeprefix("v")
     shown = leaselab("show", "last", "--results", results).stdout
-    assert re.search(rf"\bcommit +{source.mended}, 2026-11-01, Mend it$", shown, re.MULTILINE)
-
-    again = leaselab("rerun", "last", "--results", results, "--json", timeout_s=BUILD_S)
-    assert again.returncode == 0, again.stderr
-    same = json.loads(again.stdout)["servers"]["server"]
-    assert same["build"]["artifact_sha256"] == build["artifact_sha256"]
+    line = rf"\bcommit +{source.slow}, 2026-11-01, Wait for the clock$"
+    assert re.search(line, shown, re.MULTILINE)
 
 
 @pytest.mark.usefixtures("lab")

@@ -1,0 +1,153 @@
+"""A hunt for a slow commit, on the real lab: history, confirmation and bisection."""
+
+import json
+import re
+import signal
+
+import pytest
+from tests.dnsmasq_changes import REPLY, break_build, mend_build, slow_down
+from tests.lab.commands import Engine, leaselab
+from tests.repositories import git
+from tests.sources import SourceLists, change, repository_of
+
+pytestmark = pytest.mark.lab
+
+SCENARIO = "v4-dnsmasq"
+SLOWER = 20
+"""By how many per cent answering a packet takes longer from the slow commit on: that is meant
+to cost a few per cent of the completed rate."""
+HARMLESS = ("dhcp.c", "lease.c", "option.c", "util.c", "log.c", "network.c", "forward.c")
+"""Files that begin with the same comment, and get another one."""
+LICENCE = "/* dnsmasq is Copyright"
+SHORT = ["--trial-s=2", "--wait-s=1", "--late-s=0.5"]
+RUNS = ["--runs=3", "--width=0.02", "--confirm-s=0"]
+HUNT_S = 3600
+
+
+class Source:
+    """dnsmasq's repository with twelve commits on top of a release, one of them slow."""
+
+    def __init__(self, folder):
+        self.path = folder / "dnsmasq"
+        lists = SourceLists(folder / "lists", ["trixie"])
+        (self.base,) = repository_of("dnsmasq", ["trixie"], self.path, lists).values()
+        self.minute = 0
+        for name in HARMLESS[:3]:
+            self._comment(name)
+        self.broken = break_build(self.path, minute=self._next())
+        self.mended = mend_build(self.path, minute=self._next())
+        self._comment(HARMLESS[3])
+        self.before = self._comment(HARMLESS[4])
+        self.slow = slow_down(self.path, SLOWER, minute=self._next())
+        for name in HARMLESS[5:]:
+            self._comment(name)
+        self._change("rfc2131.c", REPLY, REPLY + "\n", "Add a line")
+        self.last = self._change("dhcp.c", LICENCE, f"\n{LICENCE}", "Add another")
+        self.order = git(self.path, "rev-list", "--reverse", "HEAD").split()
+
+    def _next(self):
+        self.minute += 1
+        return self.minute
+
+    def _comment(self, name):
+        return self._change(name, LICENCE, f"/* {name} */\n{LICENCE}", f"Name {name}")
+
+    def _change(self, name, old, new, subject):
+        return change(self.path, f"src/{name}", old, new, subject, minute=self._next())
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return Source(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="module")
+def measured(source, bench_of, tmp_path_factory):
+    """The results folder of all commits, each in turn with the release; how the run ended."""
+    bench_of(SCENARIO)
+    results = tmp_path_factory.mktemp("hunt") / "results"
+    words = ["run", SCENARIO, "--repo", source.path, "--anchor", source.base]
+    words += ["--commits", f"{source.base}..{source.last}", *SHORT, *RUNS]
+    return results, leaselab(*words, "--results", results, "--json", timeout_s=HUNT_S)
+
+
+@pytest.fixture(scope="module")
+def reviewed(source, measured):
+    """What the history says, before and after the change that it suspects is measured again."""
+    results, _ = measured
+    words = ["review", "--results", results, "--json"]
+    before = leaselab(*words)
+    assert before.returncode == 0, before.stderr
+    after = leaselab(*words, "--confirm", "--repo", source.path, timeout_s=HUNT_S)
+    assert after.returncode == 0, after.stderr
+    return json.loads(before.stdout), json.loads(after.stdout)
+
+
+@pytest.fixture(scope="module")
+def hunted(source, measured):
+    """What the search found, and what was said: it is interrupted once, and given again."""
+    results, _ = measured
+    words = ["bisect", SCENARIO, "--repo", source.path, "--good", source.base]
+    words += ["--bad", source.last, *SHORT, "--results", results]
+    stopped = Engine(*words)
+    try:
+        stopped.saw(r"^A, v4-dnsmasq at \w+: run 2/", HUNT_S)
+        stopped.process.send_signal(signal.SIGTERM)
+    finally:
+        assert stopped.end()[0] == 130
+    done = leaselab(*words, "--json", timeout_s=HUNT_S)
+    assert done.returncode == 1, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def test_the_commit_that_does_not_build_is_a_result_and_all_others_are_measured(
+    source, measured
+):
+    results, done = measured
+    assert done.returncode == 5, done.stderr
+    listed = json.loads(leaselab("list", "--results", results, "--json").stdout)
+    failed = {row["commit"] for row in listed if row["outcome"] == "build-failed"}
+    assert failed == {source.broken}
+    assert len({row["commit"] for row in listed if row["outcome"] == "ok"}) == 12
+
+
+def test_the_history_suspects_the_slow_commit_and_a_duel_confirms_it(source, reviewed):
+    suspected, confirmed = (
+        [one for one in said["changes"] if one["worse"]] for said in reviewed
+    )
+    for state, (found,) in (("suspected", suspected), ("confirmed", confirmed)):
+        assert found["state"] == state
+        before, slow, after = (
+            source.order.index(commit)
+            for commit in (found["before"]["commit"], source.slow, found["after"]["commit"])
+        )
+        assert before < slow <= after
+    assert found["duel"]["answer"] == "slower"
+
+
+def test_the_slow_commit_is_named_and_confirmed_against_its_parent(source, hunted):
+    found, _ = hunted
+    assert len(found["commits"]) >= 13
+    (culprit,) = found["culprits"]
+    assert (culprit["hash"], culprit["after"]) == (source.slow, source.before)
+    assert culprit["ci95"][1] < 1
+    last = found["duels"][-1]
+    assert (last["older"], last["newer"], last["answer"]) == (
+        source.before,
+        source.slow,
+        "slower",
+    )
+
+
+def test_the_duel_that_was_interrupted_is_finished(hunted):
+    found, told = hunted
+    (first, *_) = re.findall(r"^A, v4-dnsmasq at \w+: run (\d+)/", told, re.MULTILINE)
+    assert int(first) > 1
+    pairs = [(one["older"], one["newer"]) for one in found["duels"]]
+    assert len(pairs) == len(set(pairs))
+
+
+def test_a_commit_that_does_not_build_is_left_out_of_the_search(source, hunted):
+    found, _ = hunted
+    assert {one["hash"] for one in found["commits"] if one["broken"]} == {source.broken}
+    assert source.broken not in {one["newer"] for one in found["duels"]}
