@@ -32,7 +32,7 @@ parameters_are_ours() {
   is_one SCENARIO '[a-z0-9][a-z0-9._-]*' 'such as v4-memfile' || return
   is_one AGAINST "$commit" 'release, branch-point, or a branch, tag or hash' || return
   is_one BASELINE "$result" 'previous, last, version:V or the id of a result' || return
-  is_one ANCHOR "$result" 'previous, last, version:V or the id of a result' || return
+  is_one ANCHOR "$commit" 'package, or a branch, tag or hash' || return
   is_one THRESHOLD '[0-9]+([.][0-9]+)?' 'a number, such as 5' || return
   is_one BENCH '[0-9A-Za-z][0-9A-Za-z._-]*' 'the name of a bench' || return
   is_one REPO '[0-9A-Za-z/.~][0-9A-Za-z_./~@:%+-]*' 'the address of a git repository' || return
@@ -80,6 +80,11 @@ stage() {
 # Whether the commit is measured in turn with another one. Packages are measured alone.
 is_duel() {
   [[ -n ${AGAINST:-} && -n ${REPO:-} ]]
+}
+
+# Whether its sweep alternates with that of a fixed build: of two results, that one's comes first.
+is_anchored() {
+  [[ -n ${ANCHOR:-} && -n ${REPO:-} ]] && ! is_duel
 }
 
 # Sets RESULTS to the ids of this build's results; an error where no stage has left any.

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Stage Measure: measures the commit in turn with AGAINST (a duel), or runs the sweep of it alone.
+# Stage Measure: measures the commit in turn with AGAINST (a duel), runs its sweep in turn with that of
+# the build ANCHOR, or runs the sweep of it alone.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 main() {
   if is_duel; then
     duel
+  elif is_anchored; then
+    stage run "${BENCHES[@]}" --repo server --commit HEAD "--anchor=$ANCHOR" --id-file "$IDS" "${PLAN[@]}" -- "$SCENARIO"
   else
     stage sweep .leaselab/bench.json --id-file "$IDS"
   fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Stage Verdict: compares the result with the baseline, or of a duel the two with each other;
 # ci/comment.md says it for people.
-# Where there is an ANCHOR, such as version:2.6.3, also with that: ten commits that each lose
-# 2 % pass the one before, and not the release.
+# Where its sweep alternated with that of a fixed build (ANCHOR), also with that one's: ten commits
+# that each lose 2 % pass the one before, and not the release.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 find_results
 
@@ -13,7 +13,7 @@ main() {
     return
   fi
   judge "${BASELINE:-previous}" comment junit || status=$?
-  [[ -z ${ANCHOR:-} ]] || judge "$ANCHOR" anchor junit-anchor || status=$((status ? status : $?))
+  ! is_anchored || judge "${RESULTS[0]}" anchor junit-anchor || status=$((status ? status : $?))
   return "$status"
 }
 

@@ -1,4 +1,4 @@
-"""The stages Measure and Verdict: alone, against a fixed result as well, or as a duel."""
+"""The stages Measure and Verdict: alone, in turn with a fixed build, or as a duel."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "ci"
 LEASELAB = """#!/bin/sh
 echo "$*" >> calls
-for word; do case $word in version:*) exit ${ANCHOR_ENDS:-0} ;; esac; done
+for word; do case $word in ci/anchor.md) exit ${ANCHOR_ENDS:-0} ;; esac; done
 for word; do case $word in --live) exit ${DUEL_ENDS:-0} ;; esac; done
 exit ${PREVIOUS_ENDS:-0}
 """
@@ -67,9 +67,13 @@ def test_without_an_anchor_there_is_one_verdict(verdict):
 )
 def test_an_anchor_is_asked_whatever_the_baseline_said(verdict, previous, anchor, code):
     """Ten commits that each lose 2 % pass the one before each of them."""
-    found, calls = verdict(ANCHOR="version:2.6.3", PREVIOUS_ENDS=previous, ANCHOR_ENDS=anchor)
+    found, calls = verdict(BOTH, ANCHOR="v1", PREVIOUS_ENDS=previous, ANCHOR_ENDS=anchor)
     assert found == code
-    assert [call.split()[-2] for call in calls] == ["previous", "version:2.6.3"]
+    of_anchor, of_commit = BOTH.split()
+    assert [call.split()[-2:] for call in calls] == [
+        ["previous", of_commit],
+        [of_anchor, of_commit],
+    ]
     assert "--markdown ci/anchor.md --junit ci/junit-anchor.xml" in calls[1]
 
 
@@ -77,6 +81,23 @@ def test_a_commit_is_measured_alone_where_there_is_nothing_to_measure_it_with(st
     code, (call,) = stage("measure")
     assert code == 0
     assert call == "sweep .leaselab/bench.json --id-file ci/ids"
+
+
+def test_a_commit_is_measured_in_turn_with_its_anchor(stage):
+    code, (call,) = stage("measure", ANCHOR="v1", SCENARIO="v4-memfile", OPTIONS="--runs 3")
+    assert code == 0
+    assert call == (
+        "run -i inventory/docker --repo server --commit HEAD --anchor=v1 --id-file ci/ids "
+        "--runs 3 -- v4-memfile"
+    )
+
+
+def test_packages_have_no_anchor(stage):
+    code, (call,) = stage("measure", ANCHOR="v1", REPO="", SCENARIO="v4-memfile")
+    assert (code, call) == (0, "sweep .leaselab/bench.json --id-file ci/ids")
+    code, (call,) = stage("verdict", ANCHOR="v1", REPO="")
+    assert code == 0
+    assert call.endswith(" -- previous 20261121T113005Z-v4-memfile-3f9a")
 
 
 @pytest.mark.parametrize("ends", ["0", "1", "3"])
@@ -87,7 +108,7 @@ def test_a_duel_is_measured_whatever_it_says_and_the_stage_verdict_tells_it(stag
     assert code == 0
     assert "--live --repo server --scenario=v4-memfile --id-file ci/ids" in call
     assert call.endswith(" -- release HEAD")
-    code, (call,) = stage("verdict", AGAINST="release", ANCHOR="version:1", PREVIOUS_ENDS=ends)
+    code, (call,) = stage("verdict", AGAINST="release", ANCHOR="v1", PREVIOUS_ENDS=ends)
     assert code == int(ends)
     assert call.endswith(f" -- {' '.join(BOTH.split())}")
 
