@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.error_budget import error_budget, slowdown_of
-from leaselab.archive.calibration import calibrating
+from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import check, inventory_of
 from leaselab.cli.duel import (
     BRANCH_POINT,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.verdict import compare
-from leaselab.archive.calibration import calibrating
+from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
 from leaselab.cli.options import add_id_file, checkout_root, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides

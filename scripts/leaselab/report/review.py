@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 from leaselab.analysis.detectors import LEARNT, Shape
 from leaselab.analysis.history import Duel, State, build_of, histories
 from leaselab.analysis.verdict import compare
+from leaselab.archive.duels import duels
 from leaselab.model.errors import LeaselabError
-from leaselab.model.procedures.duel import DUEL
 from leaselab.model.source import SHORT
 from leaselab.report.listing import aligned, escaped, markdown_table, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.analysis.history import Change, Point, Series
     from leaselab.archive.row import Row
@@ -103,26 +103,23 @@ def review_of(
     A duel that cannot be read is said, and settles nothing.
     """
     rows = {row["id"]: row for pattern in patterns for row in store.index.every(pattern)}
-    duels = list(_duels(store, list(rows.values())))
-    return Review(period or Period(), tuple(histories(rows.values(), duels)))
+    found = list(_duels(store, rows))
+    return Review(period or Period(), tuple(histories(rows.values(), found)))
 
 
-def _duels(store: Store, rows: Sequence[Row]) -> Iterator[Duel]:
-    points: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["procedure"] == DUEL and row["experiment"] and not row["dirty"]:
-            points.setdefault(row["experiment"], []).append(row)
-    for both in points.values():
-        if len(both) != 2:
-            continue
+def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
+    """What each duel of the rows, by their ids, says of the builds of its two servers."""
+
+    def unreadable(name: str, error: Exception) -> None:
+        _log.warning("%s settles nothing: %s", name, error)
+
+    clean = [row for row in rows.values() if not row["dirty"]]
+    for both in duels(store, clean, unreadable):
+        first, second = (rows[one.id] for one in both)
         try:
-            records = {row["id"]: store.load(row["id"]) for row in both}
-            found = next(iter(records.values())).experiment
-            order = found.points if found else ()
-            first, second = sorted(both, key=lambda row: order.index(row["id"]))
-            verdict = compare(records[first["id"]], records[second["id"]]).verdict
-        except (LeaselabError, OSError, ValueError) as error:
-            _log.warning("%s settles nothing: %s", both[0]["id"], error)
+            verdict = compare(*both).verdict
+        except LeaselabError as error:
+            unreadable(first["id"], error)
             continue
         if verdict is not None and first["scenario"] == second["scenario"]:
             yield Duel(

@@ -1,0 +1,60 @@
+"""The duels of the archive: of each, the results of its two servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leaselab.model.errors import LeaselabError
+from leaselab.model.procedures.duel import DUEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from leaselab.archive.row import Row
+    from leaselab.archive.store import Store
+    from leaselab.model.record import Record
+
+
+def duels(
+    store: Store,
+    rows: Iterable[Row],
+    unreadable: Callable[[str, Exception], None] | None = None,
+) -> Iterator[tuple[Record, Record]]:
+    """Yield the results (A, B) of each duel of which the index's rows have both.
+
+    They come in the order of the rows.  `unreadable` is told the id of a duel that cannot be
+    read, and why; without it, that is raised as `Store.load` does.
+    """
+    ids: dict[str, set[str]] = {}
+    for row in rows:
+        if row["procedure"] == DUEL and row["experiment"]:
+            ids.setdefault(row["experiment"], set()).add(row["id"])
+    for experiment, both in ids.items():
+        if len(both) != 2:
+            continue
+        try:
+            found = {one: store.load(one) for one in both}
+        except (LeaselabError, OSError, ValueError) as error:
+            if unreadable is None:
+                raise
+            unreadable(experiment, error)
+            continue
+        of = found[experiment].experiment if experiment in found else None
+        if of is not None and set(of.points) == both:
+            yield found[of.points[0]], found[of.points[1]]
+
+
+def calibrating(
+    store: Store, scenario: str, bench: str, environment: str | None
+) -> list[tuple[Record, Record]]:
+    """Return the duels (A, B) that calibrated a bench in an environment, the newest first.
+
+    Their answer was known beforehand.  Raises as `Store.load`.
+    """
+    rows = [
+        row
+        for row in store.index.every(scenario)
+        if row["slowdown"] is not None
+        and (row["bench"], row["environment"]) == (bench, environment)
+    ]
+    return [*duels(store, rows)][::-1]
