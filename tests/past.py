@@ -96,12 +96,14 @@ def fought(
     *,
     days: float = 60.0,
     noise: float = 0.004,
+    seed: int = 2,
+    slowdown: float | None = None,
 ) -> tuple[str, str]:
     """Archive a duel of two builds whose true ratio this is, so many days after the start.
 
-    `noise` is the standard deviation of a round.
+    `noise` is the standard deviation of a round; with a `slowdown` the duel calibrated.
     """
-    chance = random.Random(2)  # noqa: S311  # as above
+    chance = random.Random(seed)  # noqa: S311  # as above
     plan = Duel(rounds=20)
     started = START + timedelta(days=days)
     records = []
@@ -133,7 +135,7 @@ def fought(
             )
         )
     ids = tuple(one.id for one in records)
-    session = Experiment(id=ids[0], points=ids, interleaved=True)
+    session = Experiment(id=ids[0], points=ids, interleaved=True, slowdown=slowdown)
     for one in records:
         archive_result(root, replace(one, experiment=session))
     return ids

@@ -114,6 +114,34 @@ def test_of_two_duels_the_newer_counts(tmp_path):
     assert change.state is State.CONFIRMED
 
 
+def against_the_anchor(folder, root, ratios, *, slowdown=None):
+    """Archive a duel of each build with the anchor."""
+    records = past(folder, ratios, drift=0.0)
+    for number, (record, ratio) in enumerate(zip(records, ratios, strict=True)):
+        anchor = Store(folder).load(record.experiment.anchor)
+        fought(root, anchor, record, ratio, days=number, seed=number, slowdown=slowdown)
+
+
+def test_duels_with_one_build_are_a_history_with_that_as_the_anchor(tmp_path):
+    root = tmp_path / "results"
+    against_the_anchor(tmp_path / "made", root, STEP)
+    (series,) = review_of(Store(root)).series
+    assert series.anchor == f"kea 2.6.3 ({ANCHOR[:10]})"
+    assert (series.metric, len(series.points)) == ("completed_rate", len(STEP))
+    assert all(0.0002 < point.reading.error < 0.004 for point in series.points)
+    (change,) = series.changes
+    assert (change.before.commit, change.after.commit) == (name_of(13), name_of(14))
+    assert (change.state, change.worse) == (State.SUSPECTED, True)
+    assert change.ci95[0] < 0.97 / 1.02 < change.ci95[1]
+
+
+@pytest.mark.parametrize(("builds", "slowdown"), [(5, None), (len(STEP), 0.0)])
+def test_few_duels_and_those_that_calibrate_are_no_history(tmp_path, builds, slowdown):
+    root = tmp_path / "results"
+    against_the_anchor(tmp_path / "made", root, STEP[:builds], slowdown=slowdown)
+    assert review_of(Store(root)).series == ()
+
+
 def test_a_change_is_of_the_month_in_which_it_was_settled(tmp_path):
     records = past(tmp_path, STEP)
     found_at = month("2026-12")

@@ -81,6 +81,8 @@ class DuelVerdict:
     answer: Answer
     ratio: float
     """Completed rate of the second server over that of the first."""
+    error: float
+    """Standard error of its logarithm."""
     ci95: tuple[float, float]
     p: float
     """One-sided test that the servers are equal (0..1), towards the side of the ratio."""
@@ -133,6 +135,7 @@ def _look(
     return DuelVerdict(
         answer=answer,
         ratio=found.ratio,
+        error=found.error,
         ci95=found.interval(),
         p=p,
         rounds=len(ratios["completed_rate"]),

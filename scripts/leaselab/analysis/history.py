@@ -1,8 +1,9 @@
 """What became of each scenario from build to build: its figures as a series, and its changes.
 
 Where results were measured in turn with an anchor, a series is of ratios to that: the machine's
-drift is in both, and cancels.  Results without one are a series of their own, of the figures
-themselves, for one bench in one environment; drift is in these.
+drift is in both, and cancels.  Duels with one and the same first server are such a series, too.
+Results without an anchor are a series of their own, of the figures themselves, for one bench in
+one environment; drift is in these.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from leaselab.model.procedures.duel import DUEL
 from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from leaselab.analysis.detectors import Rules, Shift
 
@@ -72,6 +73,8 @@ class Duel:
     answer: Verdict
     """What became of the second against the first."""
     ratio: float
+    error: float
+    """Standard error of its logarithm."""
     ci95: tuple[float, float]
     ids: tuple[str, str]
     at: str
@@ -133,6 +136,8 @@ class Series:
     """Of a series without anchor; one with an anchor may be of several."""
     anchor: str
     """The anchor's build in words; empty without one: then the machine's drift is in it."""
+    of_duels: bool
+    """Whether its ratios are those of duels."""
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
     levels: tuple[tuple[int, int], ...]
@@ -149,11 +154,39 @@ def histories(
 ) -> list[Series]:
     """The series of an archive, by scenario; `rows` are the index's, with all columns.
 
-    Results of a duel are left out, and so are checkouts with changes that no commit has, and
-    figures of which neither more nor less is better.
+    Each of the duels is a point of a series, too: its second build, against its first as the
+    anchor.  Series of duels with too few builds for anything to be found are left out, as they
+    are those of other purposes.  So are duels that calibrate, checkouts with changes that no
+    commit has, and figures of which neither more nor less is better.
     """
     known = {row["id"]: row for row in rows}
-    groups: dict[tuple[Any, ...], list[tuple[Row, Reading]]] = {}
+    members = [*_of_results(known), *_of_duels(known, duels)]
+    groups: dict[tuple[Any, ...], list[_Member]] = {}
+    for one in members:
+        groups.setdefault(one.key, []).append(one)
+    found = [_series(group, duels, rules) for group in groups.values()]
+    told = [one for one in found if one.enough or not one.of_duels]
+    return sorted(told, key=lambda one: (one.scenario, not one.anchor, -len(one.points)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """What one result says of a build."""
+
+    row: Row
+    reading: Reading
+    base: Row | None
+    """The anchor's result that the reading is a ratio to; None of a figure."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the results of a series have in common."""
+        row, base = self.row, self.base
+        reference = (*build_of(base), server_name(base)) if base else row["environment"]
+        return (*(row[name] for name in _OF), row["server"], bool(row["commit"]), reference)
+
+
+def _of_results(known: Mapping[str, Row]) -> Iterator[_Member]:
     for row in known.values():
         if row["outcome"] not in BELIEVED or row["dirty"] or row["procedure"] == DUEL:
             continue
@@ -161,13 +194,17 @@ def histories(
             continue
         base = known.get(row["anchor"]) if row["interleaved"] else None
         reading = relative(_rounds(base), _rounds(row)) if base else _figure(row)
-        if reading is None:
+        if reading is not None:
+            yield _Member(row, reading, base)
+
+
+def _of_duels(known: Mapping[str, Row], duels: Sequence[Duel]) -> Iterator[_Member]:
+    for duel in duels:
+        base, row = (known.get(one) for one in duel.ids)
+        if base is None or row is None or duel.first == duel.second:
             continue
-        reference = (*build_of(base), server_name(base)) if base else row["environment"]
-        key = (*(row[name] for name in _OF), row["server"], bool(row["commit"]), reference)
-        groups.setdefault(key, []).append((row, reading))
-    found = [_series(members, known, duels, rules) for members in groups.values()]
-    return sorted(found, key=lambda one: (one.scenario, not one.anchor, -len(one.points)))
+        if row["slowdown"] is None:
+            yield _Member(row, Reading(math.log(duel.ratio), duel.error), base)
 
 
 def relative(
@@ -202,17 +239,15 @@ def build_of(row: Row) -> Build:
 
 
 def _series(
-    members: Sequence[tuple[Row, Reading]],
-    known: Mapping[str, Row],
+    members: Sequence[_Member],
     duels: Sequence[Duel],
     rules: Rules,
 ) -> Series:
-    builds: dict[Build, list[tuple[Row, Reading]]] = {}
-    for row, reading in members:
-        builds.setdefault(build_of(row), []).append((row, reading))
+    builds: dict[Build, list[_Member]] = {}
+    for one in members:
+        builds.setdefault(build_of(one.row), []).append(one)
     points = sorted(map(_point, builds.values()), key=_order)
-    last = members[-1][0]
-    base = known.get(last["anchor"]) if last["interleaved"] else None
+    last, base = members[-1].row, members[-1].base
     readings = [point.reading for point in points]
     found = shifts(readings, rules)
     starts = [0, *(shift.new[0] for shift in found)]
@@ -225,6 +260,7 @@ def _series(
         bench=last["bench"],
         environment=None if base else last["environment"],
         anchor=server_name(base) if base else "",
+        of_duels=last["procedure"] == DUEL,
         points=tuple(points),
         changes=tuple(_change(points, shift, last, duels) for shift in found),
         levels=tuple(zip(starts, ends, strict=True)),
@@ -264,9 +300,9 @@ def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Due
     )
 
 
-def _point(results: Sequence[tuple[Row, Reading]]) -> Point:
+def _point(results: Sequence[_Member]) -> Point:
     """One build: the mean of its results' logarithms."""
-    rows = [row for row, _ in results]
+    rows = [one.row for one in results]
     count = len(rows)
     first = rows[0]
     return Point(
@@ -276,8 +312,8 @@ def _point(results: Sequence[tuple[Row, Reading]]) -> Point:
         subject=first["subject"] or "",
         author_date=first["author_date"] or "",
         reading=Reading(
-            math.fsum(one.value for _, one in results) / count,
-            math.sqrt(math.fsum(one.error**2 for _, one in results)) / count,
+            math.fsum(one.reading.value for one in results) / count,
+            math.sqrt(math.fsum(one.reading.error**2 for one in results)) / count,
         ),
         ids=tuple(row["id"] for row in rows),
         at=min(row["finished_at"] for row in rows),

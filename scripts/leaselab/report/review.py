@@ -121,7 +121,9 @@ def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
         except LeaselabError as error:
             unreadable(first["id"], error)
             continue
-        if verdict is not None and first["scenario"] == second["scenario"]:
+        if verdict is None or verdict.duel is None:
+            continue
+        if first["scenario"] == second["scenario"]:
             yield Duel(
                 first["scenario"],
                 first["bench"],
@@ -129,6 +131,7 @@ def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
                 build_of(second),
                 verdict.change,
                 verdict.ratio,
+                verdict.duel.error,
                 verdict.ci95,
                 (first["id"], second["id"]),
                 max(first["finished_at"], second["finished_at"]),
