@@ -199,11 +199,15 @@ def notes(review: Review) -> list[str]:
 
 
 def headline(review: Review) -> str:
-    """The period, and how many changes of each kind."""
-    counted = ", ".join(f"{len(review.of(state))} {state.value}" for state in State)
+    """The period, and what there is of it."""
+    return f"{review.period.words}: {counts(review)}"
+
+
+def counts(review: Review) -> str:
+    """How many changes of each kind there are, and of how much."""
+    changes = ", ".join(f"{len(review.of(state))} {state.value}" for state in State)
     builds = sum(len(one.points) for one in review.series)
-    counts = f"{len(review.series)} series, {builds} builds in them"
-    return f"{review.period.words}: {counted}; {counts}"
+    return f"{changes}; {len(review.series)} series with {builds} builds"
 
 
 def cells(series: Series, change: Change) -> list[str]:

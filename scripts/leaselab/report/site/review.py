@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.report.review import (
     cells,
-    headline,
+    counts,
     notes,
     parts,
     percent,
@@ -91,7 +91,7 @@ def _moved(reviews: Sequence[Review]) -> list[Series]:
 def _section(review: Review, href: Callable[[Series], str]) -> dict[str, Any]:
     return {
         "words": review.period.words,
-        "headline": headline(review),
+        "counts": counts(review),
         "parts": [
             (title, [_row(series, change, href(series)) for series, change in found])
             for title, found in parts(review)
