@@ -23,7 +23,7 @@ from tests.dns import PROOF
 from tests.examples import CONFIG, START, example_round, example_trial
 
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, bisect, calibrate, duel, rerun, resume, run, task
+from leaselab.cli import bench_setup, bisect, calibrate, duel, rerun, resume, run, session
 from leaselab.lab import benches, catalog
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.transport import Completed
@@ -105,8 +105,8 @@ class Lab:
             ("build_log", lambda _: self._log),
             ("deploy", self._deploy),
         ):
-            monkeypatch.setattr(task, name, double)
-        for module in (task, resume, rerun):
+            monkeypatch.setattr(session, name, double)
+        for module in (session, resume, rerun):
             monkeypatch.setattr(module, "give_back", self._give_back)
         for name, double in (
             ("connect", lambda access: nullcontext(_Connection(access))),

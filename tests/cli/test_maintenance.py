@@ -59,7 +59,7 @@ def test_nothing_begins_on_it_and_no_hourly_check_lifts_it(command, capsys, monk
     def never(*_):
         raise AssertionError("played on a bench in maintenance")
 
-    monkeypatch.setattr(bench_setup, "_playbook", never)
+    monkeypatch.setattr(bench_setup, "play", never)
     close()
     capsys.readouterr()
     assert main(command) == 4

@@ -52,7 +52,7 @@ def test_changes_and_statistics_are_told(checkout, monkeypatch, capsys):
     - ansible.builtin.set_stats: {data: {made: ["{{ word }}"]}}
 """,
     )
-    stats = bench_setup._playbook(name, inventory, {"word": "seven words"})
+    stats = bench_setup.play(name, inventory, {"word": "seven words"})
     assert stats.changed == 1
     assert stats.custom == {"made": ["seven words"]}
     assert capsys.readouterr().err == "trying it\n  Make a file (a)\n  Make a file (b)\n"

@@ -166,7 +166,7 @@ class TestRecovery:
             errors = [{"level": "error", "text": f"{one}: ssh"} for one in bench.dead]
             return {"findings": errors}
 
-        monkeypatch.setattr(bench_setup, "_playbook", play)
+        monkeypatch.setattr(bench_setup, "play", play)
         monkeypatch.setattr(bench_setup, "played_hash", lambda *_: "0")
         monkeypatch.setattr(hold, "inspect", look)
         monkeypatch.setattr(hold, "install_lock", lambda _: None)

@@ -7,7 +7,8 @@ from tests.made_up import Lab
 
 from leaselab.cli.bench_setup import inventory_of
 from leaselab.cli.profile import profile, profiles_of
-from leaselab.cli.task import Session, Task
+from leaselab.cli.session import Session
+from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import invalid_measurement, lab_broken
 

@@ -7,7 +7,7 @@ import pytest
 from tests.made_up import BROKEN, ENVIRONMENT, Lab
 from tests.repositories import commit, make_repository
 
-from leaselab.cli import task
+from leaselab.cli import session
 from leaselab.cli.main import main
 from leaselab.model.errors import lab_broken
 
@@ -126,7 +126,7 @@ def test_a_broken_lab_ends_a_range_and_says_so(lab, place, hashes, capsys, monke
     def broken(*_):
         raise lab_broken("the builder's disk is full", where="leaselab-builder")
 
-    monkeypatch.setattr(task, "build_commit", broken)
+    monkeypatch.setattr(session, "build_commit", broken)
     assert measure(place, "--commits", f"{hashes[0]}..main") == 4
     assert lab.store.index.rows() == []
     assert "measure the rest by the same command" in capsys.readouterr().err

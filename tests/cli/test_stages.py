@@ -12,7 +12,7 @@ from tests.build_record import ANSWER
 from tests.repositories import commit, make_repository
 
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup
+from leaselab.cli import bench_setup, variants
 from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
 from leaselab.lab import benches, deployment
@@ -79,10 +79,11 @@ def playbooks(tmp_path, monkeypatch):
     listing = {"_meta": {"hostvars": {"sut": {"leaselab_bench": "rack1"}, "gen": {}}}, **groups}
     monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, listing))
     monkeypatch.setattr(bench_setup, "refuse_bench_in_use", lambda _: None)
-    for module in (bench_setup, deployment):
+    for module in (bench_setup, variants, deployment):
         monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))
-    monkeypatch.setattr(bench_setup, "variants_there", lambda _: playbooks.there)
-    monkeypatch.setattr(bench_setup, "_playbook", playbooks)
+    monkeypatch.setattr(variants, "variants_there", lambda _: playbooks.there)
+    for module in (bench_setup, variants):
+        monkeypatch.setattr(module, "play", playbooks)
     return playbooks
 
 
@@ -245,7 +246,7 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
 
     def deploy(scenario, **parameters):
         playbooks.given.clear()
-        document = bench_setup.deploy(scenario, bench, MaxRate(**parameters), full=False)
+        document = variants.deploy(scenario, bench, MaxRate(**parameters), full=False)
         return sorted(playbooks.given), document
 
     assert deploy("v4-memfile")[0] == ["deploy", "tune"]
@@ -266,7 +267,7 @@ def test_a_host_keeps_one_build_of_a_generator(playbooks):
 
     def deploy(scenario, key=""):
         playbooks.given.clear()
-        bench_setup.deploy(scenario, bench, MaxRate(), generator_build=key, full=False)
+        variants.deploy(scenario, bench, MaxRate(), generator_build=key, full=False)
         return playbooks.given.get("deploy", {}).get("leaselab_generator_build", "none")
 
     assert deploy("v4-memfile") == "none"
@@ -287,7 +288,7 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
 
     def deploy(scenario):
         playbooks.given.clear()
-        bench_setup.deploy(scenario, bench, MaxRate(), full=False)
+        variants.deploy(scenario, bench, MaxRate(), full=False)
         return sorted(playbooks.given)
 
     assert deploy("v4-memfile") == ["deploy", "tune"]
@@ -299,11 +300,11 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
     assert deploy("v4-memfile") == []
     assert deploy(one) == ["deploy", "tune"]
     playbooks.given.clear()
-    bench_setup.give_back(bench)
+    variants.give_back(bench)
     assert set(playbooks.given) == {"retune"}
     assert deploy("v4-memfile") == ["deploy", "tune"]
     assert deploy("v4-memfile") == []
-    bench_setup.tune(one, bench, MaxRate())
+    variants.tune(one, bench, MaxRate())
     record = deployment.read_deployment(bench_setup.checkout_root(), bench.bench)
     assert record.settings == find_scenario(playbooks.checkout / "scenarios", one).hosts
 
@@ -313,12 +314,12 @@ def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks):
     bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
     bench_setup.prepare(bench)
     for scenario in ("v4-memfile", "v6-memfile"):
-        bench_setup.deploy(scenario, bench, MaxRate(), full=False)
+        variants.deploy(scenario, bench, MaxRate(), full=False)
     playbooks.there.remove("v4-memfile")
-    bench_setup.deploy("v4-memfile-mt", bench, MaxRate(), full=False)
+    variants.deploy("v4-memfile-mt", bench, MaxRate(), full=False)
     for scenario, played in (("v6-memfile", []), ("v4-memfile", ["deploy", "tune"])):
         playbooks.given.clear()
-        bench_setup.deploy(scenario, bench, MaxRate(), full=False)
+        variants.deploy(scenario, bench, MaxRate(), full=False)
         assert sorted(playbooks.given) == played
 
 
@@ -326,12 +327,12 @@ def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks)
     """A run of many points that are refused does not prepare the hosts for each anew."""
     bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
     bench_setup.prepare(bench)
-    bench_setup.deploy("v4-memfile", bench, MaxRate(), full=False)
+    variants.deploy("v4-memfile", bench, MaxRate(), full=False)
     for fault, played in ((usage_error("no governor"), []), (lab_broken("gone"), ["deploy"])):
         playbooks.faults["deploy"] = fault
         with pytest.raises(LeaselabError):
-            bench_setup.deploy("v6-memfile", bench, MaxRate(), full=False)
+            variants.deploy("v6-memfile", bench, MaxRate(), full=False)
         playbooks.faults.clear()
         playbooks.given.clear()
-        bench_setup.deploy("v4-memfile", bench, MaxRate(), full=False)
+        variants.deploy("v4-memfile", bench, MaxRate(), full=False)
         assert list(playbooks.given)[:1] == played

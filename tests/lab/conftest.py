@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
 
-from leaselab.cli import bench_setup
+from leaselab.cli import variants
 from leaselab.cli.bench_setup import prepare
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.deployment import host_states
@@ -99,7 +99,7 @@ def bench_of():
             patch.setenv("LEASELAB_ROOT", str(ROOT))
             prepare(inventory, full=False)
             procedure = find_procedure(ROOT / "scenarios", scenario, SMALL)
-            document = bench_setup.deploy(scenario, inventory, procedure, full=False)
+            document = variants.deploy(scenario, inventory, procedure, full=False)
         hold_back_servers(held="memfile" in scenario)
         kept.update(scenario=scenario, document=document, states=host_states(inventory))
         return document

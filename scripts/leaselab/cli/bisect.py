@@ -19,6 +19,7 @@ from leaselab.cli.bench_setup import (
     inventory_of,
 )
 from leaselab.cli.duel import PARAMETERS
+from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -31,8 +32,9 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.report import report_after
+from leaselab.cli.session import Session
 from leaselab.cli.source import open_source, source_folder
-from leaselab.cli.task import Session, Task
+from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import (
     BELIEVED,
@@ -210,7 +212,7 @@ class Search:
     def run(self) -> End:
         """Make duels until the search ends.
 
-        Raises as `Session.duel`, and an invalid-measurement error where duels of the same two
+        Raises as `measure_duel`, and an invalid-measurement error where duels of the same two
         commits come to no verdict.
         """
         facts, telling = self._facts(), self._telling
@@ -287,8 +289,8 @@ class Search:
         def sealed(_: Task, ended: Ended) -> None:
             self.ids.append(ended.place.name)
 
-        if not session.go_on_with_duel(first, second, sealed):
-            session.duel(first, second, sealed)
+        if not go_on_with_duel(session, first, second, sealed):
+            measure_duel(session, first, second, sealed)
 
     # ---- what the archive has
 
@@ -302,7 +304,7 @@ class Search:
             told = row["procedure"] == DUEL or row["outcome"] == Outcome.BUILD.label
             if told and row["commit"] in tasks:
                 found = self._record(row["id"])
-                if self.session.is_like(tasks[row["commit"]], found, self.plan):
+                if self.session.earlier.is_like(tasks[row["commit"]], found, self.plan):
                     records.append(found)
         return facts_of([*tasks], records, self.limits.find)
 

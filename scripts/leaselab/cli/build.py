@@ -8,8 +8,9 @@ from leaselab.cli.bench_setup import add_inventory, asked, environment_of
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
 from leaselab.cli.procedure_options import add_procedure, procedure_overrides
+from leaselab.cli.session import Session
 from leaselab.cli.source import add_commit, one_commit, source_folder, source_of
-from leaselab.cli.task import Session, Task
+from leaselab.cli.task import Task
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from leaselab.cli.duel import (
 )
 from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.cli.report import report_after
+from leaselab.cli.session import Session
 from leaselab.cli.source import open_source
-from leaselab.cli.task import Session
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.verdict import budget_document, budget_words
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, asked, built_commit, environment_of, install
+from leaselab.cli.bench_setup import add_inventory, asked, built_commit, environment_of
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
 from leaselab.cli.procedure_options import add_procedure, procedure_overrides
-from leaselab.cli.task import Session, Task
+from leaselab.cli.session import Session
+from leaselab.cli.task import Task
+from leaselab.cli.variants import install
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:

@@ -11,12 +11,14 @@ from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
+from leaselab.cli.duel_measurement import measure_duel
 from leaselab.cli.options import add_id_file, checkout_root, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.profile import profile
 from leaselab.cli.report import report_after
+from leaselab.cli.session import Session
 from leaselab.cli.source import open_source, source_folder
-from leaselab.cli.task import Session, Task
+from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures import procedure_of
@@ -186,7 +188,7 @@ def duel(
     Raises for a broken lab and for an interrupt: what was measured can be resumed.
     """
     sealed: list[Ended] = []
-    session.duel(first, second, lambda _, ended: sealed.append(ended), slowdown)
+    measure_duel(session, first, second, lambda _, ended: sealed.append(ended), slowdown)
     records = [session.store.load(str(ended.place)) for ended in sealed]
     base = records[0] if len(records) > 1 else None
     return DuelResult(compare(base, records[-1]), tuple(record.id for record in records))

@@ -8,7 +8,8 @@ from leaselab.cli.bench_setup import add_inventory, check, inventory_of
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.run import measure_one
-from leaselab.cli.task import Session, Task
+from leaselab.cli.session import Session
+from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error
 from leaselab.model.procedures.event import Event

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.profile import ProfileDifference
     from leaselab.archive.store import Store
-    from leaselab.cli.task import Session, Task
+    from leaselab.cli.session import Session
+    from leaselab.cli.task import Task
     from leaselab.model.record import Record
     from leaselab.run.experiment import Ended
 

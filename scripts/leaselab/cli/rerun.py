@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from leaselab.cli.bench_setup import (
     add_inventory,
     build_commit,
-    deploy,
-    give_back,
     inventory_of,
     is_kept,
     prepare,
@@ -20,6 +18,7 @@ from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.cli.source import open_source, source_folder
+from leaselab.cli.variants import deploy, give_back
 from leaselab.lab.bench_file import parse_bench, parse_measured
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.bench_setup import give_back
 from leaselab.cli.options import add_json, add_recover, add_results, checkout_root, open_store
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.cli.recovery import recover
 from leaselab.cli.report import report_after
+from leaselab.cli.variants import give_back
 from leaselab.lab.benches import bench_named, read_benches
 from leaselab.model.errors import usage_error
 from leaselab.run.experiment import finish, open_experiment, point_owner

@@ -18,8 +18,8 @@ from leaselab.cli.options import (
     write_output,
     writing,
 )
+from leaselab.cli.session import Session
 from leaselab.cli.source import open_source
-from leaselab.cli.task import Session
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.duel import DUEL

@@ -23,8 +23,9 @@ from leaselab.cli.options import (
 from leaselab.cli.outcome import tell
 from leaselab.cli.procedure_options import add_procedure, procedure_overrides
 from leaselab.cli.report import report_after
+from leaselab.cli.session import Session
 from leaselab.cli.source import add_source, commits_of, source_folder, source_of
-from leaselab.cli.task import Session, Task, separate
+from leaselab.cli.task import Task, separate
 from leaselab.lab.catalog import match_scenarios
 from leaselab.model.errors import LeaselabError, Outcome, server_broken, usage_error
 from leaselab.report.by_server import by_server_document, print_by_server
@@ -295,7 +296,7 @@ class _Series:
             if task == self._anchor:
                 left.append(task)  # in every session
                 continue
-            known = self._session.measured(task, self._anchor)
+            known = self._session.earlier.measured(task, self._anchor)
             if known:
                 print(f"{task}: measured before: {known}", file=sys.stderr, flush=True)
                 found = self._session.store.load(known)

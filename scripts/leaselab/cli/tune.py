@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, asked, tune
+from leaselab.cli.bench_setup import add_inventory, asked
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -17,7 +17,9 @@ from leaselab.cli.options import (
     writing,
 )
 from leaselab.cli.procedure_options import add_procedure, procedure_overrides
-from leaselab.cli.task import Session, Task
+from leaselab.cli.session import Session
+from leaselab.cli.task import Task
+from leaselab.cli.variants import tune
 from leaselab.model.errors import Outcome
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Tune; write what a sweep needs to know."""
     scenario, procedure, inventory = asked(args)
     session = Session(open_store(args), inventory, procedure_overrides(args))
-    procedure = session.ready(Task(scenario), procedure)
+    procedure = session.max_rates.ready(Task(scenario), procedure)
     path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
 
-from leaselab.cli import bench_setup
+from leaselab.cli import variants
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.foreign import watching
@@ -30,7 +30,7 @@ def benches(bench_of, scenario, monkeypatch):
     """The benches of one scenario at place 1 and at place 2."""
     first = bench_of(scenario)
     monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
-    second = bench_setup.deploy(
+    second = variants.deploy(
         scenario,
         read_inventory(LOCAL),
         find_procedure(ROOT / "scenarios", scenario, SMALL),
@@ -152,6 +152,6 @@ def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
     ):
         pass
     assert caught.value.outcome is Outcome.LAB
-    bench_setup.deploy(scenario, read_inventory(LOCAL), benches[1].procedure, full=False, at=2)
+    variants.deploy(scenario, read_inventory(LOCAL), benches[1].procedure, full=False, at=2)
     with both_up(*benches, host=hosts["server"]) as targets:
         assert all(Asked(one, hosts["generator"]).generator.answers() for one in targets)

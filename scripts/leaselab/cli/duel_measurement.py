@@ -1,0 +1,131 @@
+"""The measurement of a duel: two tasks whose servers are up at once, or in turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from leaselab.archive.ident import fresh_id
+from leaselab.cli.options import checkout_root
+from leaselab.cli.progress import progress
+from leaselab.cli.variants import variant_of
+from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.servers import can_have_company
+from leaselab.model.errors import LeaselabError
+from leaselab.model.record import Experiment
+from leaselab.run.experiment import BENCH_FILE, Ended, begin, finish, open_experiment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from leaselab.archive.running import RunningSweep
+    from leaselab.cli.session import Session
+    from leaselab.cli.task import Task
+
+
+def measure_duel(
+    session: Session,
+    first: Task,
+    second: Task,
+    sealed: Callable[[Task, Ended], object],
+    slowdown: float | None = None,
+) -> None:
+    """Build, deploy and tune two tasks, and measure them in turn until there is an answer.
+
+    Where their servers can be up at once they are, at two addresses, which they change
+    from round to round; so each is deployed at both.  `sealed` is told each result, and so
+    is what does not build or start; then nothing is measured.  `slowdown` is that of
+    `Experiment`, of a duel that calibrates.  Raises as `Session.measure`.
+    """
+    tasks = (first, second)
+    ids = [fresh_id(task.scenario.name) for task in tasks]
+    experiment = Experiment(id=ids[0], points=tuple(ids), interleaved=True, slowdown=slowdown)
+    of = dict(zip(ids, tasks, strict=True))
+
+    def failed(side: int, error: LeaselabError) -> None:
+        place = session.archive(tasks[side], error, ids[side], experiment)
+        sealed(tasks[side], Ended(error, place))
+
+    places = _both_deployed(session, tasks, failed)
+    if not places:
+        return
+    documents, *others = (dict(zip(ids, there, strict=True)) for there in places)
+    elsewhere = others[0] if others else {}
+    # The load follows A, and begins where A's is: both have the same parameters.
+    procedure = documents[ids[0]]["procedure"]
+    for document in (*documents.values(), *elsewhere.values()):
+        document["procedure"] = procedure
+    experiment = msgspec.structs.replace(experiment, both_up=bool(elsewhere))
+    root = checkout_root()
+    points = begin(session.store, documents, BENCH_FILE, root, experiment, elsewhere=elsewhere)
+    session.begun |= set(tasks)
+    _finish(session, points, of, sealed)
+
+
+def go_on_with_duel(
+    session: Session, first: Task, second: Task, sealed: Callable[[Task, Ended], object]
+) -> bool:
+    """Go on with an unfinished duel of the same two tasks; False without one.
+
+    Parameters and errors as those of `measure_duel`.
+    """
+    unfinished, tasks = session.earlier.unfinished(), (first, second)
+    for point_id, begun in unfinished.items():
+        points = (begun.get("experiment") or {}).get("points", [])
+        if len(points) != 2 or points[0] != point_id or points[1] not in unfinished:
+            continue
+        of = dict(zip(points, tasks, strict=True))
+        if all(session.earlier.is_of(one, unfinished[at]["bench"]) for at, one in of.items()):
+
+            def failed(side: int, error: LeaselabError) -> None:
+                place = session.archive(tasks[side], error)
+                sealed(tasks[side], Ended(error, place))
+
+            if _both_deployed(session, tasks, failed):
+                session.begun |= set(tasks)
+                _finish(session, open_experiment(session.store, point_id), of, sealed)
+            return True
+    return False
+
+
+def _both_deployed(
+    session: Session, tasks: tuple[Task, Task], failed: Callable[[int, LeaselabError], object]
+) -> list[list[dict[str, Any]]]:
+    """Deploy two tasks, at two places where they can be up at once.
+
+    Returns the bench documents of both at each place.  `failed` is told which of them does
+    not build or start; then there are none.
+    """
+    made: list[list[dict[str, Any]]] = []
+    for side, task in enumerate(tasks):
+        made.append([])
+        # A comes first at both: where it lies there since an earlier duel, it stays.
+        for at in (1, 2):
+            session.prepare(task.distribution)
+            keep = [variant_of(one) for there in made for one in there]
+            try:
+                made[-1].append(session.deployed(task, keep, at))
+            except LeaselabError as error:
+                failed(side, error)
+                session.give_back()
+                return []
+            if not can_have_company(parse_bench(made[-1][0], BENCH_FILE)):
+                break
+    # Both are at both places, or one after the other at the first.
+    return [[first, second] for first, second in zip(*made, strict=False)]
+
+
+def _finish(
+    session: Session,
+    points: Sequence[RunningSweep],
+    of: Mapping[str, Task],
+    sealed: Callable[[Task, Ended], object],
+) -> None:
+    """Measure what is left of some points, each of a task by its id; give hosts back."""
+
+    def told(ended: Ended) -> None:
+        sealed(of[ended.place.name], ended)
+
+    finish(session.store, points, checkout_root(), progress, told)
+    session.give_back()

@@ -1,0 +1,343 @@
+"""Where tasks are measured and kept: a bench, an archive, and what was asked for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from leaselab.archive.ident import fresh_id
+from leaselab.cli.bench_setup import build_commit, build_log, prepare
+from leaselab.cli.earlier import EarlierResults
+from leaselab.cli.max_rates import MaxRates
+from leaselab.cli.options import checkout_root
+from leaselab.cli.progress import progress
+from leaselab.cli.task import by_hosts
+from leaselab.cli.variants import deploy, give_back, variant_of
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.record import Experiment
+from leaselab.run.experiment import (
+    BENCH_FILE,
+    Ended,
+    archive_failure,
+    begin,
+    finish,
+    open_experiment,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from leaselab.archive.store import Store
+    from leaselab.cli.generator_source import GeneratorSource
+    from leaselab.cli.task import Task
+    from leaselab.lab.inventory import Inventory
+    from leaselab.model.procedures import AnyProcedure
+    from leaselab.model.source import Commit
+
+_QUICK_ROUNDS = 3
+"""Rounds of a max rate that is measured only as something else is a share of it."""
+
+
+@dataclass(slots=True)
+class Session:
+    """Where tasks are measured and kept, and how; one for all of a command."""
+
+    store: Store
+    inventory: Inventory
+    overrides: Mapping[str, Any]
+    """Parameters of the procedure that were asked for."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """By tree: the tar of a commit's files."""
+    full: bool = True
+    """Whether to play everything again, also where it still stands as it was left."""
+    generator: GeneratorSource | None = None
+    """The commit of the generator that tasks are measured with; None for what is there."""
+    built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
+    """Key of the artifact, or why there is none.  Filled as commits are built."""
+    generator_key: str = ""
+    """Key of the generator's artifact, once it is built."""
+    environment: str = ""
+    """The lab's own state; known once it is prepared."""
+    distribution: str | None = None
+    """What serves there now, None before it is prepared."""
+    changed_hosts: bool = False
+    """Whether the scenario tuned last has settings of its own for hosts."""
+    begun: set[Task] = field(default_factory=set)
+    """Tasks whose measurement was begun: from then on it can be resumed."""
+    together: Sequence[Task] = ()
+    """The points of the experiment that is being measured."""
+
+    @property
+    def earlier(self) -> EarlierResults:
+        """What the archive has of tasks on the bench as it is now."""
+        generator = self.generator.commit.hash if self.generator else None
+        return EarlierResults(
+            self.store, self.inventory.bench, self.environment, self.overrides, generator
+        )
+
+    @property
+    def max_rates(self) -> MaxRates:
+        """The max rates that were measured on the bench."""
+        return MaxRates(self.store, self.inventory.bench, self.overrides, self.together)
+
+    def procedure(self, task: Task) -> AnyProcedure:
+        """The procedure of a task: what its file says, and what was asked for."""
+        return task.procedure(self.overrides)
+
+    def prepare(self, distribution: str) -> None:
+        """Bring it up and provision it, once for as long as the release stays the same."""
+        if distribution != self.distribution:
+            self.environment = prepare(self.inventory, distribution, full=self.full)
+            self.distribution = distribution
+            self.built.clear()  # for another release it is another artifact
+
+    def measure(
+        self,
+        tasks: Sequence[Task],
+        sealed: Callable[[Task, Ended], object],
+        *,
+        why: str | None = None,
+        refused: Callable[[Task, LeaselabError], object] | None = None,
+        anchor: Task | None = None,
+    ) -> None:
+        """Build, deploy, tune, measure and archive; `sealed` is told each result.
+
+        Several tasks are the points of an experiment, which alternate round by round; `why`
+        says why they do not (empty: as that was asked for).  `anchor` is the one of them that
+        is the fixed reference.  A commit that does not build, or whose server does not start,
+        is a result.  `refused` is told each task whose settings the hosts cannot have, and the
+        others are measured; without it, that is raised.  At the end, hosts are what their
+        inventory says; where the lab breaks they stay as they are, so that the measurement can
+        be resumed.  Raises for a broken lab, and what `finish` raises.
+        """
+        self.together = tasks = self._with_known_rates(tasks, sealed, why, refused)
+        ids = [fresh_id(task.scenario.name) for task in tasks]
+        experiment = None
+        if len(tasks) > 1:
+            experiment = Experiment(
+                id=ids[0],
+                points=tuple(ids),
+                interleaved=why is None,
+                why=why or "",
+                anchor=ids[tasks.index(anchor)] if anchor in tasks else None,
+            )
+        steps = [list(zip(tasks, ids, strict=True))]
+        if why is not None:
+            steps = [[pair] for pair in by_hosts(steps[0])]
+        for step in steps:
+            try:
+                self._measure(step, experiment, sealed)
+            except LeaselabError as error:
+                if refused is None or not _of_hosts(step, error):
+                    raise
+                refused(step[0][0], error)
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Tune hosts as their inventory says, where a scenario has set something else."""
+        if self.changed_hosts:
+            give_back(self.inventory)
+            self.changed_hosts = False
+
+    def _measure(
+        self,
+        step: Sequence[tuple[Task, str]],
+        experiment: Experiment | None,
+        sealed: Callable[[Task, Ended], object],
+    ) -> None:
+        """Deploy some tasks side by side, and measure them together."""
+        documents: dict[str, tuple[Task, dict[str, Any]]] = {}
+        for task, point_id in step:
+            self.prepare(task.distribution)
+            try:
+                there = [variant_of(one) for _, one in documents.values()]
+                documents[point_id] = task, self.deployed(task, there)
+            except LeaselabError as error:
+                place = self.archive(task, error, point_id, experiment)
+                sealed(task, Ended(error, place))
+        if not documents:
+            return
+        root = checkout_root()
+        points = begin(
+            self.store,
+            {point_id: document for point_id, (_, document) in documents.items()},
+            BENCH_FILE,
+            root,
+            experiment,
+        )
+        self.begun |= {task for task, _ in documents.values()}
+        finish(
+            self.store,
+            points,
+            root,
+            progress,
+            lambda ended: sealed(documents[ended.place.name][0], ended),
+        )
+
+    def go_on(
+        self, task: Task, tasks: Sequence[Task], sealed: Callable[[Task, Ended], object]
+    ) -> bool:
+        """Go on with an unfinished measurement of the same task; False without one.
+
+        All unfinished points of its experiment are gone on with; `sealed` is told each result
+        that is of one of `tasks`.
+        """
+        earlier = self.earlier
+        unfinished = earlier.unfinished()
+        for point_id, begun in unfinished.items():
+            if not earlier.is_of(task, begun["bench"]):
+                continue
+            points = (begun.get("experiment") or {}).get("points", [point_id])
+            of = {
+                point: one
+                for point in points
+                if point in unfinished
+                for one in tasks
+                if earlier.is_of(one, unfinished[point]["bench"])
+            }
+            for one in of.values():
+                self.deployed(one)
+            self.begun |= set(of.values())
+
+            def ended(found: Ended, of: Mapping[str, Task] = of) -> None:
+                if found.place.name in of:
+                    sealed(of[found.place.name], found)
+
+            opened = open_experiment(self.store, point_id)
+            finish(self.store, opened, checkout_root(), progress, ended)
+            self.give_back()
+            return True
+        return False
+
+    def _with_known_rates(
+        self,
+        tasks: Sequence[Task],
+        sealed: Callable[[Task, Ended], object],
+        why: str | None,
+        refused: Callable[[Task, LeaselabError], object] | None,
+    ) -> Sequence[Task]:
+        """Measure the max rates that loads are a share of, where the archive has none.
+
+        Returns the tasks whose loads are known then; `sealed` is told the results of those
+        that came to no max rate.  `why` and `refused` are as in `measure`.
+        """
+        unknown = [task for task in tasks if self.max_rates.lacks(task)]
+        if not unknown:
+            return tasks
+        print("first the max rates that the loads are shares of", file=sys.stderr, flush=True)
+        overrides = {"name": "max-rate", "rounds": _QUICK_ROUNDS, "confirm_s": 0}
+        first = replace(self, overrides=overrides, begun=set())
+        failed: set[Task] = set()
+
+        def ended(task: Task, found: Ended) -> None:
+            if found.error is not None:
+                failed.add(task)
+                sealed(task, found)
+
+        def left_out(task: Task, error: LeaselabError) -> None:
+            failed.add(task)
+            if refused is None:
+                raise error
+            refused(task, error)
+
+        first.measure(unknown, ended, why=why, refused=left_out)
+        self.environment, self.distribution = first.environment, first.distribution
+        return [task for task in tasks if task not in failed]
+
+    def deployed(self, task: Task, keep: Sequence[str] = (), at: int = 1) -> dict[str, Any]:
+        """Build, deploy and tune beside the variants to `keep`; return the bench document.
+
+        `at` is the place on the test network, as of `deploy`.
+        """
+        document = deploy(
+            task.scenario.name,
+            self.inventory,
+            self.max_rates.ready(task, self.procedure(task)),
+            self.artifact(task),
+            generator_build=self._generator_artifact(),
+            distribution=task.distribution,
+            full=self.full,
+            keep=keep,
+            at=at,
+        )
+        self.changed_hosts = bool(task.scenario.hosts)
+        return document
+
+    def archive(
+        self,
+        task: Task,
+        error: LeaselabError,
+        point_id: str = "",
+        experiment: Experiment | None = None,
+    ) -> Path:
+        """Seal the result of a commit that does not build or whose server does not start.
+
+        Raises the error again where it is of another kind, or not of a commit.
+        """
+        if task.commit is None or error.outcome is not Outcome.BUILD:
+            raise error
+        return archive_failure(
+            self.store,
+            point_id or fresh_id(task.scenario.name),
+            error=error,
+            scenario=task.scenario,
+            procedure=self.procedure(task),
+            commit=task.commit,
+            log=build_log(task.commit) if error is self.built.get(task.commit) else None,
+            inventory=self.inventory,
+            environment=self.environment,
+            experiment=experiment,
+            root=checkout_root(),
+        )
+
+    def artifact(self, task: Task) -> str:
+        """Return the key of the task's artifact, none for packages.
+
+        Raises what the build ended with; so it does for another task of the same commit.
+        """
+        commit = task.commit
+        if commit is None:
+            return ""
+        if commit not in self.built:
+            kind, files = task.scenario.server.kind, self.files[commit.tree]
+            self.built[commit] = self._build(kind, commit, files)
+        key = self.built[commit]
+        if isinstance(key, LeaselabError):
+            raise key
+        return key
+
+    def _generator_artifact(self) -> str:
+        """Return the key of the generator's artifact; none where no commit of it was named.
+
+        Raises a broken-lab error for one that does not build: no server is to blame.
+        """
+        source = self.generator
+        if source is None:
+            return ""
+        if not self.generator_key:
+            key = self._build(source.name, source.commit, source.files)
+            if isinstance(key, LeaselabError):
+                raise lab_broken(
+                    f"the generator does not build: {key.what}",
+                    where=f"{source.name} {source.commit.hash}",
+                    todo=f"see {build_log(source.commit)}, or name another commit",
+                ) from key
+            self.generator_key = key
+        return self.generator_key
+
+    def _build(self, name: str, commit: Commit, files: Path) -> str | LeaselabError:
+        """Build a commit of a server or generator; return its key, or why there is none."""
+        try:
+            made = build_commit(name, commit, files, self.inventory, self.store.build_place)
+        except LeaselabError as error:
+            if error.outcome is not Outcome.BUILD:
+                raise
+            return error
+        return str(made["key"])
+
+
+def _of_hosts(step: Sequence[tuple[Task, str]], error: LeaselabError) -> bool:
+    """Whether a task was refused for what it asks of hosts, before anything was changed."""
+    return len(step) == 1 and bool(step[0][0].scenario.hosts) and error.outcome is Outcome.USAGE

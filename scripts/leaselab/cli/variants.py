@@ -1,0 +1,186 @@
+"""The variants of a server on a prepared bench: deployed and tuned, or left as they are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from leaselab.cli.bench_setup import play
+from leaselab.cli.options import checkout_root
+from leaselab.lab.catalog import find_scenario
+from leaselab.lab.deployment import (
+    digest,
+    forget_deployment,
+    host_states,
+    read_deployment,
+    stands,
+    variants_there,
+    write_deployment,
+)
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.record import SERVER
+from leaselab.run.experiment import BENCH_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from leaselab.lab.inventory import Inventory
+    from leaselab.model.procedures import AnyProcedure
+
+
+def deploy(
+    scenario: str,
+    inventory: Inventory,
+    procedure: AnyProcedure,
+    build_key: str = "",
+    *,
+    generator_build: str = "",
+    distribution: str = "",
+    full: bool = True,
+    keep: Sequence[str] = (),
+    at: int = 1,
+) -> dict[str, Any]:
+    """Deploy and tune a scenario on a prepared bench; return its bench document.
+
+    `build_key` names what `build_commit` built; the distribution's packages without,
+    in the version that the inventory wants or, on a `distribution` that was asked for, in
+    the one that it has.  `generator_build` names what was built of the generator; what is
+    packaged or installed without.  `at` is 2 for the second place on the test network, where it
+    can run beside another variant (`leaselab.lab.servers.both_up`).  Of the variants that lie
+    there those to `keep` stay, whatever else has to make room.  Unless `full`, nothing is
+    played where the last deployment was of the same and still stands.
+    """
+    root = checkout_root()
+    chosen = find_scenario(root / "scenarios", scenario)
+    wanted = digest(
+        *(msgspec.to_builtins(chosen), build_key, generator_build, distribution, at),
+        *(["sampled"] if procedure.samples else []),
+    )
+    record = read_deployment(root, inventory.bench)
+    as_tuned = record is not None and record.settings == chosen.hosts
+    if (
+        not full
+        and record is not None
+        and as_tuned
+        and wanted in record.documents
+        and stands(record, inventory, record.played)
+    ):
+        print(f"{scenario}: deployed as it was", file=sys.stderr, flush=True)
+        return {**record.documents[wanted], "procedure": msgspec.to_builtins(procedure)}
+    forget_deployment(root, inventory.bench)
+    variables = _deploying(scenario, procedure, build_key)
+    if generator_build:
+        variables["leaselab_generator_build"] = generator_build
+    if distribution:
+        variables[f"{chosen.server.kind}_version"] = ""
+    if at != 1:
+        variables["leaselab_at"] = at
+    if keep:
+        variables["contract_variants"] = list(keep)
+    try:
+        document = _tuned(inventory, variables, distribution, "deploy", "tune")
+    except LeaselabError as error:
+        # Refused before anything was changed; `stands` looks whether that is so.
+        if record is not None and error.outcome is Outcome.USAGE:
+            write_deployment(root, inventory.bench, record)
+        raise
+    if record is not None:
+        others = record.documents.items() if as_tuned else ()
+        there = variants_there(inventory)
+        stay = {
+            key: one
+            for key, one in others
+            if _same_generator(one, generator_build) and variant_of(one) in there
+        }
+        documents = {**stay, wanted: document}
+        deployed = replace(
+            record,
+            hosts=host_states(inventory),
+            settings=chosen.hosts,
+            documents=documents,
+        )
+        write_deployment(root, inventory.bench, deployed)
+    return document
+
+
+def variant_of(document: Mapping[str, Any]) -> str:
+    """Return the name of the variant that a bench document is of."""
+    return str(document["servers"][SERVER]["variant"])
+
+
+def _same_generator(document: Mapping[str, Any], build_key: str) -> bool:
+    """Whether the generator of another deployment lies there still, after that of a build.
+
+    A host keeps one build of a generator.
+    """
+    known = document["generator"].get("build") or {}
+    return not build_key or known.get("key", build_key) == build_key
+
+
+def install(
+    scenario: str, inventory: Inventory, procedure: AnyProcedure, build_key: str = ""
+) -> None:
+    """Install a scenario's server on a prepared bench and prove that it serves."""
+    with _still_prepared(inventory):
+        play("deploy", inventory.path, _deploying(scenario, procedure, build_key))
+
+
+def tune(
+    scenario: str, inventory: Inventory, procedure: AnyProcedure, build_key: str = ""
+) -> dict[str, Any]:
+    """Tune what a deployed scenario stands on; return its bench document."""
+    settings = find_scenario(checkout_root() / "scenarios", scenario).hosts
+    with _still_prepared(inventory, settings):
+        return _tuned(inventory, _deploying(scenario, procedure, build_key), "", "tune")
+
+
+def give_back(inventory: Inventory) -> None:
+    """Tune hosts as their inventory says, after scenarios that have set something on them."""
+    with _still_prepared(inventory, {}):
+        play("retune", inventory.path, {})
+
+
+@contextmanager
+def _still_prepared(
+    inventory: Inventory, settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[None]:
+    """Change what is deployed; the hosts stay prepared, where they were and all goes well.
+
+    `settings` is what is on the hosts then, None where that stays as it was.
+    """
+    root = checkout_root()
+    record = read_deployment(root, inventory.bench)
+    forget_deployment(root, inventory.bench)
+    yield
+    if record is not None:
+        changed = replace(
+            record,
+            hosts=host_states(inventory),
+            settings=record.settings if settings is None else settings,
+            documents={},
+        )
+        write_deployment(root, inventory.bench, changed)
+
+
+def _deploying(scenario: str, procedure: AnyProcedure, build_key: str = "") -> dict[str, Any]:
+    """The variables of `deploy` and `tune`."""
+    return {
+        "scenario": scenario,
+        "leaselab_procedure": msgspec.to_builtins(procedure),
+        **({"leaselab_build": build_key} if build_key else {}),
+    }
+
+
+def _tuned(
+    inventory: Inventory, variables: Mapping[str, Any], distribution: str, *playbooks: str
+) -> dict[str, Any]:
+    """Play what ends with `tune`; return the bench document that it writes."""
+    bench_file = checkout_root() / ".leaselab" / BENCH_FILE
+    play(playbooks, inventory.path, {**variables, "bench_file_path": str(bench_file)})
+    document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
+    return {**document, "distribution": distribution}
