@@ -79,6 +79,10 @@ class Lab:
         """Releases that the bench was prepared for."""
         self.built: list[str] = []
         self.deployed: list[str] = []
+        self.places = 1
+        """How many the host has on the test network, for two servers that are up at once."""
+        self.asked: list[Sequence[int]] = []
+        """The places that each deployment was asked for."""
         self.rounds: list[tuple[str, int]] = []
         """Points and numbers of the rounds that were made, in that order."""
         self.procedures: list[Any] = []
@@ -185,11 +189,11 @@ class Lab:
         distribution: str,
         full: bool,
         keep: Sequence[str],
-        at: int,
-    ) -> dict[str, Any]:
+        places: Sequence[int],
+    ) -> list[dict[str, Any]]:
         assert full in (True, False)
-        assert at == 1  # its hosts have one place
-        assert len(keep) < len(self.deployed) + 1
+        self.asked.append(places)
+        assert len(keep) <= self.places * len(self.deployed)
         commit = key.removeprefix("key of ") or None
         self.deployed.append(commit or name)
         self.procedures.append(procedure)
@@ -218,7 +222,17 @@ class Lab:
         if scenario.partner:
             document["hosts"]["partner"] = host("two", "198.18.0.20")
             document["servers"]["partner"] = dict(server)
-        return document
+        return [self._at(document, at) for at in places[: self.places]]
+
+    def _at(self, document: dict[str, Any], place: int) -> dict[str, Any]:
+        """The bench document of a place."""
+        there = copy.deepcopy(document)
+        if self.places > 1:
+            second = {"interface": "leaselab2", "address": "198.18.0.11"}
+            there["hosts"]["server"]["second"] = second
+        if place > 1:
+            there["servers"]["server"]["variant"] += "-at2"
+        return there
 
     def _point(self, method: Any, trials: Any, *others: Any) -> Point:
         return _Point(method, trials, *others, lab=self)

@@ -50,6 +50,22 @@ def test_equal_servers_end_with_no_change_and_say_how_sure_that_is(lab, place, c
     ]
 
 
+def test_each_is_deployed_once_for_both_places_where_they_can_be_up_at_once(lab, place):
+    lab.places = 2
+    assert live(place, "v1.0", "main", "--no-profile") == 0
+    assert lab.deployed == [of(place, "v1.0"), of(place, "main")]
+    assert lab.asked == [(1, 2), (1, 2)]
+    records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+    assert [one.experiment.both_up for one in records] == [True, True]
+
+
+def test_where_the_first_has_one_place_the_second_is_deployed_at_that(lab, place):
+    assert live(place, "v1.0", "main", "--no-profile") == 0
+    assert lab.asked == [(1, 2), (1,)]
+    records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+    assert [one.experiment.both_up for one in records] == [False, False]
+
+
 def test_a_slower_one_is_a_regression_and_is_profiled(lab, place, capsys, tmp_path):
     lab.rates[of(place, "main")] = 0.95 * RATE
     comment = tmp_path / "comment.md"

@@ -38,7 +38,7 @@ def measured(tmp_path, monkeypatch):
 
     def deploy(*_, distribution, **__):
         asked.append(distribution)
-        return now
+        return [now]
 
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     monkeypatch.setattr(rerun, "_same", lambda *_: None)

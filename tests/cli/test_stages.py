@@ -4,6 +4,7 @@ import gzip
 import json
 from argparse import Namespace
 from dataclasses import asdict
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -34,6 +35,8 @@ class Playbooks:
         self.faults = {}
         self.states = {"sut": "0", "gen": "0"}
         self.there = set()
+        self.company = True
+        """Whether a server can be up at two places at once."""
         self.checkout = checkout
 
     def __call__(self, names, _inventory, variables, _on_event=None):
@@ -55,11 +58,24 @@ class Playbooks:
                 "build": {"key": key} if key else None,
             }
             bench["scenario"] = msgspec.to_builtins(scenario)
-            server = {**DOCUMENT["servers"]["server"], "variant": scenario.name}
-            bench["servers"] = {"server": server}
-            self.there.add(scenario.name)
-            self.checkout.joinpath("bench").write_text(json.dumps(bench), encoding="utf-8")
-            self.checkout.joinpath("bench").rename(variables["bench_file_path"])
+            path = Path(variables["bench_file_path"])
+            places = variables.get("leaselab_places", [1])
+            for at in places if self.company else places[:1]:
+                bench["servers"] = {"server": self._server(scenario, at)}
+                bench["hosts"] = {**DOCUMENT["hosts"], "server": self._host()}
+                path.write_text(json.dumps(bench), encoding="utf-8")
+                path = path.with_name("bench-at2.json")
+
+    def _server(self, scenario, at):
+        variant = scenario.name + ("-at2" if at == 2 else "")
+        self.there.add(variant)
+        capabilities = ["two-addresses"] if self.company else []
+        server = DOCUMENT["servers"]["server"]
+        return {**server, "variant": variant, "capabilities": capabilities}
+
+    def _host(self):
+        second = {"interface": "leaselab2", "address": "198.18.0.11"}
+        return {**DOCUMENT["hosts"]["server"], "second": second if self.company else None}
 
 
 @pytest.fixture
@@ -246,7 +262,7 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
 
     def deploy(scenario, **parameters):
         playbooks.given.clear()
-        document = variants.deploy(scenario, bench, MaxRate(**parameters), full=False)
+        [document] = variants.deploy(scenario, bench, MaxRate(**parameters), full=False)
         return sorted(playbooks.given), document
 
     assert deploy("v4-memfile")[0] == ["deploy", "tune"]
@@ -258,6 +274,56 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
     deployment.distrust_deployment(bench_setup.checkout_root(), bench.bench)
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v6-memfile")[0] == []
+
+
+def test_a_build_is_deployed_at_both_places_in_one_play(playbooks):
+    """Only where nothing of it lies already, and what lies there does not make room for it."""
+    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench_setup.prepare(bench)
+
+    def deploy(scenario, places=variants.PLACES, keep=()):
+        playbooks.given.clear()
+        found = variants.deploy(
+            scenario, bench, MaxRate(rounds=5), full=False, places=places, keep=keep
+        )
+        given = playbooks.given.get("deploy", {})
+        assert {one["procedure"]["rounds"] for one in found} == {5}
+        return (
+            [variants.variant_of(one) for one in found],
+            given.get("leaselab_places"),
+            given.get("leaselab_keep"),
+        )
+
+    both = ["v4-memfile", "v4-memfile-at2"]
+    assert deploy("v4-memfile", keep=["other"]) == (both, [1, 2], ["other"])
+    assert deploy("v4-memfile") == (both, None, None)
+    assert deploy("v4-memfile", places=(1,)) == (both[:1], None, None)
+    assert deploy("v6-memfile", places=(1,)) == (["v6-memfile"], [1], [])
+    assert deploy("v6-memfile") == (["v6-memfile", "v6-memfile-at2"], [2], ["v6-memfile"])
+    assert deploy("v4-memfile") == (both, None, None)
+    playbooks.there.remove("v4-memfile")
+    deploy("v4-memfile-mt")
+    assert deploy("v4-memfile") == (both, [1], ["v4-memfile-at2"])
+
+
+def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(playbooks):
+    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench_setup.prepare(bench)
+
+    def deploy():
+        playbooks.given.clear()
+        return variants.deploy(
+            "v4-memfile", bench, MaxRate(), full=False, places=variants.PLACES
+        )
+
+    both = deploy()
+    assert len(both) == 2
+    deployment.distrust_deployment(bench_setup.checkout_root(), bench.bench)
+    playbooks.company = False
+    (alone,) = deploy()
+    assert playbooks.given["deploy"]["leaselab_places"] == [1, 2]
+    assert deploy() == [alone]
+    assert not playbooks.given
 
 
 def test_a_host_keeps_one_build_of_a_generator(playbooks):

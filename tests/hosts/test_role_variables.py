@@ -66,13 +66,17 @@ def handed(tmp_path_factory):
             "leaselab_beside": scenario.beside,
             "leaselab_peers": PEERS if scenario.partner else [],
             "leaselab_built": BUILT.get(name, {}),
-            "leaselab_at": 2 if name == AT_TWO else 1,
+            "leaselab_places": [2] if name == AT_TWO else [1],
+            "leaselab_variant": "{{ leaselab_variants[0] }}",
         }
         tasks += [
-            {
-                "ansible.builtin.include_tasks": str(ROOT / "ansible/tasks/role_variables.yml"),
-                "vars": given,
-            },
+            *(
+                {
+                    "ansible.builtin.include_tasks": str(ROOT / f"ansible/tasks/{of}.yml"),
+                    "vars": given,
+                }
+                for of in ("places", "role_variables")
+            ),
             # The role's own check of its options, by what it was handed.
             {
                 "ansible.builtin.include_role": {

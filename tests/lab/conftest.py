@@ -99,7 +99,7 @@ def bench_of():
             patch.setenv("LEASELAB_ROOT", str(ROOT))
             prepare(inventory, full=False)
             procedure = find_procedure(ROOT / "scenarios", scenario, SMALL)
-            document = variants.deploy(scenario, inventory, procedure, full=False)
+            [document] = variants.deploy(scenario, inventory, procedure, full=False)
         hold_back_servers(held="memfile" in scenario)
         kept.update(scenario=scenario, document=document, states=host_states(inventory))
         return document

@@ -9,9 +9,7 @@ import msgspec
 from leaselab.archive.ident import fresh_id
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
-from leaselab.cli.variants import variant_of
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.servers import can_have_company
+from leaselab.cli.variants import PLACES, variant_of
 from leaselab.model.errors import LeaselabError
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import BENCH_FILE, Ended, begin, finish, open_experiment
@@ -99,19 +97,16 @@ def _both_deployed(
     """
     made: list[list[dict[str, Any]]] = []
     for side, task in enumerate(tasks):
-        made.append([])
-        # A comes first at both: where it lies there since an earlier duel, it stays.
-        for at in (1, 2):
-            session.prepare(task.distribution)
-            keep = [variant_of(one) for there in made for one in there]
-            try:
-                made[-1].append(session.deployed(task, keep, at))
-            except LeaselabError as error:
-                failed(side, error)
-                session.give_back()
-                return []
-            if not can_have_company(parse_bench(made[-1][0], BENCH_FILE)):
-                break
+        session.prepare(task.distribution)
+        keep = [variant_of(one) for there in made for one in there]
+        # Where A is at one place only they are up in turn, so B needs no more than that.
+        places = PLACES[: len(made[0])] if made else PLACES
+        try:
+            made.append(session.deployed(task, keep, places))
+        except LeaselabError as error:
+            failed(side, error)
+            session.give_back()
+            return []
     # Both are at both places, or one after the other at the first.
     return [[first, second] for first, second in zip(*made, strict=False)]
 

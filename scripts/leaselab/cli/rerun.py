@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> Outcome:
     key = _build_again(server.name, server.build, inventory, store)
     tool = before.scenario.generator
     generator_key = _build_again(tool, before.generator.get("build"), inventory, store)
-    document = deploy(
+    [document] = deploy(
         before.scenario.name,
         inventory,
         before.procedure,

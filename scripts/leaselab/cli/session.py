@@ -13,7 +13,7 @@ from leaselab.cli.max_rates import MaxRates
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.cli.task import by_hosts
-from leaselab.cli.variants import deploy, give_back, variant_of
+from leaselab.cli.variants import PLACES, deploy, give_back, variant_of
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import (
@@ -153,7 +153,8 @@ class Session:
             self.prepare(task.distribution)
             try:
                 there = [variant_of(one) for _, one in documents.values()]
-                documents[point_id] = task, self.deployed(task, there)
+                [document] = self.deployed(task, there)
+                documents[point_id] = task, document
             except LeaselabError as error:
                 place = self.archive(task, error, point_id, experiment)
                 sealed(task, Ended(error, place))
@@ -246,12 +247,15 @@ class Session:
         self.environment, self.distribution = first.environment, first.distribution
         return [task for task in tasks if task not in failed]
 
-    def deployed(self, task: Task, keep: Sequence[str] = (), at: int = 1) -> dict[str, Any]:
-        """Build, deploy and tune beside the variants to `keep`; return the bench document.
+    def deployed(
+        self, task: Task, keep: Sequence[str] = (), places: Sequence[int] = PLACES[:1]
+    ) -> list[dict[str, Any]]:
+        """Build, deploy and tune beside the variants to `keep`; return the bench documents.
 
-        `at` is the place on the test network, as of `deploy`.
+        There is one for each of `places`, and fewer where the server cannot be up at two, as
+        `leaselab.cli.variants.deploy` says.
         """
-        document = deploy(
+        documents = deploy(
             task.scenario.name,
             self.inventory,
             self.max_rates.ready(task, self.procedure(task)),
@@ -260,10 +264,10 @@ class Session:
             distribution=task.distribution,
             full=self.full,
             keep=keep,
-            at=at,
+            places=places,
         )
         self.changed_hosts = bool(task.scenario.hosts)
-        return document
+        return documents
 
     def archive(
         self,

@@ -12,6 +12,7 @@ import msgspec
 
 from leaselab.cli.bench_setup import play
 from leaselab.cli.options import checkout_root
+from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.deployment import (
     digest,
@@ -22,6 +23,7 @@ from leaselab.lab.deployment import (
     variants_there,
     write_deployment,
 )
+from leaselab.lab.servers import can_have_company
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import SERVER
 from leaselab.run.experiment import BENCH_FILE
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
     from leaselab.lab.inventory import Inventory
     from leaselab.model.procedures import AnyProcedure
+
+PLACES = (1, 2)
+"""The places on the test network where a variant of the same build can be up."""
 
 
 def deploy(
@@ -43,69 +48,78 @@ def deploy(
     distribution: str = "",
     full: bool = True,
     keep: Sequence[str] = (),
-    at: int = 1,
-) -> dict[str, Any]:
-    """Deploy and tune a scenario on a prepared bench; return its bench document.
+    places: Sequence[int] = PLACES[:1],
+) -> list[dict[str, Any]]:
+    """Deploy and tune a scenario on a prepared bench; return its bench document at each place.
 
     `build_key` names what `build_commit` built; the distribution's packages without,
     in the version that the inventory wants or, on a `distribution` that was asked for, in
     the one that it has.  `generator_build` names what was built of the generator; what is
-    packaged or installed without.  `at` is 2 for the second place on the test network, where it
-    can run beside another variant (`leaselab.lab.servers.both_up`).  Of the variants that lie
-    there those to `keep` stay, whatever else has to make room.  Unless `full`, nothing is
-    played where the last deployment was of the same and still stands.
+    packaged or installed without.  `places` on the test network are the first, or both
+    `PLACES`: the second is left out where the server cannot be up at both at once
+    (`leaselab.lab.servers.can_have_company`).  Of the variants that lie there those to `keep`
+    stay, whatever else has to make room.  Unless `full`, nothing is played for a place where
+    the last deployment was of the same and still stands.
     """
     root = checkout_root()
     chosen = find_scenario(root / "scenarios", scenario)
-    wanted = digest(
-        *(msgspec.to_builtins(chosen), build_key, generator_build, distribution, at),
-        *(["sampled"] if procedure.samples else []),
-    )
+    asked = (msgspec.to_builtins(chosen), build_key, generator_build, distribution)
+    sampled = ["sampled"] if procedure.samples else []
+    keys = {at: digest(*asked, at, *sampled) for at in places}
     record = read_deployment(root, inventory.bench)
     as_tuned = record is not None and record.settings == chosen.hosts
-    if (
-        not full
-        and record is not None
-        and as_tuned
-        and wanted in record.documents
-        and stands(record, inventory, record.played)
-    ):
+    lying: dict[int, Mapping[str, Any]] = {}
+    if not full and record is not None and as_tuned:
+        there = record.documents
+        lying = {at: there[key] for at, key in keys.items() if key in there}
+        if lying and not stands(record, inventory, record.played):
+            lying = {}
+    missing = _missing(places, lying)
+    told = msgspec.to_builtins(procedure)
+    lying = {at: {**document, "procedure": told} for at, document in lying.items()}
+    if not missing:
         print(f"{scenario}: deployed as it was", file=sys.stderr, flush=True)
-        return {**record.documents[wanted], "procedure": msgspec.to_builtins(procedure)}
+        return [dict(document) for document in lying.values()]
     forget_deployment(root, inventory.bench)
     variables = _deploying(scenario, procedure, build_key)
     if generator_build:
         variables["leaselab_generator_build"] = generator_build
     if distribution:
         variables[f"{chosen.server.kind}_version"] = ""
-    if at != 1:
-        variables["leaselab_at"] = at
-    if keep:
-        variables["contract_variants"] = list(keep)
+    variables["leaselab_places"] = missing
+    variables["leaselab_keep"] = [*keep, *map(variant_of, lying.values())]
     try:
-        document = _tuned(inventory, variables, distribution, "deploy", "tune")
+        made = _tuned(inventory, variables, distribution, "deploy", "tune")
     except LeaselabError as error:
         # Refused before anything was changed; `stands` looks whether that is so.
         if record is not None and error.outcome is Outcome.USAGE:
             write_deployment(root, inventory.bench, record)
         raise
+    found = {**lying, **dict(zip(missing, made, strict=False))}
     if record is not None:
         others = record.documents.items() if as_tuned else ()
-        there = variants_there(inventory)
+        names = variants_there(inventory)
         stay = {
             key: one
             for key, one in others
-            if _same_generator(one, generator_build) and variant_of(one) in there
+            if _same_generator(one, generator_build) and variant_of(one) in names
         }
-        documents = {**stay, wanted: document}
         deployed = replace(
             record,
             hosts=host_states(inventory),
             settings=chosen.hosts,
-            documents=documents,
+            documents={**stay, **{keys[at]: document for at, document in found.items()}},
         )
         write_deployment(root, inventory.bench, deployed)
-    return document
+    return [dict(found[at]) for at in places if at in found]
+
+
+def _missing(places: Sequence[int], lying: Mapping[int, Mapping[str, Any]]) -> list[int]:
+    """Those of some places where nothing lies, and that what lies there can be up at, too."""
+    missing = [at for at in places if at not in lying]
+    first = lying.get(places[0])
+    alone = first is not None and not can_have_company(parse_bench(first, BENCH_FILE))
+    return [] if alone else missing
 
 
 def variant_of(document: Mapping[str, Any]) -> str:
@@ -136,7 +150,8 @@ def tune(
     """Tune what a deployed scenario stands on; return its bench document."""
     settings = find_scenario(checkout_root() / "scenarios", scenario).hosts
     with _still_prepared(inventory, settings):
-        return _tuned(inventory, _deploying(scenario, procedure, build_key), "", "tune")
+        document, *_ = _tuned(inventory, _deploying(scenario, procedure, build_key), "", "tune")
+        return document
 
 
 def give_back(inventory: Inventory) -> None:
@@ -178,9 +193,14 @@ def _deploying(scenario: str, procedure: AnyProcedure, build_key: str = "") -> d
 
 def _tuned(
     inventory: Inventory, variables: Mapping[str, Any], distribution: str, *playbooks: str
-) -> dict[str, Any]:
-    """Play what ends with `tune`; return the bench document that it writes."""
-    bench_file = checkout_root() / ".leaselab" / BENCH_FILE
-    play(playbooks, inventory.path, {**variables, "bench_file_path": str(bench_file)})
-    document: dict[str, Any] = json.loads(bench_file.read_text(encoding="utf-8"))
-    return {**document, "distribution": distribution}
+) -> list[dict[str, Any]]:
+    """Play what ends with `tune`; return the bench documents that it writes, one or two."""
+    first = checkout_root() / ".leaselab" / BENCH_FILE
+    second = first.with_name("bench-at2.json")
+    second.unlink(missing_ok=True)
+    play(playbooks, inventory.path, {**variables, "bench_file_path": str(first)})
+    return [
+        {**json.loads(path.read_text(encoding="utf-8")), "distribution": distribution}
+        for path in (first, second)
+        if path == first or path.exists()
+    ]

@@ -28,15 +28,14 @@ PAUSE_S = 1.2
 @pytest.fixture
 def benches(bench_of, scenario, monkeypatch):
     """The benches of one scenario at place 1 and at place 2."""
-    first = bench_of(scenario)
+    bench_of(scenario)
     monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
-    second = variants.deploy(
+    first, second = variants.deploy(
         scenario,
         read_inventory(LOCAL),
         find_procedure(ROOT / "scenarios", scenario, SMALL),
         full=False,
-        keep=[first["servers"]["server"]["variant"]],
-        at=2,
+        places=variants.PLACES,
     )
     return parse_bench(first, "place 1"), parse_bench(second, "place 2")
 
@@ -152,6 +151,12 @@ def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
     ):
         pass
     assert caught.value.outcome is Outcome.LAB
-    variants.deploy(scenario, read_inventory(LOCAL), benches[1].procedure, full=False, at=2)
+    variants.deploy(
+        scenario,
+        read_inventory(LOCAL),
+        benches[1].procedure,
+        full=False,
+        places=variants.PLACES,
+    )
     with both_up(*benches, host=hosts["server"]) as targets:
         assert all(Asked(one, hosts["generator"]).generator.answers() for one in targets)
