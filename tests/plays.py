@@ -1,4 +1,8 @@
-"""Plays of a test's own on this machine, by the Ansible of the project's environment."""
+"""Plays of a test's own on this machine, by the Ansible of the project's environment.
+
+They have an action that roles have not: `keep` writes a text to a file. A module would start
+several processes for each.
+"""
 
 import os
 import subprocess
@@ -34,6 +38,7 @@ def ansible(program, *arguments, under=(), **environment):
         env={
             **os.environ,
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "ANSIBLE_ACTION_PLUGINS": str(ROOT / "tests/actions"),
             "LC_ALL": "C.UTF-8",
             **environment,
         },

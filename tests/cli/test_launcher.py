@@ -87,6 +87,12 @@ def test_another_environments_modules_are_not_seen(tmp_path):
     assert (done.stdout, done.returncode) == (VERSION, 0)
 
 
+def test_python_keeps_what_it_compiled_whatever_the_environment_says(tmp_path):
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    assert launch(ROOT / "leaselab", "--version", **environment).stdout == VERSION
+    assert list(tmp_path.rglob("leaselab/cli/main.*.pyc")) != []
+
+
 def test_first_use_heals_what_was_cut_short_and_two_at_once_set_up_once(checkout):
     """Also: an unchanged lock costs nothing afterwards, a changed one is installed."""
     leftover = checkout / ".venv"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.made_up import Lab
-from tests.past import fought, past
+from tests.past import copied, fought, past
 from tests.repositories import commit, make_repository
 
 from leaselab.analysis.history import State
@@ -20,10 +20,28 @@ from leaselab.report.review import review_of
 STEP = [1.02] * 14 + [0.97] * 8
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of an archive whose 15th build is slower, and the builds of it."""
+    root = tmp_path_factory.mktemp("results")
+    return root, past(root, STEP)
+
+
 @pytest.fixture
-def archived(tmp_path, monkeypatch):
+def archived(made, monkeypatch):
+    """The archive of all tests, for one that only reads."""
+    root, records = made
+    monkeypatch.setenv("LEASELAB_RESULTS", str(root))
+    return records
+
+
+@pytest.fixture
+def own(made, tmp_path, monkeypatch):
+    """A copy of it, for a test that adds a duel."""
+    root, records = made
+    copied(root, tmp_path)
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
-    return past(tmp_path, STEP)
+    return records
 
 
 def test_it_tells_what_moved_and_between_which_commits(archived, capsys):
@@ -47,8 +65,8 @@ def test_its_document_has_ranges_intervals_and_what_found_them(archived, capsys)
     assert json.loads(capsys.readouterr().out)["changes"] == []
 
 
-def test_a_month_is_written_as_markdown_and_as_a_page(archived, tmp_path, capsys):
-    fought(tmp_path, archived[13], archived[14], 0.95)
+def test_a_month_is_written_as_markdown_and_as_a_page(own, tmp_path, capsys):
+    fought(tmp_path, own[13], own[14], 0.95)
     page, text = tmp_path / "page", tmp_path / "month.md"
     options = ["--month", "2027-01", "--markdown", str(text), "-o", str(page)]
     assert main(["review", *options]) == 0
@@ -90,18 +108,18 @@ class Duels:
 
 
 @pytest.fixture
-def duels(archived, tmp_path, monkeypatch):
-    found = Duels(tmp_path, 0.95, archived)
+def duels(own, tmp_path, monkeypatch):
+    found = Duels(tmp_path, 0.95, own)
     monkeypatch.setattr(review, "_duel", found)
     return found
 
 
 def test_what_is_suspected_is_measured_again_once_and_known_from_the_archive(
-    duels, archived, capsys
+    duels, own, capsys
 ):
     assert main(["review", "--confirm"]) == 0
     assert "0 suspected, 1 confirmed" in capsys.readouterr().out
-    pair = (archived[13].server.commit, archived[14].server.commit)
+    pair = (own[13].server.commit, own[14].server.commit)
     assert duels.asked == [("v4-memfile", *pair)]
     assert main(["review", "--confirm"]) == 0
     assert len(duels.asked) == 1
@@ -121,7 +139,7 @@ def test_a_broken_lab_ends_it(duels):
     assert main(["review", "--confirm"]) == Outcome.LAB.value
 
 
-def test_what_cannot_be_measured_again_here_is_said(archived, tmp_path):
+def test_what_cannot_be_measured_again_here_is_said(own, tmp_path):
     (series,) = review_of(Store(tmp_path)).series
     (change,) = series.changes
     cannot = review._cannot
@@ -129,7 +147,7 @@ def test_what_cannot_be_measured_again_here_is_said(archived, tmp_path):
     assert "bench docker, and this is rack1" in cannot(series, change, "rack1")
     package = replace(change, before=replace(change.before, commit=None))
     assert "not built from a commit" in cannot(series, package, "docker")
-    fought(tmp_path, archived[13], archived[14], 0.985, noise=0.1)
+    fought(tmp_path, own[13], own[14], 0.985, noise=0.1)
     (series,) = review_of(Store(tmp_path)).series
     assert series.changes[0].state is State.SUSPECTED
     assert "could not tell" in cannot(series, series.changes[0], "docker")

@@ -77,10 +77,9 @@ def settings(tmp_path_factory):
         ],
         tasks=[
             {
-                "ansible.builtin.copy": {
+                "keep": {
                     "content": "{{ asked | to_json }}",
                     "dest": str(kept / f"{case}.json"),
-                    "mode": "0644",
                 },
                 "vars": {"asked": asked, **variables},
             }

@@ -43,7 +43,7 @@ def role_in(folder):
 
 
 def written(path, content):
-    return {"ansible.builtin.copy": {"dest": str(path), "content": content, "mode": "0644"}}
+    return {"keep": {"dest": str(path), "content": content}}
 
 
 def tasks_of(case, folder, role):

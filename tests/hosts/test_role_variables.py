@@ -85,10 +85,9 @@ def handed(tmp_path_factory):
                 }
             },
             {
-                "ansible.builtin.copy": {
+                "keep": {
                     "content": "{{ dict(names | zip(values)) | to_json }}",
                     "dest": str(folder / f"{name}.json"),
-                    "mode": "0644",
                 },
                 "vars": {
                     "names": "{{ query('ansible.builtin.varnames', '^(kea|dnsmasq|mysql)_') }}",

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 from tests.examples import START, archive_result, built, example_result
-from tests.past import ANCHOR, fought, name_of, past
+from tests.past import ANCHOR, copied, fought, name_of, past
 
 from leaselab.analysis.history import State
 from leaselab.archive.store import Store
@@ -25,6 +25,14 @@ def moved(tmp_path_factory):
     """A store in which the build after the 14th is 5 % slower, and the builds of it."""
     root = tmp_path_factory.mktemp("results")
     return Store(root), past(root, STEP)
+
+
+@pytest.fixture
+def records(moved, tmp_path):
+    """The builds of a copy in `tmp_path`, for a test that adds to it."""
+    store, builds = moved
+    copied(store.root, tmp_path)
+    return builds
 
 
 def test_a_ratio_to_the_anchor_has_no_drift_of_the_machine(moved):
@@ -90,8 +98,9 @@ def test_builds_stand_in_the_order_in_which_they_were_written(tmp_path):
     ("ratio", "state"),
     [(0.95, State.CONFIRMED), (1.0, State.REFUTED), (1.05, State.REFUTED)],
 )
-def test_a_duel_of_the_builds_around_a_change_confirms_or_refutes_it(tmp_path, ratio, state):
-    records = past(tmp_path, STEP)
+def test_a_duel_of_the_builds_around_a_change_confirms_or_refutes_it(
+    records, tmp_path, ratio, state
+):
     assert len(review_of(Store(tmp_path)).of(State.SUSPECTED)) == 1
     ids = fought(tmp_path, records[13], records[14], ratio)
     ((_, change),) = review_of(Store(tmp_path)).of(*State)
@@ -99,15 +108,13 @@ def test_a_duel_of_the_builds_around_a_change_confirms_or_refutes_it(tmp_path, r
     assert change.duel.ratio == pytest.approx(ratio, abs=0.01)
 
 
-def test_a_duel_of_two_builds_before_the_change_settles_nothing(tmp_path):
-    records = past(tmp_path, STEP)
+def test_a_duel_of_two_builds_before_the_change_settles_nothing(records, tmp_path):
     fought(tmp_path, records[12], records[13], 0.95)
     ((_, change),) = review_of(Store(tmp_path)).of(*State)
     assert (change.state, change.duel) == (State.SUSPECTED, None)
 
 
-def test_of_two_duels_the_newer_counts(tmp_path):
-    records = past(tmp_path, STEP)
+def test_of_two_duels_the_newer_counts(records, tmp_path):
     fought(tmp_path, records[13], records[14], 1.0)
     fought(tmp_path, records[12], records[15], 0.95, days=90)
     ((_, change),) = review_of(Store(tmp_path)).of(*State)
@@ -135,15 +142,14 @@ def test_duels_with_one_build_are_a_history_with_that_as_the_anchor(tmp_path):
     assert change.ci95[0] < 0.97 / 1.02 < change.ci95[1]
 
 
-@pytest.mark.parametrize(("builds", "slowdown"), [(5, None), (len(STEP), 0.0)])
+@pytest.mark.parametrize(("builds", "slowdown"), [(5, None), (8, 0.0)])
 def test_few_duels_and_those_that_calibrate_are_no_history(tmp_path, builds, slowdown):
     root = tmp_path / "results"
     against_the_anchor(tmp_path / "made", root, STEP[:builds], slowdown=slowdown)
     assert review_of(Store(root)).series == ()
 
 
-def test_a_change_is_of_the_month_in_which_it_was_settled(tmp_path):
-    records = past(tmp_path, STEP)
+def test_a_change_is_of_the_month_in_which_it_was_settled(records, tmp_path):
     found_at = month("2026-12")
     assert len(review_of(Store(tmp_path), period=found_at).of(State.SUSPECTED)) == 1
     assert review_of(Store(tmp_path), period=month("2026-11")).of(*State) == []
@@ -170,8 +176,7 @@ def test_a_month_ends_where_the_next_begins():
     assert not month("2026-12").has("2027-01-01T00:00:00Z")
 
 
-def test_only_confirmed_changes_are_told_as_changes(tmp_path):
-    records = past(tmp_path, STEP)
+def test_only_confirmed_changes_are_told_as_changes(records, tmp_path):
     past(tmp_path, STEP, scenario="v6-memfile", seed=4)
     fought(tmp_path, records[13], records[14], 0.95)
     told = markdown_of_review(review_of(Store(tmp_path)))
@@ -188,11 +193,10 @@ def test_only_confirmed_changes_are_told_as_changes(tmp_path):
     }
 
 
-def test_a_subject_is_no_markup_in_a_review(tmp_path):
-    past(tmp_path / "made", STEP)
-    rows = Store(tmp_path / "made").index.every("*")
-    for row in rows:
-        record = Store(tmp_path / "made").load(row["id"])
+def test_a_subject_is_no_markup_in_a_review(moved, tmp_path):
+    made, _ = moved
+    for row in made.index.every("*"):
+        record = made.load(row["id"])
         subject = "<b>|`bold`" if record.server.commit == name_of(14) else "x"
         source = record.source
         archive_result(

@@ -66,10 +66,9 @@ def asked(tmp_path_factory):
         tasks=[
             {
                 "name": f"Write what is asked in case {case}",
-                "ansible.builtin.copy": {
+                "keep": {
                     "content": "{{ asked | to_json }}",
                     "dest": str(folder / f"{case}.json"),
-                    "mode": "0644",
                 },
                 "vars": {"asked": values, "ansible_facts": _facts(release), **variables},
             }
@@ -149,10 +148,9 @@ def test_the_check_judges_by_the_tables_of_the_roles(tmp_path):
             },
             {"ansible.builtin.import_role": {"name": "lab_check"}},
             {
-                "ansible.builtin.copy": {
+                "keep": {
                     "content": "{{ lab_check_wanted.packages | to_json }}",
                     "dest": str(tmp_path / "wanted.json"),
-                    "mode": "0644",
                 }
             },
         ],
