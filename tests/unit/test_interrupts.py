@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from leaselab.lab.interrupts import held_back
+from leaselab.lab import interrupts
+from leaselab.lab.interrupts import held_back, interrupter
 
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -64,3 +65,36 @@ def test_another_thread_goes_on_as_it_is():
     thread.start()
     thread.join()
     assert seen == [signal.getsignal(signal.SIGINT)]
+
+
+@pytest.fixture
+def wait(monkeypatch):
+    """The same handler for two signals; return a function that lets time pass (s)."""
+    clock = [0.0]
+    monkeypatch.setattr(interrupts.time, "monotonic", lambda: clock[0])
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    handler = interrupter()
+    before = [signal.signal(one, handler) for one in numbers]
+
+    def pass_time(seconds):
+        clock[0] += seconds
+
+    yield pass_time
+    for one, old in zip(numbers, before, strict=True):
+        signal.signal(one, old)
+
+
+@pytest.mark.usefixtures("wait")
+def test_signals_that_come_together_are_one_interrupt():
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+    signal.raise_signal(signal.SIGTERM)
+    signal.raise_signal(signal.SIGHUP)
+
+
+def test_a_later_signal_interrupts_what_cleans_up(wait):
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+    wait(interrupts.SAME_S)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from leaselab import __version__
-from leaselab.lab.interrupts import INTERRUPTS
+from leaselab.lab.interrupts import INTERRUPTS, interrupter
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 
 if TYPE_CHECKING:
@@ -148,9 +148,10 @@ def _hear_signals() -> None:
     The bench is then freed and the server stopped; a signal that the caller
     has us ignore (nohup) stays ignored.
     """
+    interrupt = interrupter()
     for number in INTERRUPTS:
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, interrupt)
 
 
 def _dispatch(arguments: list[str]) -> int:

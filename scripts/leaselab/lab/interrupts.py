@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends a command in good order: Ctrl-C, a CI server, a closed terminal."""
+SAME_S = 1.0
+"""Signals that come within this time are one interrupt (s)."""
+
+
+def interrupter() -> Callable[[int, FrameType | None], None]:
+    """Return a signal handler that raises KeyboardInterrupt, once for signals close together.
+
+    Who ends a command may signal both it and its process group, as `timeout` and systemd do.
+    A second exception would break what cleans up after the first; one that comes later is
+    from a user who does not want to wait for that.
+    """
+    raised: list[float] = []
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        if raised and time.monotonic() - raised[-1] < SAME_S:
+            return
+        raised.append(time.monotonic())
+        raise KeyboardInterrupt
+
+    return interrupt
 
 
 @contextmanager
