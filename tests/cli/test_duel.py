@@ -148,6 +148,28 @@ def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, 
     assert "No change bigger than" in capsys.readouterr().out
 
 
+def test_the_same_command_goes_on_with_a_duel_that_was_interrupted(lab, place, capsys):
+    lab.interrupted_at = 5
+    assert live(place, "v1.0", "main") == 130
+    lab.interrupted_at = None
+    lab.forget()
+    assert live(place, "v1.0", "main", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert min(index for _, index in lab.rounds) > 1
+    assert found["duel"]["rounds"] > 2
+    assert lab.store.running() == []
+    assert len(list(lab.store.index.every())) == 2
+
+
+def test_a_duel_that_is_to_find_another_drop_is_one_of_its_own(lab, place):
+    lab.interrupted_at = 5
+    assert live(place, "v1.0", "main", "--find", "4") == 130
+    lab.interrupted_at = None
+    assert live(place, "v1.0", "main") == 0
+    assert len(lab.store.running()) == 2
+    assert len(list(lab.store.index.every())) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -195,3 +217,5 @@ def test_a_calibration_that_was_cut_short_goes_on(lab, capsys):
     lab.faults.clear()
     assert main(words) == 0
     assert "0 of 1 duels of equal servers" in capsys.readouterr().out
+    assert lab.store.running() == []
+    assert len(list(lab.store.index.every())) == 4  # the results of two duels

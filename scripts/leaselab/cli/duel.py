@@ -11,7 +11,7 @@ from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
-from leaselab.cli.duel_measurement import measure_duel
+from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
 from leaselab.cli.options import add_id_file, checkout_root, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.profile import profile
@@ -183,12 +183,17 @@ def duel(
 ) -> DuelResult:
     """Measure two tasks in turn, and judge them; what does not build is no error here.
 
-    `slowdown` is for duels that calibrate: for which share of the time B is made to stand
-    still (0..1).
+    A duel of the two that was interrupted is gone on with.  `slowdown` is for duels that
+    calibrate: for which share of the time B is made to stand still (0..1).
     Raises for a broken lab and for an interrupt: what was measured can be resumed.
     """
     sealed: list[Ended] = []
-    measure_duel(session, first, second, lambda _, ended: sealed.append(ended), slowdown)
+
+    def told(_: Task, ended: Ended) -> None:
+        sealed.append(ended)
+
+    if not go_on_with_duel(session, first, second, told, slowdown):
+        measure_duel(session, first, second, told, slowdown)
     records = [session.store.load(str(ended.place)) for ended in sealed]
     base = records[0] if len(records) > 1 else None
     return DuelResult(compare(base, records[-1]), tuple(record.id for record in records))

@@ -11,6 +11,8 @@ from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.cli.variants import PLACES, variant_of
 from leaselab.model.errors import LeaselabError
+from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import BENCH_FILE, Ended, begin, finish, open_experiment
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from leaselab.archive.running import RunningSweep
     from leaselab.cli.session import Session
     from leaselab.cli.task import Task
+    from leaselab.model.procedures import AnyProcedure
 
 
 def measure_duel(
@@ -62,16 +65,27 @@ def measure_duel(
 
 
 def go_on_with_duel(
-    session: Session, first: Task, second: Task, sealed: Callable[[Task, Ended], object]
+    session: Session,
+    first: Task,
+    second: Task,
+    sealed: Callable[[Task, Ended], object],
+    slowdown: float | None = None,
 ) -> bool:
     """Go on with an unfinished duel of the same two tasks; False without one.
 
     Parameters and errors as those of `measure_duel`.
     """
+    session.prepare(first.distribution)  # else it is not known whether it is the same lab
     unfinished, tasks = session.earlier.unfinished(), (first, second)
+    wanted = _errors(session.procedure(first))
     for point_id, begun in unfinished.items():
-        points = (begun.get("experiment") or {}).get("points", [])
+        experiment = begun.get("experiment") or {}
+        points = experiment.get("points", [])
         if len(points) != 2 or points[0] != point_id or points[1] not in unfinished:
+            continue
+        if experiment.get("slowdown") != slowdown:
+            continue
+        if _errors(procedure_of(begun["bench"]["procedure"])) != wanted:
             continue
         of = dict(zip(points, tasks, strict=True))
         if all(session.earlier.is_of(one, unfinished[at]["bench"]) for at, one in of.items()):
@@ -85,6 +99,16 @@ def go_on_with_duel(
                 _finish(session, open_experiment(session.store, point_id), of, sealed)
             return True
     return False
+
+
+def _errors(plan: AnyProcedure) -> tuple[float, ...]:
+    """Which drop a duel is to find, and how often it may be wrong; empty for no duel.
+
+    One that was begun with others would end at another time than is wanted.
+    """
+    if not isinstance(plan, Duel):
+        return ()
+    return plan.find, plan.false_alarm, plan.missed
 
 
 def _both_deployed(
