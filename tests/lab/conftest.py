@@ -107,6 +107,15 @@ def bench_of():
     return deploy
 
 
+@pytest.fixture(scope="module")
+def prepared():
+    """The local lab, up and provisioned, for tests that deploy what they need themselves."""
+    hold_back_servers(held=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEASELAB_ROOT", str(ROOT))
+        prepare(read_inventory(LOCAL), full=False)
+
+
 def _stands(inventory, kept):
     try:
         return host_states(inventory) == kept["states"]

@@ -11,7 +11,7 @@ import pytest
 from tests.dnsmasq_changes import START, break_build, mend_build, slow_down
 from tests.lab.commands import Engine, complaint, leaselab, playbook
 from tests.repositories import commit, git, make_repository
-from tests.sources import SourceLists, change, repository_of
+from tests.sources import SourceLists, repository_of
 
 pytestmark = pytest.mark.lab
 
@@ -19,6 +19,7 @@ SCENARIO = "v4-dnsmasq"
 
 COMMENT = "  /* a packet, a reply */\n"
 DIE = '  die("not today", NULL, EC_MISC);\n'
+"""What ends a server before it serves."""
 SHORT = ["--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--warm-up-s=0", "--rounds=6"]
 SLOWER = 150
 """By how many per cent answering a packet takes longer from the slow commit on: so much that
@@ -37,20 +38,11 @@ class Source:
         self.broken = break_build(self.path, minute=10)
         self.mended = mend_build(self.path, COMMENT, minute=11)
         self.slow = slow_down(self.path, SLOWER, minute=12)
-        self.mute = change(
-            self.path, "src/dhcp.c", START, START + DIE, "Build, but do not start", minute=14
-        )
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     return Source(tmp_path_factory.mktemp("source"))
-
-
-@pytest.fixture(scope="module")
-def lab(bench_of):
-    """The local lab, up and provisioned."""
-    return bench_of(SCENARIO)
 
 
 @pytest.fixture
@@ -64,22 +56,14 @@ def build(source):
     return build
 
 
-def built(source, *arguments):
-    """Build what is named, as a pipeline does; return the key."""
-    words = ["build", "v4-dnsmasq", "--repo", source.path, *arguments]
-    done = leaselab(*words, timeout_s=BUILD_S)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 @pytest.fixture(scope="module")
-def hunted(source, lab, tmp_path_factory):
+def hunted(source, request, tmp_path_factory):
     """The folder of a search's results, what it found, and what was said at its end.
 
     Of three commits the first does not build, and the last is slow; the command is interrupted
     in its first duel, and given again.
     """
-    assert lab["scenario"]["name"] == SCENARIO
+    request.getfixturevalue("prepared")
     results = tmp_path_factory.mktemp("hunt") / "results"
     words = ["bisect", SCENARIO, "--repo", source.path, "--good", source.base]
     words += ["--bad", source.slow, *SHORT, "--results", results]
@@ -104,7 +88,7 @@ def test_a_slow_commit_is_named_after_a_duel_with_its_parent(source, hunted):
     assert duels[-1] == (source.mended, source.slow, "slower")
     # The interrupted duel was gone on with, and none was made twice.
     assert len({pair[:2] for pair in duels}) == len(duels)
-    (first, *_) = re.findall(r"^A, v4-dnsmasq at \w+: run (\d+)/", told, re.MULTILINE)
+    (first, *_) = re.findall(r"^A, v4-dnsmasq at \w+: run (\d+)/\d+: start", told, re.MULTILINE)
     assert int(first) > 1
     assert "v4-dnsmasq: deployed as it was" in told
 
@@ -145,26 +129,7 @@ def test_a_result_says_what_it_was_built_from_and_how(source, hunted):
     assert re.search(line, shown, re.MULTILINE)
 
 
-@pytest.mark.usefixtures("lab")
-def test_a_checkout_is_deployed_before_it_is_committed(source, on_host):
-    """The last commit's server does not start; the checkout's does."""
-    file = source.path / "src" / "dhcp.c"
-    committed = file.read_text()
-    file.write_text(committed.replace(DIE, "  /* not committed */\n"))
-    try:
-        key = built(source, "--worktree")
-    finally:
-        file.write_text(committed)
-    assert leaselab("deploy", "v4-dnsmasq", "--build", key).returncode == 0
-    path = f"/opt/leaselab/variants/v4-dnsmasq.{key[:10]}/deployed.json"
-    deployed = json.loads(on_host("server", f"cat {path}"))
-    made = deployed["build"]["source"]
-    assert made["dirty"]
-    assert made["hash"] == git(source.path, "rev-parse", "HEAD")
-    assert made["tree"] != git(source.path, "rev-parse", "HEAD^{tree}")
-
-
-@pytest.mark.usefixtures("lab")
+@pytest.mark.usefixtures("prepared")
 def test_a_commit_is_never_built_twice_even_by_two_at_once(source, build):
     # of its own each time: the builder's cache outlasts labs and checkouts
     files = {"a-file": secrets.token_hex()}
@@ -175,20 +140,32 @@ def test_a_commit_is_never_built_twice_even_by_two_at_once(source, build):
     assert sorted("found built" in one.stdout for one in done) == [False, True]
 
 
-@pytest.mark.usefixtures("lab")
-def test_a_commit_whose_server_does_not_start_is_a_result(source, tmp_path):
-    key = built(source, "--commit", source.mute)
-    words = ["deploy", "v4-dnsmasq", "--build", key, "--results", tmp_path, "--json"]
-    done = leaselab(*words)
+@pytest.mark.usefixtures("prepared")
+def test_a_checkout_whose_server_does_not_start_is_a_result(source, tmp_path):
+    """It is built and deployed as a pipeline does, before it is committed."""
+    head = git(source.path, "rev-parse", "HEAD")
+    file = source.path / "src" / "dhcp.c"
+    committed = file.read_text()
+    file.write_text(committed.replace(START, START + DIE))
+    try:
+        made = leaselab("build", SCENARIO, "--repo", source.path, "--worktree")
+        assert made.returncode == 0, made.stderr
+    finally:
+        file.write_text(committed)
+    key = made.stdout.strip()
+    done = leaselab("deploy", SCENARIO, "--build", key, "--results", tmp_path, "--json")
     assert done.returncode == 5
     assert "dnsmasq does not serve: " in complaint(done)
     assert "not today" in complaint(done)
     document = json.loads(done.stdout)
     assert document["outcome"] == "build-failed"
-    assert document["servers"]["server"]["commit"] == source.mute
+    server = document["servers"]["server"]
+    assert server["commit"] == head
+    assert server["build"]["source"]["dirty"]
+    assert server["build"]["source"]["tree"] != git(source.path, "rev-parse", "HEAD^{tree}")
 
 
-@pytest.mark.usefixtures("lab")
+@pytest.mark.usefixtures("prepared")
 def test_a_tree_of_something_else_is_refused(build, tmp_path):
     other = make_repository(tmp_path / "other")
     commit(other, "No server", {"README": "nothing"})
@@ -197,7 +174,7 @@ def test_a_tree_of_something_else_is_refused(build, tmp_path):
     assert "no dnsmasq: no Makefile" in done.stdout
 
 
-@pytest.mark.usefixtures("lab")
+@pytest.mark.usefixtures("prepared")
 def test_a_full_builder_is_the_labs_fault_and_not_the_commits(source, tmp_path):
     settings = {
         "dnsmasq_repo": str(source.path),
