@@ -46,6 +46,8 @@ ENVIRONMENT = {
 
 
 SERVING = ("leaselab-server", "leaselab-partner")
+NAMES = {*SERVING, "leaselab-generator", "leaselab-builder"}
+"""The hosts of the local lab."""
 _MINE = {"label": f"leaselab_checkout={ROOT}"}
 
 
@@ -53,6 +55,19 @@ def leaselab(*arguments, timeout_s=240, under=(), **environment):
     """Run one command to its end, `under` another program where one is named."""
     command = [*under, sys.executable, "-m", "leaselab", *arguments]
     return _run(command, timeout_s, environment)
+
+
+def lab(*arguments, root=ROOT):
+    """Run `leaselab lab`; the environment names the checkout."""
+    return leaselab("lab", *arguments, LEASELAB_ROOT=str(root))
+
+
+def ours(engine):
+    """The names of this checkout's containers and networks."""
+    return {
+        *(found.name for found in engine.containers.list(all=True, filters=_MINE)),
+        *(found.name for found in engine.networks.list(filters=_MINE)),
+    }
 
 
 def playbook(names, *arguments, inventory=LOCAL, timeout_s=240, **environment):

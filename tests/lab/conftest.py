@@ -36,6 +36,7 @@ ORDER = (
     "test_faults_engine",
     "test_faults_generator",
     "test_commits",
+    "test_lab_down",
     "test_faults_database",
     "test_database_apart",
     "test_faults_powerdns",
@@ -49,10 +50,11 @@ ORDER = (
     "test_faults_pair",
     "test_pipeline",
 )
-"""Modules one after the other, so that few deployments serve many tests: first what takes the
-lab down, last the pipeline, which deploys from a checkout of its own.  Those from the
-databases on are in folder `night`: their servers take minutes to deploy, so they run each
-night and before an issue is closed, and only when that folder is named."""
+"""Modules one after the other, so that few deployments serve many tests: what takes the lab
+down comes after those that need it up, and last the pipeline, which deploys from a checkout of
+its own.  Those from the databases on are in folder `night`: their servers take minutes to
+deploy, so they run each night and before an issue is closed, and only when that folder is
+named."""
 
 
 def pytest_ignore_collect(collection_path, config):

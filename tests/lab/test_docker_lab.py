@@ -8,29 +8,13 @@ from pathlib import Path
 
 import docker
 import pytest
-from tests.lab.commands import KEYS, LOCAL, ROOT, copy_inventory, leaselab, pinned_keys
+from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, copy_inventory, lab, ours, pinned_keys
 
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.lock import PROGRAM, BenchLock, Owner
 from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
-
-NAMES = {"leaselab-server", "leaselab-partner", "leaselab-generator", "leaselab-builder"}
-
-
-def lab(*arguments, root=ROOT):
-    """Run `leaselab lab`; the environment names the checkout."""
-    return leaselab("lab", *arguments, LEASELAB_ROOT=str(root))
-
-
-def ours(engine):
-    """The names of this checkout's containers and networks."""
-    mine = {"label": f"leaselab_checkout={ROOT}"}
-    return {
-        *(found.name for found in engine.containers.list(all=True, filters=mine)),
-        *(found.name for found in engine.networks.list(filters=mine)),
-    }
 
 
 @pytest.fixture(scope="module")
@@ -157,21 +141,3 @@ def test_a_bench_in_use_is_not_taken_down(engine):
     assert done.returncode == 4
     assert "the bench is in use (found ana@laptop for a test, wanted nobody)" in done.stderr
     assert ours(engine) == before
-
-
-def test_down_leaves_nothing_but_the_image_and_up_follows(engine):
-    image = engine.containers.get("leaselab-server").image.id
-    done = lab("down", "--json")
-    assert done.returncode == 0, done.stderr
-    removed = json.loads(done.stdout)["removed"]
-    assert set(removed["containers"]) == NAMES
-    assert set(removed["networks"]) == {"leaselab-mgmt", "leaselab-test"}
-    assert ours(engine) == set()
-    assert not KEYS.exists()
-    assert engine.images.get(image)
-    idle = lab("status")
-    assert idle.returncode == 0, idle.stderr
-    assert idle.stdout.startswith("bench docker: down; `leaselab lab up` brings it up\n")
-    done = lab("up")
-    assert done.returncode == 0, done.stderr
-    assert ours(engine) >= NAMES

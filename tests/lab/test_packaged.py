@@ -10,19 +10,6 @@ from tests.lab.commands import leaselab, pinned_keys, trials_of
 pytestmark = pytest.mark.lab
 
 
-def test_another_packaged_server_is_measured_likewise(deployed, bench_file, results):
-    """dnsmasq, with leases in a file."""
-    done = leaselab("sweep", bench_file(), "--results", results, "--json")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    server = document["servers"]["server"]
-    assert server["package"].startswith("dnsmasq-base 2.")
-    assert document["scenario"]["name"] == deployed["scenario"]["name"]
-    assert server["durability"] == "synced"
-    for trial in trials_of(document):
-        assert trial["held"]["server"] >= trial["completed"]
-
-
 @pytest.mark.usefixtures("deployed")
 def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(results):
     first, second = names = ("v6-dnsmasq", "v6-dnsmasq-file")
@@ -48,6 +35,11 @@ def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(re
             "slowdown": None,
             "both_up": False,
         }
+    record = records[second]
+    assert record["servers"]["server"]["package"].startswith("dnsmasq-base 2.")
+    assert record["servers"]["server"]["durability"] == "synced"
+    for trial in trials_of(record):
+        assert trial["held"]["server"] >= trial["completed"]
 
 
 @pytest.mark.usefixtures("deployed")

@@ -15,9 +15,9 @@ PERF = "/usr/bin/perf"
 
 
 @pytest.fixture(scope="module")
-def profiled(bench_of, tmp_path_factory):
+def profiled(request, tmp_path_factory):
     """The folder of results with one profile, and its document."""
-    bench_of(SCENARIO)
+    request.getfixturevalue("prepared")
     results = tmp_path_factory.mktemp("profiled") / "results"
     done = leaselab("run", SCENARIO, *QUICK, "--results", results, "--json")
     assert done.returncode == 0, done.stderr

@@ -40,3 +40,14 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
         assert changed(some) == 0
         assert ("Start the server through its contract" in some.stdout) == (verb == "verify")
         assert "[kea : Keep the packaged service off]" not in some.stdout
+
+
+def test_a_deployment_that_kea_refuses_is_told_in_kea_s_words():
+    settings = {
+        "scenario": "v4-memfile",
+        "kea_relay_address": "not an address",
+        "bench_file_path": "/nowhere/bench.json",
+    }
+    done = playbook("deploy", "-e", json.dumps(settings))
+    assert done.returncode != 0
+    assert "not an address" in done.stdout
