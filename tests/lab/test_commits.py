@@ -13,7 +13,7 @@ from tests.lab.commands import Engine, complaint, leaselab, playbook
 from tests.repositories import commit, git, make_repository
 from tests.sources import SourceLists, repository_of
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
 
@@ -57,13 +57,12 @@ def build(source):
 
 
 @pytest.fixture(scope="module")
-def hunted(source, request, tmp_path_factory):
+def hunted(source, tmp_path_factory):
     """The folder of a search's results, what it found, and what was said at its end.
 
     Of three commits the first does not build, and the last is slow; the command is interrupted
     in its first duel, and given again.
     """
-    request.getfixturevalue("prepared")
     results = tmp_path_factory.mktemp("hunt") / "results"
     words = ["bisect", SCENARIO, "--repo", source.path, "--good", source.base]
     words += ["--bad", source.slow, *SHORT, "--results", results]
@@ -129,7 +128,6 @@ def test_a_result_says_what_it_was_built_from_and_how(source, hunted):
     assert re.search(line, shown, re.MULTILINE)
 
 
-@pytest.mark.usefixtures("prepared")
 def test_a_commit_is_never_built_twice_even_by_two_at_once(source, build):
     # of its own each time: the builder's cache outlasts labs and checkouts
     files = {"a-file": secrets.token_hex()}
@@ -140,7 +138,6 @@ def test_a_commit_is_never_built_twice_even_by_two_at_once(source, build):
     assert sorted("found built" in one.stdout for one in done) == [False, True]
 
 
-@pytest.mark.usefixtures("prepared")
 def test_a_checkout_whose_server_does_not_start_is_a_result(source, tmp_path):
     """It is built and deployed as a pipeline does, before it is committed."""
     head = git(source.path, "rev-parse", "HEAD")
@@ -165,7 +162,6 @@ def test_a_checkout_whose_server_does_not_start_is_a_result(source, tmp_path):
     assert server["build"]["source"]["tree"] != git(source.path, "rev-parse", "HEAD^{tree}")
 
 
-@pytest.mark.usefixtures("prepared")
 def test_a_tree_of_something_else_is_refused(build, tmp_path):
     other = make_repository(tmp_path / "other")
     commit(other, "No server", {"README": "nothing"})
@@ -174,7 +170,6 @@ def test_a_tree_of_something_else_is_refused(build, tmp_path):
     assert "no dnsmasq: no Makefile" in done.stdout
 
 
-@pytest.mark.usefixtures("prepared")
 def test_a_full_builder_is_the_labs_fault_and_not_the_commits(source, tmp_path):
     settings = {
         "dnsmasq_repo": str(source.path),

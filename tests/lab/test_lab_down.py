@@ -6,10 +6,9 @@ import docker
 import pytest
 from tests.lab.commands import KEYS, NAMES, lab, ours
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 
-@pytest.mark.usefixtures("prepared")
 def test_down_leaves_nothing_but_the_image_and_up_follows():
     engine = docker.from_env()
     image = engine.containers.get("leaselab-server").image.id

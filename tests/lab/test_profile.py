@@ -6,7 +6,7 @@ import json
 import pytest
 from tests.lab.commands import complaint, leaselab
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
 QUICK = ["--procedure=profile", "--runs=1", "--rate=300", "--duration-s=2", "--wait-s=0.5"]
@@ -15,9 +15,8 @@ PERF = "/usr/bin/perf"
 
 
 @pytest.fixture(scope="module")
-def profiled(request, tmp_path_factory):
+def profiled(tmp_path_factory):
     """The folder of results with one profile, and its document."""
-    request.getfixturevalue("prepared")
     results = tmp_path_factory.mktemp("profiled") / "results"
     done = leaselab("run", SCENARIO, *QUICK, "--results", results, "--json")
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ from tests.dnsmasq_changes import PACKET
 from tests.lab.commands import leaselab
 from tests.sources import SourceLists, change, repository_of
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
 SPIN = "\n  for (volatile long spun = 0; spun < 300000; spun++);"
@@ -29,16 +29,7 @@ def source(tmp_path_factory):
     return path, base, slow
 
 
-@pytest.fixture(scope="module")
-def lab(bench_of):
-    """The local lab, up and provisioned."""
-    return bench_of(SCENARIO)
-
-
-def test_two_commits_that_are_both_up_are_told_apart_and_the_function_is_named(
-    source, lab, results
-):
-    assert lab["scenario"]["name"] == SCENARIO
+def test_two_commits_that_are_both_up_are_told_apart_and_the_function_is_named(source, results):
     path, base, slow = source
     words = ["compare", base, slow, "--live", "--repo", path, "--scenario", SCENARIO, *SHORT]
     done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
@@ -54,9 +45,8 @@ def test_two_commits_that_are_both_up_are_told_apart_and_the_function_is_named(
     assert json.loads(told.stdout)["experiment"]["both_up"] is True
 
 
-def test_a_braked_server_is_slower_by_about_what_it_stood_still(lab, results):
+def test_a_braked_server_is_slower_by_about_what_it_stood_still(results):
     """The completed rate of dnsmasq falls by less: fewer clients are cheaper for it."""
-    assert lab["scenario"]["name"] == SCENARIO
     words = ["calibrate", "--error-budget", SCENARIO, "--pairs=1", "--slowdown=30", *SHORT]
     done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
     assert done.returncode == 0, done.stderr

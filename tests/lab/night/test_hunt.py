@@ -10,7 +10,7 @@ from tests.lab.commands import Engine, leaselab
 from tests.repositories import git
 from tests.sources import SourceLists, change, repository_of
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
 SLOWER = 20

@@ -6,7 +6,7 @@ import pytest
 from tests.lab.commands import leaselab
 from tests.sources import SourceLists, change, repository_of
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
 NAME = "weigh_vendor_options"
@@ -35,8 +35,7 @@ def commits(tmp_path_factory):
     return path, base, slower
 
 
-def test_the_function_that_grew_is_named_first(bench_of, commits, tmp_path):
-    bench_of(SCENARIO)
+def test_the_function_that_grew_is_named_first(commits, tmp_path):
     path, base, slower = commits
     words = ["run", SCENARIO, "--repo", path, "--commits", f"{base},{slower}"]
     done = leaselab(*words, "--procedure=profile", *LOAD, "--results", tmp_path, timeout_s=900)

@@ -8,7 +8,7 @@ from tests.dnsmasq_changes import break_build, mend_build
 from tests.lab.commands import Engine, leaselab
 from tests.sources import SourceLists, repository_of
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
 QUICK = ["--runs=1", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--width=0.5"]
@@ -39,13 +39,12 @@ def run(source, *arguments, results):
 
 
 @pytest.fixture(scope="module")
-def measured_range(source, bench_of, tmp_path_factory):
+def measured_range(source, tmp_path_factory):
     """The folder of a range's results, the rows of it, and what was said at its end.
 
     Of two commits the first does not build; the command is interrupted in the sweep of the
     second, and given again.
     """
-    bench_of(SCENARIO)
     results = tmp_path_factory.mktemp("range") / "results"
     commits = ("--commits", source.range)
     words = ["run", "v4-dnsmasq", "--repo", source.path, *QUICK, "--results", results]
