@@ -32,9 +32,16 @@ def two(lab):
     return [Task(find_scenario(folder, name)) for name in ("v4-memfile", "v4-memfile-mt")]
 
 
+def made(lab):
+    """The results of the archive, in the order of the points."""
+    records = {row["id"]: lab.store.load(row["id"]) for row in lab.store.index.rows()}
+    (points,) = {one.experiment.points for one in records.values()}
+    return [records[point] for point in points]
+
+
 def test_two_tasks_are_profiled_in_turns_at_one_load(lab, session, two):
-    first, second = profile(session, *two, rate=700, rounds=2)
-    records = [lab.store.load(one) for one in (first, second)]
+    profile(session, *two, rate=700, rounds=2)
+    records = made(lab)
     assert [one.scenario.name for one in records] == ["v4-memfile", "v4-memfile-mt"]
     assert {(one.procedure.name, one.procedure.rate) for one in records} == {("profile", 700)}
     assert records[0].experiment == records[1].experiment
@@ -49,6 +56,19 @@ def test_the_session_goes_on_with_its_own_procedure(lab, session, two):
     assert session.environment == lab.environment
 
 
+def test_one_that_was_interrupted_is_finished(lab, session, two):
+    session.prepare("")
+    lab.interrupted_at = 3
+    with pytest.raises(KeyboardInterrupt):
+        profile(session, *two, rate=700, rounds=2)
+    lab.interrupted_at = None
+    lab.forget()
+    profile(session, *two, rate=700, rounds=2)
+    assert lab.rounds == [("v4-memfile", 2)]
+    assert lab.store.running() == []
+    assert len(made(lab)) == 2
+
+
 @pytest.mark.parametrize(
     "fault", [invalid_measurement(WHY), lab_broken(WHY)], ids=["not allowed", "a broken lab"]
 )
@@ -56,12 +76,13 @@ def test_where_there_is_none_one_line_says_why_and_nothing_fails(
     lab, session, two, capsys, fault
 ):
     lab.faults["v4-memfile-mt", 1] = fault
-    assert profile(session, *two, rate=700, rounds=1) == []
+    profile(session, *two, rate=700, rounds=1)
     told = capsys.readouterr().err.splitlines()[-1]
     assert told.startswith(f"no profile: {WHY}")
 
 
 def test_results_without_stacks_have_no_profile(lab, session, two):
-    first, second = (lab.store.load(one) for one in profile(session, *two, rate=700, rounds=1))
+    profile(session, *two, rate=700, rounds=1)
+    first, second = made(lab)
     assert profiles_of(lab.store, first, second) is None
     assert profiles_of(lab.store, None, second) is None

@@ -65,7 +65,7 @@ def hunted(source, tmp_path_factory):
     """
     results = tmp_path_factory.mktemp("hunt") / "results"
     words = ["bisect", SCENARIO, "--repo", source.path, "--good", source.base]
-    words += ["--bad", source.slow, *SHORT, "--results", results]
+    words += ["--bad", source.slow, *SHORT, "--no-profile", "--results", results]
     stopped = Engine(*words)
     try:
         stopped.saw(r"^A, v4-dnsmasq at \w+: run 2/", BUILD_S)

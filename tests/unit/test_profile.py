@@ -5,6 +5,7 @@ import io
 import json
 import random
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tests.formula import (
 )
 from tests.hostile import ATTACK
 
-from leaselab.analysis.profile import NOT_SAMPLED, compared, spent, spent_of
+from leaselab.analysis.profile import NOT_SAMPLED, compared, difference, spent, spent_of
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.model.errors import Outcome, invalid_measurement
@@ -33,6 +34,7 @@ from leaselab.report.site.site import write_site
 ROLES = Path(__file__).parents[2] / "roles"
 DATA = Path(__file__).parents[1] / "data" / "profile"
 UNIT = "µs per query"
+both = partial(compared, paired=True, unit=UNIT)
 SLOWER = {"main;answer": 9.0, "main;answer;weigh_options": 0.8, "main;receive": 2.0}
 
 
@@ -191,7 +193,7 @@ def test_a_function_that_calls_itself_counts_once_and_its_versions_are_one():
 
 def test_the_function_that_grew_is_named_first(two):
     store, (base, other) = two
-    found = compared(read(store, base), read(store, other), paired=True)
+    found = both(read(store, base), read(store, other))
     first = found.functions[0]
     assert first.name == "weigh_options"
     assert first.own.difference == pytest.approx(0.8, rel=0.02)
@@ -219,7 +221,7 @@ def test_of_equal_builds_at_most_one_comparison_in_ten_claims_a_difference():
     """60 pairs of profiles with 20 functions each; 5 % is what the intervals promise."""
     rng = random.Random(7)  # noqa: S311  # no secret
     costs = {f"function{number}": 0.5 + number for number in range(20)}
-    pairs = [compared(rounds(rng, costs), rounds(rng, costs), paired=True) for _ in range(60)]
+    pairs = [both(rounds(rng, costs), rounds(rng, costs)) for _ in range(60)]
     assert sum(any(one.seen for one in pair.functions) for pair in pairs) <= 6
 
 
@@ -227,14 +229,14 @@ def test_a_function_of_three_per_cent_more_is_named_first_nearly_always():
     rng = random.Random(8)  # noqa: S311  # no secret
     costs = {f"function{number}": 0.5 + number for number in range(20)}
     slower = {**costs, "busy": 0.03 * sum(costs.values())}
-    pairs = [compared(rounds(rng, costs), rounds(rng, slower), paired=True) for _ in range(20)]
+    pairs = [both(rounds(rng, costs), rounds(rng, slower)) for _ in range(20)]
     assert sum(pair.functions[0].name == "busy" for pair in pairs) >= 19
     assert sum(pair.grown[:1] == pair.functions[:1] for pair in pairs) >= 19
 
 
 def test_one_round_has_no_intervals():
     one = [spent("main;answer 30\n", 8.0, 10.0)]
-    found = compared(one, one, paired=True)
+    found = both(one, one)
     assert all(each.own.reach is None and not each.seen for each in found.functions)
     assert growth(found) == "One round tells no growth from noise."
 
@@ -244,13 +246,14 @@ def test_one_round_has_no_intervals():
 
 def test_a_sentence_a_table_and_a_comment_name_the_function(two):
     store, (base, other) = two
-    found = compared(read(store, base), read(store, other), paired=True)
+    found = difference(base, other, read(store, base), read(store, other))
+    assert f"0 {UNIT} in A, " in summary(found)
     stream = io.StringIO()
-    print_profile(found, UNIT, stream)
-    assert "Grew most: weigh_options +0.80" in summary(found, UNIT)
+    print_profile(found, stream)
+    assert "Grew most: weigh_options +0.80" in summary(found)
     table = stream.getvalue().split("\n\n")[1].splitlines()
     assert table[1].split()[:4] == ["weigh_options", "0.00", "0.80", "+0.80*"]
-    comment = markdown_of_profiles(found, UNIT)
+    comment = markdown_of_profiles(found)
     assert "### Where CPU time goes" in comment
     assert comment.index("weigh\\_options") < comment.index("answer")
 
@@ -282,8 +285,8 @@ def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(
 
 def test_a_box_stands_on_its_caller_and_is_as_wide_as_what_it_costs(two):
     store, (base, other) = two
-    found = compared(read(store, base), read(store, other), paired=True)
-    boxes = {box["name"]: box for box in flames(found, UNIT)["layer"][0]["data"]["values"]}
+    found = both(read(store, base), read(store, other))
+    boxes = {box["name"]: box for box in flames(found)["layer"][0]["data"]["values"]}
     inner, outer = boxes["weigh_options"], boxes["answer"]
     assert inner["row"] == outer["row"] + 1
     assert outer["from"] <= inner["from"] < inner["to"] <= outer["to"]

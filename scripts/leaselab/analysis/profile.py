@@ -114,6 +114,8 @@ class ProfileDifference:
     """Whether A's and B's rounds alternated, so that rounds of one number are compared."""
     stacks: Mapping[Stack, tuple[float, float]]
     """By stack: CPU time for each transaction in A and in B, mean of the rounds (us)."""
+    unit: str
+    """Of all these times, such as ``µs per exchange``."""
 
     @property
     def grown(self) -> Sequence[FunctionChange]:
@@ -162,13 +164,17 @@ def difference(
 ) -> ProfileDifference | None:
     """Compare the profiles of two records, A's and B's; None where one has none."""
     paired = alternated(base, other) and len(before) == len(after)
-    return compared(before, after, paired=paired) if before and after else None
+    if not (before and after):
+        return None
+    return compared(before, after, paired=paired, unit=base.figure.unit)
 
 
 def compared(
-    before: Sequence[Spent], after: Sequence[Spent], *, paired: bool
+    before: Sequence[Spent], after: Sequence[Spent], *, paired: bool, unit: str
 ) -> ProfileDifference:
     """Compare what each round of A and of B was spent on, at least one of each.
+
+    `unit` is that of their times, in words.
 
     All intervals of functions, of their own time and of the whole, hold together with 95 %
     (Bonferroni): whoever reads the longest list finds a false one in 1 of 20 lists.
@@ -202,6 +208,7 @@ def compared(
             stack: (_mean(before, _of_stack(stack)), _mean(after, _of_stack(stack)))
             for stack in stacks
         },
+        unit,
     )
 
 

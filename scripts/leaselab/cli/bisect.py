@@ -31,6 +31,7 @@ from leaselab.cli.options import (
     write_output,
 )
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
+from leaselab.cli.profile import explain, profiles_of
 from leaselab.cli.report import report_after
 from leaselab.cli.session import Session
 from leaselab.cli.source import open_source, source_folder
@@ -61,7 +62,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from leaselab.analysis.bisect import End
+    from leaselab.analysis.bisect import End, Known
+    from leaselab.analysis.culprits import Gap
     from leaselab.lab.repository import Repository
     from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
@@ -120,6 +122,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="say what the archive knows, what is next and what it may cost; touch nothing",
     )
+    parser.add_argument(
+        "--no-profile",
+        action="store_true",
+        help="do not profile each culprit and its parent, to say which functions cost more",
+    )
     add_inventory(parser)
     add_full(parser)
     add_parameters(parser, *PARAMETERS)
@@ -153,6 +160,8 @@ def run(args: argparse.Namespace) -> Outcome:
     session.prepare("")
     try:
         end = search.run()
+        if not args.no_profile:
+            search.explain(end)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(*stop.args, _again()) from None
     except LeaselabError as fault:
@@ -235,6 +244,13 @@ class Search:
         else:
             _say(closing(self._hunted(facts, step)))
 
+    def explain(self, end: End) -> None:
+        """Profile each culprit and its parent; errors as `leaselab.cli.profile.explain`."""
+        known = self._facts().known
+        for one in end.culprits:
+            tasks = self._task(one.gap.after), self._task(one.gap.place)
+            self.ids += explain(self.session, *tasks, *self._confirmed(known, one.gap))
+
     @property
     def _telling(self) -> Telling:
         return Telling(self.commits, self.limits)
@@ -259,6 +275,12 @@ class Search:
     def _hunted(self, facts: Facts, end: End) -> Hunted:
         places = [one.gap.place for one in end.culprits]
         merged = {place: self.repository.merged(self.commits[place]) for place in places}
+        profiles = {
+            one.gap.place: profiles_of(
+                self.session.store, *self._confirmed(facts.known, one.gap)
+            )
+            for one in end.culprits
+        }
         return Hunted(
             self.scenario.name,
             self.session.inventory.bench,
@@ -269,7 +291,15 @@ class Search:
             facts.reasons,
             facts.unbuilt,
             {place: one for place, one in merged.items() if one is not None},
+            {place: one for place, one in profiles.items() if one is not None},
         )
+
+    def _confirmed(self, known: Known, gap: Gap) -> tuple[Record, Record]:
+        """The results of the last duel that named a culprit: of its parent, and its own."""
+        base = self._record(known.of(gap.after, gap.place)[-1].id)
+        if base.experiment is None:
+            raise AssertionError(f"{base.id} is of no duel")
+        return base, self._record(base.experiment.points[1])
 
     def _task(self, place: int) -> Task:
         commit = self.commits[place]

@@ -116,7 +116,7 @@ def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Out
     else:
         print_comparison(comparison)
         if profiles:
-            print_profile(profiles, comparison.other.figure.unit)
+            print_profile(profiles)
     sys.stdout.flush()
     if comparison.error is not None:
         raise _printable(comparison.error)
@@ -215,7 +215,7 @@ def _write_files(
 
         text = markdown.markdown_of_comparisons(comparisons)
         if profiles:
-            text += markdown.markdown_of_profiles(profiles, comparisons[0].other.figure.unit)
+            text += markdown.markdown_of_profiles(profiles)
         write_output(args.markdown, text.encode())
     if args.junit is not None:
         from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415

@@ -14,7 +14,7 @@ from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, chec
 from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
 from leaselab.cli.options import add_id_file, checkout_root, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
-from leaselab.cli.profile import profile
+from leaselab.cli.profile import explain
 from leaselab.cli.report import report_after
 from leaselab.cli.session import Session
 from leaselab.cli.source import open_source, source_folder
@@ -39,8 +39,6 @@ PACKAGE, BUILD, WORKTREE = "package", "build:", "worktree"
 --repo as it is."""
 RELEASE, BRANCH_POINT = "release", "branch-point"
 """Words for the last tag before B, and for where B's branch left the main one."""
-PROFILED = 0.8
-"""Load of a profile, over what the slower server of a duel completed (ratio)."""
 PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate")
 """Parameters of it that have an option."""
 
@@ -231,18 +229,7 @@ def live(args: argparse.Namespace, store: Store) -> DuelResult:
         write_ids(args, *found.ids)
         slower = found.comparison.outcome is Outcome.REGRESSION
         if slower if args.profile is None else args.profile:
-            _explain(session, first, second, found)
+            explain(session, first, second, found.comparison.base, found.comparison.other)
     finally:
         report_after(store)
     return found
-
-
-def _explain(session: Session, first: Task, second: Task, found: DuelResult) -> None:
-    """Profile the servers of a duel, below what the slower of them completed in it."""
-    base, other = found.comparison.base, found.comparison.other
-    rates = [one.figure.value for one in (base, other) if one is not None]
-    known = [rate for rate in rates if rate]
-    if len(known) < len((first, second)):
-        print("no profile: one of the two was not measured", file=sys.stderr, flush=True)
-        return
-    profile(session, first, second, rate=max(1, round(PROFILED * min(known))))

@@ -14,7 +14,6 @@ from leaselab.report.listing import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from leaselab.analysis.profile import ProfileDifference
     from leaselab.archive.store import Store
@@ -26,38 +25,59 @@ if TYPE_CHECKING:
 
 PROFILE = "profile"
 """The procedure."""
+PROFILED = 0.8
+"""Load of a profile, over what the slower server of a duel completed (ratio)."""
 
 
-def profile(session: Session, a: Task, b: Task, **parameters: Any) -> Sequence[str]:  # noqa: ANN401  # of the procedure
-    """Profile two tasks in turns, at the same load; return the ids of their results, A's first.
+def explain(
+    session: Session, a: Task, b: Task, base: Record | None, other: Record
+) -> Sequence[str]:
+    """Profile the two servers of a duel, whose results are `base` and `other`.
 
-    `parameters` are those of the procedure that differ from their defaults, such as `rate`.  A
-    profile explains a verdict and does not change it: where there is none, one line on standard
-    error says why, and there are no ids.
+    Returns the ids of the results that this made.  The load is below what the slower of them
+    completed.  A profile of them that the archive has is not made again.  It explains a verdict
+    and does not change it: where there is none, one line on standard error says why.
+    """
+    known = [rate for one in (base, other) if one is not None and (rate := one.figure.value)]
+    if base is None or len(known) < len((a, b)):
+        _none("one of the two was not measured")
+    elif _profiled(session.store, base, other) is None:
+        return profile(session, a, b, rate=max(1, round(PROFILED * min(known))))
+    return ()
+
+
+def profile(session: Session, a: Task, b: Task, **parameters: int) -> Sequence[str]:
+    """Profile two tasks in turns, at the same load, or go on with that.
+
+    Returns the ids of the results that this made.  `parameters` are those of the procedure that
+    differ from their defaults, such as `rate`.  Where there is no profile, one line on standard
+    error says why.
     """
     again = replace(
         session, overrides={"name": PROFILE, **parameters}, begun=set(), together=()
     )
-    ids: dict[Task, str] = {}
+    ids: list[str] = []
     failed: list[str] = []
 
-    def sealed(task: Task, ended: Ended) -> None:
-        if ended.error is None:
-            ids[task] = ended.place.name
-        else:
+    def sealed(_: Task, ended: Ended) -> None:
+        ids.append(ended.place.name)
+        if ended.error is not None:
             failed.append(str(ended.error))
 
     try:
-        again.measure([a, b], sealed)
+        if not again.go_on(a, [a, b], sealed):
+            again.measure([a, b], sealed)
     except LeaselabError as error:
         failed.append(str(error))
     session.environment, session.distribution = again.environment, again.distribution
     session.generator_key = again.generator_key
-    if failed or len(ids) < 2:
-        why = failed[0] if failed else "one of the two was not measured"
-        print(f"no profile: {printable(why)}", file=sys.stderr, flush=True)
-        return []
-    return [ids[a], ids[b]]
+    if failed:
+        _none(failed[0])
+    return ids
+
+
+def _none(why: str) -> None:
+    print(f"no profile: {printable(why)}", file=sys.stderr, flush=True)
 
 
 def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDifference | None:
@@ -79,7 +99,9 @@ def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDiff
 def _profiled(store: Store, base: Record, other: Record) -> tuple[Record, Record] | None:
     """The newest profiles of the two servers of a duel, made together; None without any."""
     bench = base.bench
-    for row in reversed(store.index.every(base.scenario.name)):
+    rows = store.index.every(base.scenario.name)
+    sealed = {row["id"] for row in rows}
+    for row in reversed(rows):
         if row["procedure"] != PROFILE or row["finished_at"] < other.started_at:
             continue
         if (row["bench"], row["environment"]) != (bench.name, bench.environment):
@@ -88,6 +110,8 @@ def _profiled(store: Store, base: Record, other: Record) -> tuple[Record, Record
         points = after.experiment.points if after.experiment else ()
         if points[-1:] != (after.id,) or len(points) != len((base, other)):
             continue
+        if points[0] not in sealed:
+            continue  # it was interrupted
         before = store.load(points[0])
         made_of = [one.server.made_of for one in (before, after)]
         if made_of == [one.server.made_of for one in (base, other)]:

@@ -18,6 +18,7 @@ from leaselab.cli.options import (
     write_output,
     writing,
 )
+from leaselab.cli.profile import explain
 from leaselab.cli.session import Session
 from leaselab.cli.source import open_source
 from leaselab.model import moment
@@ -82,6 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     live.add_argument(
         "--confirm", action="store_true", help="make the duels that are missing, on this bench"
+    )
+    live.add_argument(
+        "--no-profile",
+        action="store_true",
+        help="do not profile both where the later one is slower, to say which functions cost "
+        "more",
     )
     live.add_argument(
         "--repo",
@@ -193,4 +200,6 @@ def _duel(args: argparse.Namespace, store: Store, series: Series, change: Change
     comparison = duel(session, *tasks).comparison
     if comparison.error is not None:
         raise comparison.error
+    if comparison.outcome is Outcome.REGRESSION and not args.no_profile:
+        explain(session, *tasks, comparison.base, comparison.other)
     return comparison.word

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 from leaselab.analysis.bisect import Ending, levels
 from leaselab.model.errors import Outcome
 from leaselab.model.source import SHORT
+from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.listing import aligned, escaped, markdown_table, printable
+from leaselab.report.profile import growth, print_profile, profile_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leaselab.analysis.bisect import Culprit, End, Known, Limits
     from leaselab.analysis.culprits import Gap
+    from leaselab.analysis.profile import ProfileDifference
     from leaselab.model.source import Commit
 
 HEADINGS = ("commit", "subject", "what", "ratio to the good end", "95 % interval")
@@ -55,6 +58,8 @@ class Hunted:
     merged: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Of culprits that are merges: where the branch began that they brought in, its last
     commit (full hashes)."""
+    profiles: Mapping[int, ProfileDifference] = field(default_factory=dict)
+    """Of culprits that were profiled: what they spend CPU time on, beside their parents."""
 
     @property
     def outcome(self) -> Outcome:
@@ -84,6 +89,10 @@ def print_hunted(hunted: Hunted, stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     stream.writelines(aligned(HEADINGS, [*rows(hunted)], NAMES))
     stream.writelines(["\n", *(f"{printable(line)}\n" for line in conditions(hunted))])
+    for place, found in hunted.profiles.items():
+        before = hunted.culprits[place].gap.after
+        stream.write(f"\nA is {hunted.short(before)}, B is {hunted.short(place)}:\n")
+        print_profile(found, stream)
     stream.write(f"\n{printable(closing(hunted))}\n")
 
 
@@ -96,6 +105,7 @@ def markdown_of_hunted(hunted: Hunted) -> str:
             *markdown_table(HEADINGS, [*rows(hunted)], NAMES),
             "\n",
             *(f"- {escaped(line)}\n" for line in conditions(hunted)),
+            *(markdown_of_profiles(found) for found in hunted.profiles.values()),
         ]
     )
 
@@ -193,7 +203,10 @@ def _culprit(hunted: Hunted, culprit: Culprit) -> str:
     if merged is not None:
         base, last = (one[:SHORT] for one in merged)
         told += f". It is a merge: search on with --good {base} --bad {last}"
-    return f"{told}."
+    profile = hunted.profiles.get(gap.place)
+    if profile is not None and profile.grown:
+        told += f". CPU time by function: {growth(profile)}"
+    return f"{told.removesuffix('.')}."
 
 
 def _left(hunted: Hunted, left: Gap) -> str:
@@ -246,6 +259,11 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
                 "ratio": one.ratio,
                 "ci95": list(one.ci95),
                 "merged": list(hunted.merged.get(one.gap.place, ())) or None,
+                "profile": (
+                    profile_document(hunted.profiles[one.gap.place])
+                    if one.gap.place in hunted.profiles
+                    else None
+                ),
             }
             for one in end.culprits
         ],

@@ -23,17 +23,18 @@ LONGEST = 60
 """Letters of a function's name that a table shows; C++ has longer ones."""
 
 
-def print_profile(found: ProfileDifference, unit: str, stream: TextIO | None = None) -> None:
-    """Print the functions of two profiles, stdout unless given; `unit` is that of the cost."""
+def print_profile(found: ProfileDifference, stream: TextIO | None = None) -> None:
+    """Print the functions of two profiles; stdout, or there."""
     stream = stream or sys.stdout
-    stream.write(f"\n{printable(summary(found, unit))}\n\n")
-    stream.writelines(aligned(headings(unit), rows(found), NAMES))
+    stream.write(f"\n{printable(summary(found))}\n\n")
+    stream.writelines(aligned(headings(found), rows(found), NAMES))
     stream.writelines(f"{line}\n" for line in notes(found))
 
 
-def headings(unit: str) -> list[str]:
+def headings(found: ProfileDifference) -> list[str]:
     """Headings of `rows`."""
-    return [f"function ({unit})", "own in A", "in B", "B - A", "±", "with callees: B - A", "±"]
+    own = ["own in A", "in B", "B - A", "±"]
+    return [f"function ({found.unit})", *own, "with callees: B - A", "±"]
 
 
 def rows(found: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
@@ -62,9 +63,9 @@ def short_name(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
-def summary(found: ProfileDifference, unit: str) -> str:
+def summary(found: ProfileDifference) -> str:
     """One sentence: how much more B costs, and which functions grew for sure."""
-    whole = found.whole
+    whole, unit = found.whole, found.unit
     told = f"CPU time {whole.before:.2f} {unit} in A, {whole.after:.2f} in B: {_signed(whole)}"
     if whole.before:
         told += f" ({100 * whole.difference / whole.before:+.1f} %)"

@@ -80,15 +80,12 @@ def markdown_of_comparisons(comparisons: Sequence[Comparison]) -> str:
     return "".join(parts)
 
 
-def markdown_of_profiles(found: ProfileDifference, unit: str) -> str:
-    """What the CPU time of two builds goes to: a sentence, and the functions that grew most.
-
-    `unit` is that of the cost of a transaction.
-    """
+def markdown_of_profiles(found: ProfileDifference) -> str:
+    """What the CPU time of two builds goes to: a sentence, and the functions that grew most."""
     parts = [
-        f"\n### Where CPU time goes\n\n{escaped(profile.summary(found, unit))}\n\n",
+        f"\n### Where CPU time goes\n\n{escaped(profile.summary(found))}\n\n",
         *markdown_table(
-            profile.headings(unit), [*profile.rows(found, _FUNCTIONS)], profile.NAMES
+            profile.headings(found), [*profile.rows(found, _FUNCTIONS)], profile.NAMES
         ),
         "\n",
         *(f"- {escaped(line)}\n" for line in profile.notes(found)),

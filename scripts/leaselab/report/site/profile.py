@@ -53,19 +53,18 @@ def profile_parts(
         made = difference(first, record, first_spent, spent)
         if made is not None:
             title = f"A: {first_label}; B: {label}"
-            unit = record.figure.unit
             name = "flames" if place == 1 else f"flames-{place}"
             found.append(
                 ProfilePart(
                     title,
-                    summary(made, unit),
-                    headings(unit),
+                    summary(made),
+                    headings(made),
                     [*rows(made)],
                     [*notes(made)],
                     figure(
                         name,
                         "Differential flame graph",
-                        flames(made, unit),
+                        flames(made),
                         note=_NOTE,
                     ),
                 )
@@ -83,7 +82,7 @@ class _Frame:
     called: dict[str, _Frame] = field(default_factory=lambda: defaultdict(_Frame))
 
 
-def flames(found: ProfileDifference, unit: str) -> Spec | None:
+def flames(found: ProfileDifference) -> Spec | None:
     """Draw a flame graph of B, coloured by what it spends more or less than A."""
     root = _tree(found.stacks)
     if not root.after:
@@ -100,7 +99,7 @@ def flames(found: ProfileDifference, unit: str) -> Spec | None:
         name = str(box["name"])
         box["label"] = name if len(name) <= letters else f"{name[: max(0, letters - 1)]}…"
         box["label"] = box["label"] if letters > 3 else ""
-    x = number("from", f"CPU time in B ({unit})", scale={"domain": [0, root.after]})
+    x = number("from", f"CPU time in B ({found.unit})", scale={"domain": [0, root.after]})
     y = {
         "field": "row",
         "type": "quantitative",
@@ -112,7 +111,7 @@ def flames(found: ProfileDifference, unit: str) -> Spec | None:
         "field": "more",
         "type": "quantitative",
         "scale": {"domain": [-most, 0, most], "range": [BLUE, GREY, RED]},
-        "legend": {"title": f"B - A ({unit})", "gradientLength": 180, "tickCount": 3},
+        "legend": {"title": f"B - A ({found.unit})", "gradientLength": 180, "tickCount": 3},
     }
     tooltip = told(
         ("name", "", ""),

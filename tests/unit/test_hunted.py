@@ -1,0 +1,81 @@
+"""What a search for a culprit says of the functions that cost more."""
+
+import io
+
+from leaselab.analysis.bisect import Culprit, End, Ending, Known, Limits
+from leaselab.analysis.culprits import Duelled, Gap
+from leaselab.analysis.duel import Answer
+from leaselab.analysis.profile import compared, spent
+from leaselab.model.source import Commit
+from leaselab.report.bisect import (
+    Hunted,
+    closing,
+    hunted_document,
+    markdown_of_hunted,
+    print_hunted,
+)
+
+RATIO, CI95 = 0.95, (0.944, 0.956)
+SAMPLES = 600
+
+
+def commit(number):
+    name = f"{number}" * 40
+    return Commit("/src", name, name, name, "v1", "2026-11-01T12:00:00Z", f"Change {number}")
+
+
+def profile(grown):
+    """Eight rounds of each; B spends more in `grown`, and the rounds differ a little."""
+
+    def rounds(more):
+        return [
+            spent(f"main;weigh {SAMPLES + more + turn}\nmain;pack {SAMPLES}\n", 100.0, None)
+            for turn in range(8)
+        ]
+
+    return compared(rounds(0), rounds(grown), paired=True, unit="µs per exchange")
+
+
+def hunted(**profiles):
+    duel = Duelled(0, 1, "2026-11-02T12:00:00Z", 4.0, Answer.SLOWER, -0.05, 0.003, 12)
+    culprit = Culprit(Gap(0, 1), RATIO, CI95)
+    return Hunted(
+        "v4-dnsmasq",
+        "docker",
+        [commit(1), commit(2)],
+        Known(1, (duel,)),
+        Limits(),
+        End(Ending.FOUND, (culprit,)),
+        **profiles,
+    )
+
+
+def printed(found):
+    stream = io.StringIO()
+    print_hunted(found, stream)
+    return stream.getvalue()
+
+
+def test_the_function_that_costs_more_is_said_with_the_culprit():
+    found = hunted(profiles={1: profile(grown=100)})
+    said = "against 1111111111, its parent. CPU time by function: Grew most: weigh +"
+    assert said in closing(found)
+    assert closing(found).endswith(" µs.")
+    for text in (printed(found), markdown_of_hunted(found)):
+        assert "function (µs per exchange)" in text
+        assert text.count("CPU time 100.00 µs per exchange in A") == 1
+    assert "A is 1111111111, B is 2222222222:" in printed(found)
+    (culprit,) = hunted_document(found)["culprits"]
+    assert culprit["profile"]["functions"][0]["name"] == "weigh"
+
+
+def test_without_a_function_that_grew_the_culprit_alone_is_named():
+    found = hunted(profiles={1: profile(grown=0)})
+    assert closing(found).endswith("its parent.")
+
+
+def test_without_a_profile_there_is_no_table():
+    found = hunted()
+    assert "function (" not in printed(found) + markdown_of_hunted(found)
+    (culprit,) = hunted_document(found)["culprits"]
+    assert culprit["profile"] is None
