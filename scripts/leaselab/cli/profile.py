@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.profile import difference, spent_of
 from leaselab.analysis.verdict import one_duel
 from leaselab.model.errors import LeaselabError
+from leaselab.model.procedures.duel import Duel
 from leaselab.report.listing import printable
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ PROFILE = "profile"
 """The procedure."""
 PROFILED = 0.8
 """Load of a profile, over what the slower server of a duel completed (ratio)."""
+ROUNDS = 12
+"""Rounds of each server in a profile that has trials as short as those of a duel."""
 
 
 def explain(
@@ -35,14 +38,19 @@ def explain(
     """Profile the two servers of a duel, whose results are `base` and `other`.
 
     Returns the ids of the results that this made.  The load is below what the slower of them
-    completed.  A profile of them that the archive has is not made again.  It explains a verdict
-    and does not change it: where there is none, one line on standard error says why.
+    completed, in trials of the same length: a longer one would have more clients, and some
+    servers take longer for each client the more there are.  A profile of them that the archive
+    has is not made again.  It explains a verdict and does not change it: where there is none,
+    one line on standard error says why.
     """
     known = [rate for one in (base, other) if one is not None and (rate := one.figure.value)]
     if base is None or len(known) < len((a, b)):
         _none("one of the two was not measured")
     elif _profiled(session.store, base, other) is None:
-        return profile(session, a, b, rate=max(1, round(PROFILED * min(known))))
+        plan, rate = other.procedure, max(1, round(PROFILED * min(known)))
+        if not isinstance(plan, Duel):
+            raise AssertionError(f"{other.id} is of no duel")
+        return profile(session, a, b, rate=rate, duration_s=plan.trial_s, rounds=ROUNDS)
     return ()
 
 
