@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 from tests.examples import START, archive_result, built, example_result
+from tests.formula import archived_profiles
 from tests.past import ANCHOR, copied, fought, name_of, past
 
 from leaselab.analysis.history import State
@@ -13,6 +14,7 @@ from leaselab.report.review import (
     Period,
     markdown_of_review,
     month,
+    notes,
     review_document,
     review_of,
 )
@@ -147,6 +149,24 @@ def test_few_duels_and_those_that_calibrate_are_no_history(tmp_path, builds, slo
     root = tmp_path / "results"
     against_the_anchor(tmp_path / "made", root, STEP[:builds], slowdown=slowdown)
     assert review_of(Store(root)).series == ()
+
+
+def test_profiles_are_no_history(tmp_path):
+    archived_profiles(tmp_path, {})
+    assert review_of(Store(tmp_path)).series == ()
+
+
+def test_a_scenario_lacks_builds_only_where_none_of_its_series_has_enough(records, tmp_path):
+    lacking = "too few builds for a history"
+    later = START + timedelta(days=90)
+    archive_result(
+        tmp_path, built(example_result(scenario="v6-memfile", started=later), name_of(40))
+    )
+    other = example_result(scenario=records[0].scenario.name, started=later)
+    elsewhere = replace(other, bench=replace(other.bench, environment="2"))
+    archive_result(tmp_path, built(elsewhere, name_of(41)))
+    (note,) = [one for one in notes(review_of(Store(tmp_path))) if one.startswith(lacking)]
+    assert note.endswith(": v6-memfile")
 
 
 def test_a_change_is_of_the_month_in_which_it_was_settled(records, tmp_path):

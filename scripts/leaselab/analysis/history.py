@@ -20,6 +20,7 @@ from leaselab.analysis.statistics import standard_error
 from leaselab.analysis.verdict import Change as Verdict
 from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures.duel import DUEL
+from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
@@ -156,8 +157,8 @@ def histories(
 
     Each of the duels is a point of a series, too: its second build, against its first as the
     anchor.  Series of duels with too few builds for anything to be found are left out, as they
-    are those of other purposes.  So are duels that calibrate, checkouts with changes that no
-    commit has, and figures of which neither more nor less is better.
+    are those of other purposes.  So are duels that calibrate, profiles, checkouts with changes
+    that no commit has, and figures of which neither more nor less is better.
     """
     known = {row["id"]: row for row in rows}
     members = [*_of_results(known), *_of_duels(known, duels)]
@@ -188,7 +189,9 @@ class _Member:
 
 def _of_results(known: Mapping[str, Row]) -> Iterator[_Member]:
     for row in known.values():
-        if row["outcome"] not in BELIEVED or row["dirty"] or row["procedure"] == DUEL:
+        if row["outcome"] not in BELIEVED or row["dirty"]:
+            continue
+        if row["procedure"] in (DUEL, PROFILE):  # a profile's figure is no measurement
             continue
         if row["id"] == row["anchor"] or row["better"] == "neither" or not row["value"]:
             continue

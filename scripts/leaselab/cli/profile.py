@@ -11,6 +11,7 @@ from leaselab.analysis.profile import difference, spent_of
 from leaselab.analysis.verdict import one_duel
 from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.profile import PROFILE
 from leaselab.report.listing import printable
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from leaselab.run.experiment import Ended
 
 
-PROFILE = "profile"
-"""The procedure."""
 PROFILED = 0.8
 """Load of a profile, over what the slower server of a duel completed (ratio)."""
 ROUNDS = 12

@@ -184,11 +184,12 @@ def shape_words(change: Change) -> str:
 def notes(review: Review) -> list[str]:
     """What to know before these figures."""
     told = []
-    short = [one for one in review.series if not one.enough]
+    enough = {one.scenario for one in review.series if one.enough}
+    short = {one.scenario for one in review.series} - enough
     if short:
-        names = ", ".join(sorted({one.scenario for one in short}))
         told.append(
-            f"too few builds for a history, of which {LEARNT + 1} or more are needed: {names}"
+            f"too few builds for a history, of which {LEARNT + 1} or more are needed: "
+            f"{', '.join(sorted(short))}"
         )
     changed = [one for one, _ in review.of(*State)]
     if any(not one.anchor for one in changed):

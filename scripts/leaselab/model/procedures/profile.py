@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
@@ -13,13 +15,15 @@ from leaselab.model.procedure import (
 )
 from leaselab.model.procedures.one_load import OneLoad
 
+PROFILE: Final = "profile"
+"""Name of the procedure."""
 STACKS = "stacks"
 """What `Round.files` calls the samples by stack."""
 SAMPLED_US = "sampled_us"
 """Name of the metric that tells how much CPU time the samples of a round stand for."""
 
 
-class Profile(OneLoad, frozen=True, kw_only=True, tag="profile"):
+class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
     """One load below the max rate, while the server's processes are sampled.
 
     It says where CPU time goes, and is no measurement of how much the server can: sampling
