@@ -148,7 +148,9 @@ def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, 
     assert "No change bigger than" in capsys.readouterr().out
 
 
-def test_the_same_command_goes_on_with_a_duel_that_was_interrupted(lab, place, capsys):
+@pytest.mark.parametrize("places", [1, 2])
+def test_the_same_command_goes_on_with_a_duel_that_was_interrupted(lab, place, capsys, places):
+    lab.places = places
     lab.interrupted_at = 5
     assert live(place, "v1.0", "main") == 130
     lab.interrupted_at = None

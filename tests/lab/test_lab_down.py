@@ -6,10 +6,11 @@ import docker
 import pytest
 from tests.lab.commands import KEYS, NAMES, lab, ours
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
+pytestmark = pytest.mark.lab
 
 
 def test_down_leaves_nothing_but_the_image_and_up_follows():
+    assert lab("up").returncode == 0
     engine = docker.from_env()
     image = engine.containers.get("leaselab-server").image.id
     done = lab("down", "--json")

@@ -9,7 +9,7 @@ from tests.lab.commands import complaint, leaselab
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
-QUICK = ["--procedure=profile", "--runs=1", "--rate=300", "--duration-s=2", "--wait-s=0.5"]
+QUICK = ["--procedure=profile", "--runs=1", "--rate=1000", "--duration-s=2", "--wait-s=0.5"]
 QUICK += ["--late-s=0.25", "--warm-up-s=0"]
 PERF = "/usr/bin/perf"
 
