@@ -42,6 +42,7 @@ def test_equal_servers_end_with_no_change_and_say_how_sure_that_is(lab, place, c
     assert found["outcome"] == "no change"
     assert found["duel"]["answer"] == "no change"
     assert found["duel"]["error_budget"] is None
+    assert found["a"]["rounds"] == found["duel"]["rounds"] < 33, "it ended early"
     assert set(lab.built) == {of(place, "v1.0"), of(place, "main")}
     assert 0.5 < found["duel"]["power"] <= 1
     assert [one["commit"] for one in (found["a"], found["b"])] == [

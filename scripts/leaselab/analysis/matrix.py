@@ -46,6 +46,7 @@ class Cell:
     extent: tuple[float, float] | None
     """The lowest and the highest of all rounds; None where there is but one."""
     rounds: int
+    """That the value is of; without one, that were planned."""
     server: str
     """Server and its version."""
     procedure: str
@@ -135,7 +136,7 @@ def cell_of(record: Record) -> Cell:
         value=figure.value,
         half_width=figure.half_width,
         extent=None if figure.n < 2 or low is None or high is None else (low, high),
-        rounds=record.procedure.rounds,
+        rounds=figure.n or record.procedure.rounds,
         server=server_name(record.server),
         procedure=record.procedure.words,
         bench=record.bench.name,

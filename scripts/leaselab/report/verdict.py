@@ -401,7 +401,12 @@ def _change(ratio: float) -> str:
 
 
 def _runs(record: Record) -> str:
-    return f"{record.procedure.rounds} runs, {record.procedure.trim} dropped at each end"
+    return f"{_rounds(record)} runs, {record.procedure.trim} dropped at each end"
+
+
+def _rounds(record: Record) -> int:
+    """How many its figure is of; without one, how many were planned."""
+    return record.figure.n or record.procedure.rounds
 
 
 def _apart(base: Record, other: Record) -> str:
@@ -425,6 +430,6 @@ def _result(record: Record) -> dict[str, Any]:
         "dirty": bool(source and source.dirty),
         "value": value,
         "ci95": record.figure.ci95 if value is not None else None,
-        "rounds": record.procedure.rounds,
+        "rounds": _rounds(record),
         "trim": record.procedure.trim,
     }
