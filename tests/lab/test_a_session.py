@@ -1,7 +1,9 @@
 """From a lab that is up to archived results, and again."""
 
 import gzip
+import hashlib
 import json
+import shutil
 
 import jsonschema
 import pytest
@@ -97,3 +99,19 @@ def test_a_rerun_measures_the_same_with_the_same_parameters(measured):
     assert again["procedure"] == document["procedure"]
     assert again["bench"]["environment"] == document["bench"]["environment"]
     assert len(leaselab("list", "--results", results).stdout.splitlines()) > 2
+
+
+def test_a_result_that_was_tampered_with_is_not_shown(measured, tmp_path):
+    results = shutil.copytree(measured[0], tmp_path / "results")
+    (path,) = results.glob(f"*/*/{measured[1]['id']}/result.json")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["metrics"][0]["value"] *= 1.1
+    path.chmod(0o600)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    for verb in (["show"], ["show", "--json"], ["archive", "verify"], ["rerun"]):
+        done = leaselab(*verb, document["id"], "--results", results)
+        assert done.returncode == 3
+        assert str(path) in done.stderr
+        assert f"(found {found}, wanted " in done.stderr
+        assert done.stdout == "" or verb[0] == "archive"
