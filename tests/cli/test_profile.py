@@ -69,6 +69,18 @@ def test_one_that_was_interrupted_is_finished(lab, session, two):
     assert len(made(lab)) == 2
 
 
+def test_one_of_another_pair_is_left_as_it_is(lab, session, two):
+    session.prepare("")
+    lab.interrupted_at = 3
+    with pytest.raises(KeyboardInterrupt):
+        profile(session, *two, rate=700, rounds=2)
+    lab.interrupted_at = None
+    lab.forget()
+    profile(session, *two[::-1], rate=700, rounds=2)
+    assert len(lab.rounds) == 4
+    assert len(lab.store.running()) == 1
+
+
 @pytest.mark.parametrize(
     "fault", [invalid_measurement(WHY), lab_broken(WHY)], ids=["not allowed", "a broken lab"]
 )

@@ -198,19 +198,53 @@ class Session:
                 for one in tasks
                 if earlier.is_of(one, unfinished[point]["bench"])
             }
-            for one in of.values():
-                self.deployed(one)
-            self.begun |= set(of.values())
-
-            def ended(found: Ended, of: Mapping[str, Task] = of) -> None:
-                if found.place.name in of:
-                    sealed(of[found.place.name], found)
-
-            opened = open_experiment(self.store, point_id)
-            finish(self.store, opened, checkout_root(), progress, ended)
-            self.give_back()
+            self._finish(point_id, of, sealed)
             return True
         return False
+
+    def go_on_with(
+        self, tasks: Sequence[Task], sealed: Callable[[Task, Ended], object]
+    ) -> bool:
+        """Go on with an unfinished experiment of just these tasks; False without one.
+
+        Its points are theirs, in that order; some of them may be sealed.
+        """
+        earlier = self.earlier
+        unfinished = earlier.unfinished()
+
+        def is_of(point: str, task: Task) -> bool:
+            if point in unfinished:
+                return earlier.is_of(task, unfinished[point]["bench"])
+            try:
+                record = self.store.load(point)
+            except LeaselabError:
+                return False  # its folder is damaged, or gone
+            return earlier.is_like(task, record, self.procedure(task))
+
+        for point_id, begun in unfinished.items():
+            points = (begun.get("experiment") or {}).get("points", [])
+            if len(points) == len(tasks) and all(map(is_of, points, tasks)):
+                of = dict(zip(points, tasks, strict=True))
+                left = {point: task for point, task in of.items() if point in unfinished}
+                self._finish(point_id, left, sealed)
+                return True
+        return False
+
+    def _finish(
+        self, point_id: str, of: Mapping[str, Task], sealed: Callable[[Task, Ended], object]
+    ) -> None:
+        """Measure what is left of the experiment of a point; `of` are its unfinished points."""
+        for one in of.values():
+            self.deployed(one)
+        self.begun |= set(of.values())
+
+        def ended(found: Ended) -> None:
+            if found.place.name in of:
+                sealed(of[found.place.name], found)
+
+        opened = open_experiment(self.store, point_id)
+        finish(self.store, opened, checkout_root(), progress, ended)
+        self.give_back()
 
     def _with_known_rates(
         self,
