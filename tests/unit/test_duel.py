@@ -209,6 +209,31 @@ def test_a_generator_that_cannot_offer_enough_ends_the_duel():
     assert caught.value.outcome is Outcome.INVALID
 
 
+def looked_for(capacity, most):
+    """The load that is found for a server where the generator offers so much at most."""
+    looked = []
+    while (rate := sighted(looked)) is None:
+        wanted = next_sight(PLAN, looked)
+        short = {"valid": False, "reason": "generator-limited"} if wanted > most else {}
+        looked.append(trial(wanted, capacity, **short))
+    return rate
+
+
+def test_a_generator_that_offers_a_little_more_than_is_served_is_enough():
+    assert 14200 < looked_for(14200, most=15300) <= 15300
+
+
+def test_a_generator_that_offers_a_little_less_than_is_served_is_not():
+    with pytest.raises(LeaselabError, match="generator is slower"):
+        looked_for(14200, most=14000)
+
+
+def test_what_the_generator_failed_to_offer_once_is_tried_again():
+    limited = trial(2000, 1500, valid=False, reason="generator-limited")
+    assert next_sight(PLAN, [limited]) == 2000
+    assert next_sight(PLAN, [limited, limited]) == 1575
+
+
 def test_no_load_is_looked_for_without_end():
     looked = [trial(1000, 0, valid=False, reason="malformed-replies")] * 16
     with pytest.raises(LeaselabError, match="no load was found"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED
@@ -51,34 +52,55 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
     """
     if not made:
         return plan.rate
-    if made[-1].reason == GENERATOR_LIMITED and made[-1].loss_ratio < LIGHT:
+    last, usable = made[-1], [trial for trial in made if trial.valid]
+    light, heavy = _bracket(usable)
+    limit = _limit(made)
+    limited = last.reason == GENERATOR_LIMITED
+    if (limited and last.loss_ratio < LIGHT) or limit <= light * _STEP:
         raise invalid_measurement(
             "the traffic generator is slower than the server",
             where="duel",
-            found=f"of {made[-1].rate}/s asked for, it offered less",
+            found=f"of {last.rate if limited else limit}/s asked for, it offered less",
             wanted="a load that the server does not serve completely",
             todo="give the generator more processors or a host of its own, or compare by a "
             "scenario with a slower server",
         )
-    usable = [trial for trial in made if trial.valid]
     if len(made) >= SIGHTING_TRIALS or (usable and usable[-1].rate >= plan.max_rate):
+        counted = "" if last.valid else f", which does not count: {last.reason}"
         raise invalid_measurement(
             "no load was found that is a little more than the server can serve",
             where="duel",
-            found=f"{len(made)} trials, the last of {made[-1].rate}/s with a loss of "
-            f"{made[-1].loss_ratio:.1%}",
+            found=f"{len(made)} trials, the last of {last.rate}/s with a loss of "
+            f"{last.loss_ratio:.1%}{counted}",
             wanted=f"a loss of {LIGHT:.0%} to {HEAVY:.0%}",
             todo="look at the trials, and raise max_rate or begin with another --rate",
         )
-    if not usable:
-        return made[-1].rate
-    last = usable[-1]
-    light, heavy = _bracket(usable)
+    if limited and last.rate >= limit:
+        return _lower(plan, light, last)
+    if not last.valid:
+        return last.rate
     if last.loss_ratio < LIGHT:
-        wanted = 2.0 * last.rate if math.isinf(heavy) else math.sqrt(last.rate * heavy)
+        above = min(heavy, limit)
+        wanted = 2.0 * last.rate if math.isinf(above) else math.sqrt(last.rate * above)
         return min(plan.max_rate, math.ceil(wanted))
+    return _lower(plan, light, last)
+
+
+def _limit(made: Sequence[Trial]) -> float:
+    """The lightest load that the generator failed to offer twice; infinite without one.
+
+    Once may be the machine's doing.  It may be more than the server serves, all the same.
+    """
+    failed = Counter(one.rate for one in made if one.reason == GENERATOR_LIMITED)
+    return min((rate for rate, times in failed.items() if times > 1), default=math.inf)
+
+
+def _lower(plan: Duel, light: int, last: Trial) -> int:
+    """Return a load between one that was too light and that of a trial that was too heavy."""
     guess = plan.over * last.completed_rate
-    return max(1, round(guess if guess > light else math.sqrt(max(light, 1) * last.rate)))
+    if not light < guess < last.rate:
+        guess = math.sqrt(max(light, 1) * last.rate)
+    return max(1, round(guess))
 
 
 def next_load(plan: Duel, first: Sequence[Round]) -> int:
