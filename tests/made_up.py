@@ -75,6 +75,8 @@ class Lab:
         """After how many rounds the user interrupts; None for never."""
         self.rates: dict[str, float] = {}
         """Max rates of points (exchanges/s)."""
+        self.costs: dict[str, float] = {}
+        """CPU time of a transaction, over that of the others (ratio); in duels."""
         self.prepared: list[str] = []
         """Releases that the bench was prepared for."""
         self.built: list[str] = []
@@ -250,7 +252,9 @@ class Lab:
         if isinstance(procedure, MaxRate):
             return example_round(index, rate, START, procedure, family)
         if isinstance(procedure, Duel):
-            return self._turn(name, index, rate * (1 - point.trials.server.braked))
+            turn = self._turn(name, index, rate * (1 - point.trials.server.braked))
+            turn.metrics["cpu_us"] *= self.costs.get(name, 1.0)
+            return turn
         offered = 1 if isinstance(procedure, Burst) else procedure.rate
         assert offered
         trial = example_trial(

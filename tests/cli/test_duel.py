@@ -51,6 +51,17 @@ def test_equal_servers_end_with_no_change_and_say_how_sure_that_is(lab, place, c
     ]
 
 
+def test_what_costs_more_and_is_not_called_slower_is_a_doubt(lab, place, capsys):
+    doubt = "more CPU time for the same work"
+    assert live(place, "v1.0", "main") == 0
+    assert doubt not in capsys.readouterr().out
+    lab.costs[of(place, "main")] = 1.03
+    assert live(place, "v1.0", "main") == 0
+    out, _ = capsys.readouterr()
+    assert "No change bigger than" in out
+    assert doubt in out
+
+
 def test_each_is_deployed_once_for_both_places_where_they_can_be_up_at_once(lab, place):
     lab.places = 2
     assert live(place, "v1.0", "main", "--no-profile") == 0

@@ -266,6 +266,19 @@ def doubts(comparison: Comparison) -> Iterator[str]:
         for flag in flags(record):
             if flag.level == "doubt":
                 yield f"{letter}: {flag.word}: {flag.text}"
+    verdict = comparison.verdict
+    found = verdict.duel if verdict is not None else None
+    if verdict is None or found is None or found.cpu is None:
+        return
+    if found.answer is not Answer.SLOWER:
+        ratio, (low, high) = found.cpu
+        if low > 1 and ratio > 1 + verdict.threshold_percent / 200:
+            more = f"{100 * (ratio - 1):.1f} %"
+            yield (
+                f"B takes {more} more CPU time for the same work (95 % interval "
+                f"{_change(low)} to {_change(high)}) and is not called slower: what limits "
+                "both may be something else than the server"
+            )
 
 
 def closing(comparison: Comparison) -> str:
