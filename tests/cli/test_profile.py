@@ -56,26 +56,27 @@ def test_the_session_goes_on_with_its_own_procedure(lab, session, two):
     assert session.environment == lab.environment
 
 
-def test_one_that_was_interrupted_is_finished(lab, session, two):
+@pytest.fixture
+def interrupted(lab, session, two):
+    """A profile of the two, without its last round."""
     session.prepare("")
     lab.interrupted_at = 3
     with pytest.raises(KeyboardInterrupt):
         profile(session, *two, rate=700, rounds=2)
     lab.interrupted_at = None
     lab.forget()
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_one_that_was_interrupted_is_finished(lab, session, two):
     profile(session, *two, rate=700, rounds=2)
     assert lab.rounds == [("v4-memfile", 2)]
     assert lab.store.running() == []
     assert len(made(lab)) == 2
 
 
+@pytest.mark.usefixtures("interrupted")
 def test_one_of_another_pair_is_left_as_it_is(lab, session, two):
-    session.prepare("")
-    lab.interrupted_at = 3
-    with pytest.raises(KeyboardInterrupt):
-        profile(session, *two, rate=700, rounds=2)
-    lab.interrupted_at = None
-    lab.forget()
     profile(session, *two[::-1], rate=700, rounds=2)
     assert len(lab.rounds) == 4
     assert len(lab.store.running()) == 1

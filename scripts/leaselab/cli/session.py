@@ -224,8 +224,8 @@ class Session:
         for point_id, begun in unfinished.items():
             points = (begun.get("experiment") or {}).get("points", [])
             if len(points) == len(tasks) and all(map(is_of, points, tasks)):
-                of = dict(zip(points, tasks, strict=True))
-                left = {point: task for point, task in of.items() if point in unfinished}
+                of = zip(points, tasks, strict=True)
+                left = {point: task for point, task in of if point in unfinished}
                 self._finish(point_id, left, sealed)
                 return True
         return False

@@ -205,8 +205,8 @@ def _culprit(hunted: Hunted, culprit: Culprit) -> str:
         told += f". It is a merge: search on with --good {base} --bad {last}"
     profile = hunted.profiles.get(gap.place)
     if profile is not None and profile.grown:
-        told += f". CPU time by function: {growth(profile)}"
-    return f"{told.removesuffix('.')}."
+        told += f". CPU time by function: {growth(profile).removesuffix('.')}"
+    return f"{told}."
 
 
 def _left(hunted: Hunted, left: Gap) -> str:

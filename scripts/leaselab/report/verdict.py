@@ -267,18 +267,21 @@ def doubts(comparison: Comparison) -> Iterator[str]:
             if flag.level == "doubt":
                 yield f"{letter}: {flag.word}: {flag.text}"
     verdict = comparison.verdict
-    found = verdict.duel if verdict is not None else None
-    if verdict is None or found is None or found.cpu is None:
+    if verdict is not None and verdict.duel is not None:
+        yield from _cost_doubt(verdict, verdict.duel)
+
+
+def _cost_doubt(verdict: Verdict, found: DuelVerdict) -> Iterator[str]:
+    """That a server costs more although it completes as much; a change counts from half on."""
+    if found.cpu is None or found.answer is Answer.SLOWER:
         return
-    if found.answer is not Answer.SLOWER:
-        ratio, (low, high) = found.cpu
-        if low > 1 and ratio > 1 + verdict.threshold_percent / 200:
-            more = f"{100 * (ratio - 1):.1f} %"
-            yield (
-                f"B takes {more} more CPU time for the same work (95 % interval "
-                f"{_change(low)} to {_change(high)}) and is not called slower: what limits "
-                "both may be something else than the server"
-            )
+    ratio, (low, high) = found.cpu
+    if low > 1 and ratio > 1 + verdict.threshold_percent / 200:
+        yield (
+            f"B takes {100 * (ratio - 1):.1f} % more CPU time for the same work (95 % "
+            f"interval {_change(low)} to {_change(high)}) and is not called slower: what "
+            "limits both may be something else than the server"
+        )
 
 
 def closing(comparison: Comparison) -> str:
@@ -414,12 +417,7 @@ def _change(ratio: float) -> str:
 
 
 def _runs(record: Record) -> str:
-    return f"{_rounds(record)} runs, {record.procedure.trim} dropped at each end"
-
-
-def _rounds(record: Record) -> int:
-    """How many its figure is of; without one, how many were planned."""
-    return record.figure.n or record.procedure.rounds
+    return f"{cell_of(record).rounds} runs, {record.procedure.trim} dropped at each end"
 
 
 def _apart(base: Record, other: Record) -> str:
@@ -429,7 +427,7 @@ def _apart(base: Record, other: Record) -> str:
 
 def _result(record: Record) -> dict[str, Any]:
     server, source = record.server, record.source
-    value = cell_of(record).value
+    cell = cell_of(record)
     return {
         "id": record.id,
         "scenario": record.scenario.name,
@@ -441,8 +439,8 @@ def _result(record: Record) -> dict[str, Any]:
         "commit": server.commit,
         "subject": source.subject if source else None,
         "dirty": bool(source and source.dirty),
-        "value": value,
-        "ci95": record.figure.ci95 if value is not None else None,
-        "rounds": _rounds(record),
+        "value": cell.value,
+        "ci95": record.figure.ci95 if cell.value is not None else None,
+        "rounds": cell.rounds,
         "trim": record.procedure.trim,
     }
