@@ -188,15 +188,15 @@ def trial(rate, capacity, *, valid=True, reason=""):
 @pytest.mark.parametrize("capacity", [30, 700, 6000, 90_000])
 def test_a_load_a_little_above_the_server_is_found_in_few_trials(capacity):
     looked = []
-    while (rate := sighted(looked)) is None:
+    while (rate := sighted(PLAN, looked)) is None:
         looked.append(trial(next_sight(PLAN, looked), capacity))
     assert 0.02 <= 1 - capacity / rate <= 0.15
-    assert len(looked) <= 10
+    assert len(looked) <= 11
 
 
 def test_a_server_that_collapses_under_load_has_the_lightest_load_that_is_too_much():
     looked = []
-    while (rate := sighted(looked)) is None:
+    while (rate := sighted(PLAN, looked)) is None:
         wanted = next_sight(PLAN, looked)
         looked.append(trial(wanted, wanted if wanted <= 5000 else 2000))
     assert 5000 < rate <= 5250
@@ -209,23 +209,42 @@ def test_a_generator_that_cannot_offer_enough_ends_the_duel():
     assert caught.value.outcome is Outcome.INVALID
 
 
-def looked_for(capacity, most):
-    """The load that is found for a server where the generator offers so much at most."""
+def looked_for(capacity, most=math.inf, *, bursts=0.0):
+    """The load that is found for a server, and the trials that were made for it.
+
+    The generator offers so much `most`; bursts lose this share of any load.
+    """
     looked = []
-    while (rate := sighted(looked)) is None:
+    while (rate := sighted(PLAN, looked)) is None:
         wanted = next_sight(PLAN, looked)
         short = {"valid": False, "reason": "generator-limited"} if wanted > most else {}
-        looked.append(trial(wanted, capacity, **short))
-    return rate
+        looked.append(trial(wanted, min(capacity, (1 - bursts) * wanted), **short))
+    return rate, looked
 
 
-def test_a_generator_that_offers_a_little_more_than_is_served_is_enough():
-    assert 14200 < looked_for(14200, most=15300) <= 15300
+@pytest.mark.parametrize("bursts", [0.03, 0.08, 0.12])
+@pytest.mark.parametrize("capacity", [900, 7000, 13_600])
+def test_a_load_that_loses_by_bursts_alone_is_too_light(capacity, bursts):
+    rate, looked = looked_for(capacity, bursts=bursts)
+    assert 1.02 <= rate / capacity <= 1.25
+    assert len(looked) <= 12
 
 
-def test_a_generator_that_offers_a_little_less_than_is_served_is_not():
-    with pytest.raises(LeaselabError, match="generator is slower"):
-        looked_for(14200, most=14000)
+def test_a_generator_that_offers_enough_more_than_is_served_will_do():
+    rate, _ = looked_for(13_000, most=15_300)
+    assert 13_000 < rate <= 15_300
+
+
+def test_a_generator_that_offers_a_little_more_than_is_served_shows_no_limit():
+    with pytest.raises(LeaselabError, match="cannot offer enough more") as caught:
+        looked_for(14_200, most=15_300)
+    assert caught.value.outcome is Outcome.INVALID
+
+
+@pytest.mark.parametrize("bursts", [0.0, 0.03])
+def test_a_generator_that_offers_a_little_less_than_is_served_is_not(bursts):
+    with pytest.raises(LeaselabError, match="generator"):
+        looked_for(19_000, most=15_300, bursts=bursts)
 
 
 def test_what_the_generator_failed_to_offer_once_is_tried_again():

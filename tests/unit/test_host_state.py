@@ -145,6 +145,21 @@ def test_what_a_host_shows_is_kept(sys, proc):
     assert found["command_line"] == "ro quiet"
 
 
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        ({"cpu.max": "5000 10000"}, 0.5),
+        ({"cpu.max": "max 100000"}, None),
+        ({"cpu/cpu.cfs_quota_us": "15000", "cpu/cpu.cfs_period_us": "10000"}, 1.5),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+        ({}, None),
+    ],
+)
+def test_the_quota_of_either_version_of_cgroups_is_read(sys, proc, files, limit):
+    put(sys / "fs/cgroup", files)
+    assert host_state.state([], "", sys, proc).get("cpu_limit") == limit
+
+
 def test_what_a_host_does_not_show_is_null(sys, proc):
     found = host_state.state(["net.core.rmem_max"], "", sys, proc)
     kept = {"cpu_model", "cpu_count", "governors", "mitigations", "sysctls"}

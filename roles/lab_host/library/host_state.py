@@ -51,9 +51,10 @@ found:
 state:
   description: >-
     cpu_model, cpu_count (processors that are on), cpus_allowed (the kernel's list form),
-    processors (how many those are), governor (names, those of all processors), governors
-    (processors by governor, the kernel's list form), smt, turbo (boolean), microcode,
-    clocksource, command_line, mitigations (by weakness), sysctls (by name), nic (see
+    processors (how many those are), cpu_limit (how many processors' worth of time this host's
+    work may use; left out without a limit), governor (names, those of all processors),
+    governors (processors by governor, the kernel's list form), smt, turbo (boolean),
+    microcode, clocksource, command_line, mitigations (by weakness), sysctls (by name), nic (see
     lab_host_nic).
   returned: always
   type: dict
@@ -187,17 +188,34 @@ def allowed(status: str) -> tuple[str | None, int | None]:
     return found[1], count
 
 
+def cpu_limit(groups: Path) -> float | None:
+    """Processors' worth of time that a control group may use; None without a limit.
+
+    In a container, its own group is the root of what it sees; a machine's root has none.
+    """
+    quota, _, period = (text(groups / "cpu.max") or "").partition(" ")
+    if not period:
+        quota = text(groups / "cpu/cpu.cfs_quota_us") or ""
+        period = text(groups / "cpu/cpu.cfs_period_us") or ""
+    if not (quota.isdecimal() and period.isdecimal()):
+        return None
+    return int(quota) / int(period)
+
+
 def state(sysctls: list[str], interface: str, sys: Path, proc: Path) -> dict:
     """All of it; RETURN has the shape."""
     cpus = sys / "devices/system/cpu"
     cpus_allowed, processors = allowed(text(proc / "self/status") or "")
     by_governor = governors(cpus)
+    held = cpu_limit(sys / "fs/cgroup")
     weaknesses = sorted((cpus / "vulnerabilities").glob("*"))
     return {
         "cpu_model": processor_model(output("lscpu", "--json")),
         "cpu_count": os.sysconf("SC_NPROCESSORS_ONLN"),
         "cpus_allowed": cpus_allowed,
         "processors": processors,
+        # Without one, nothing is said of it: the names of environments stay what they are.
+        **({} if held is None else {"cpu_limit": held}),
         "governor": ", ".join(by_governor) or None,
         "governors": by_governor,
         "smt": text(cpus / "smt/control"),

@@ -22,14 +22,28 @@ LIGHT, HEAVY = 0.02, 0.15
 is so heavy that a server spends its time on what it does not complete."""
 _STEP = 1.05
 """Factor by which a load that became too light is raised from round to round."""
+_LEAST_PROOF, _PROOF, _MOST_PROOF = 1.1, 1.2, 1.4
+"""How much heavier (ratio) a load has to be that shows whether a server is at its limit, how
+much heavier one is that is tried for that, and how much it may be."""
+_TODO = (
+    "give the generator more processors or a host of its own, hold the server to a part of a "
+    "processor (docker_lab_cpu_limit), or compare by a scenario with a slower server"
+)
 
 
-def sighted(made: Sequence[Trial]) -> int | None:
-    """Return the load for the first round, by the trials so far; None while it is unknown."""
+def sighted(plan: Duel, made: Sequence[Trial]) -> int | None:
+    """Return the load for the first round, by the trials so far; None while it is unknown.
+
+    It loses a little, and a heavier one is not completed at a higher rate: so what it loses is
+    more than the server can serve, and not what bursts or the network have lost.
+    """
     usable = [trial for trial in made if trial.valid]
-    if usable and LIGHT <= usable[-1].loss_ratio <= HEAVY:
-        return usable[-1].rate
     light, heavy = _bracket(usable)
+    for one in _candidates(usable, light):
+        above = _heavier(usable, one)
+        if above is not None:
+            # Bursts may have lost some of it before the server was at its limit.
+            return max(one.rate, round(plan.over * above.completed_rate))
     # No load between them is left to try, so the lightest that is too heavy has to do.
     return int(heavy) if light and heavy <= light * _STEP else None
 
@@ -39,16 +53,47 @@ def _bracket(usable: Sequence[Trial]) -> tuple[int, float]:
 
     The second is infinite without one.
     """
-    light = max((one.rate for one in usable if one.loss_ratio < LIGHT), default=0)
+    light = max((one.rate for one in usable if _too_light(usable, one)), default=0)
     heavy = min((one.rate for one in usable if one.loss_ratio > HEAVY), default=math.inf)
     return light, heavy
+
+
+def _too_light(usable: Sequence[Trial], one: Trial) -> bool:
+    """Whether a load lost next to nothing, or a heavier one was completed at a higher rate."""
+    if not LIGHT <= one.loss_ratio <= HEAVY:
+        return one.loss_ratio < LIGHT
+    heavier = _heavier(usable, one)
+    return heavier is not None and not _at_limit(one, heavier)
+
+
+def _candidates(usable: Sequence[Trial], light: int) -> list[Trial]:
+    """Trials of a load that is not too light and lost neither too little nor too much."""
+    return [one for one in usable if one.rate > light and LIGHT <= one.loss_ratio <= HEAVY]
+
+
+def _heavier(usable: Sequence[Trial], one: Trial) -> Trial | None:
+    """The last trial of a load that is a little heavier; None without one.
+
+    A far heavier one tells nothing: a server completes less of it, as it works on what is too
+    late.
+    """
+    heavier = [
+        other for other in usable if _LEAST_PROOF <= other.rate / one.rate <= _MOST_PROOF
+    ]
+    return heavier[-1] if heavier else None
+
+
+def _at_limit(one: Trial, heavier: Trial) -> bool:
+    """Whether the completed rate grows by less than half of what the load does."""
+    growth = heavier.rate / one.rate - 1
+    return heavier.completed_rate <= one.completed_rate * (1 + growth / 2)
 
 
 def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
     """Return the load of the next trial that looks for it (transactions/s).
 
-    Raises an invalid-measurement error where the generator cannot offer as much as the server
-    serves, or where no load is found.
+    Raises an invalid-measurement error where the generator cannot offer enough more than the
+    server serves, or where no load is found.
     """
     if not made:
         return plan.rate
@@ -62,8 +107,7 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
             where="duel",
             found=f"of {last.rate if limited else limit}/s asked for, it offered less",
             wanted="a load that the server does not serve completely",
-            todo="give the generator more processors or a host of its own, or compare by a "
-            "scenario with a slower server",
+            todo=_TODO,
         )
     if len(made) >= SIGHTING_TRIALS or (usable and usable[-1].rate >= plan.max_rate):
         counted = "" if last.valid else f", which does not count: {last.reason}"
@@ -72,18 +116,46 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
             where="duel",
             found=f"{len(made)} trials, the last of {last.rate}/s with a loss of "
             f"{last.loss_ratio:.1%}{counted}",
-            wanted=f"a loss of {LIGHT:.0%} to {HEAVY:.0%}",
+            wanted=f"a loss of {LIGHT:.0%} to {HEAVY:.0%}, and no more completed of a heavier "
+            "load",
             todo="look at the trials, and raise max_rate or begin with another --rate",
         )
-    if limited and last.rate >= limit:
-        return _lower(plan, light, last)
-    if not last.valid:
+    if not last.valid and last.rate < limit:
         return last.rate
-    if last.loss_ratio < LIGHT:
+    found = _candidates(usable, light)
+    # The load before it was lighter by that little, and was no limit: bursts lose as much.
+    climbing = math.isinf(min(heavy, limit)) and light * _MOST_PROOF >= last.rate
+    if found and not climbing:
+        return _proof(plan, found[-1], limit)
+    if limited:
+        return _lower(plan, light, last)
+    if last.rate <= light or climbing:
         above = min(heavy, limit)
-        wanted = 2.0 * last.rate if math.isinf(above) else math.sqrt(last.rate * above)
-        return min(plan.max_rate, math.ceil(wanted))
+        raised = 2.0 * last.rate if math.isinf(above) else math.sqrt(last.rate * above)
+        return min(plan.max_rate, math.ceil(raised))
     return _lower(plan, light, last)
+
+
+def _proof(plan: Duel, wanted: Trial, limit: float) -> int:
+    """Return the load that shows whether the server is at its limit (transactions/s).
+
+    Raises an invalid-measurement error where the generator does not reach so far.
+    """
+    least = math.ceil(wanted.rate * _LEAST_PROOF)
+    heavier = min(math.ceil(wanted.rate * _PROOF), plan.max_rate)
+    if heavier >= limit:
+        heavier = least
+    if not least <= heavier < limit:
+        raise invalid_measurement(
+            "the traffic generator cannot offer enough more than the server completes",
+            where="duel",
+            found=f"a loss of {wanted.loss_ratio:.1%} at {wanted.rate}/s, and no load that is "
+            f"heavier by {_LEAST_PROOF - 1:.0%}, as it offers less than {limit:.0f}/s",
+            wanted="to see that the server, and not the generator or a full buffer, is what "
+            "limits the completed rate",
+            todo=_TODO,
+        )
+    return heavier
 
 
 def _limit(made: Sequence[Trial]) -> float:

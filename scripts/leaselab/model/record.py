@@ -281,8 +281,14 @@ class Server(Description, frozen=True, kw_only=True):
     """Its configuration, by its path within the result."""
     config_sha256: Sha256 | None = None
     """SHA-256 of that file."""
+    config_settings_sha256: Sha256 | None = None
+    """SHA-256 of that file without the names of variant and build: two builds with the same
+    settings have the same.  Null in older results."""
     running_config_sha256: Sha256 | None = None
     """SHA-256 of the configuration as the running server reported it."""
+    variant: str | None = None
+    """What told it from others on its host: names of its files there have it.  Null in older
+    results."""
     program: str | None = None
     """Path of its program on its host; null where it is not known."""
     program_sha256: Sha256 | None = None
@@ -398,6 +404,8 @@ class Host(Description, frozen=True, kw_only=True):
     """Processors that are on."""
     processors: Count | None = None
     """How many of them its work may use."""
+    cpu_limit: float | None = None
+    """How many processors' worth of time its work may use; null without a limit."""
     smt: str | None = None
     """Several threads on a core, as the kernel says it: on, off, forceoff, notsupported or
     notimplemented."""

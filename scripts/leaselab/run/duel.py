@@ -154,7 +154,7 @@ class Fight:
         if sighting is None:
             raise AssertionError("the first round begins with A")
         looked = len(sighting.warm_ups)
-        while (rate := sighted(sighting.warm_ups[looked:])) is None:
+        while (rate := sighted(self._plan, sighting.warm_ups[looked:])) is None:
             wanted = next_sight(self._plan, sighting.warm_ups[looked:])
             sighting.warm_up(wanted, self._plan.trial_s)
         return rate
