@@ -1,8 +1,12 @@
 """What differs between results is named by its field, and nothing else is."""
 
+import hashlib
+
 from tests.examples import edited, example_result
 
 from leaselab.analysis.differences import config_differences, differences
+from leaselab.analysis.hindrances import also_changed
+from leaselab.model.server import settings_of
 
 
 def test_two_sweeps_of_the_same_differ_in_nothing_but_what_they_found():
@@ -63,3 +67,39 @@ def test_other_configurations_differ_by_line_and_comments_count_for_nothing():
         ("port=67", ("there", "there", "-")),
         ("bind", ("there", "-", "-")),
     ]
+
+
+def built(variant, prefix, *, lifetime=60):
+    """The configuration of a build, and what its settings come to."""
+    text = f'{{"log": "/var/log/{variant}_dhcp.log", "hook": "{prefix}/a.so", "t": {lifetime}}}'
+    settings = settings_of(text, variant, prefix)
+
+    def told(document):
+        document["servers"]["server"] |= {
+            "config_sha256": hashlib.sha256(text.encode()).hexdigest(),
+            "config_settings_sha256": hashlib.sha256(settings.encode()).hexdigest(),
+            "variant": variant,
+        }
+
+    return told
+
+
+def test_two_builds_with_the_same_settings_have_no_other_configuration():
+    one, other = built("v4.1a2b", "/opt/builds/1a2b"), built("v4.3c4d", "/opt/builds/3c4d")
+    changed = built("v4.3c4d", "/opt/builds/3c4d", lifetime=61)
+    base = edited(example_result(), one)
+    named = [one.field for one in differences([base, edited(example_result(), other)])]
+    assert named == ["server.config_sha256"]
+    assert also_changed(base, edited(example_result(), other)) == []
+    assert also_changed(base, edited(example_result(), changed)) == [
+        "the configuration file as rendered"
+    ]
+
+
+def test_older_results_tell_the_configuration_by_the_hash_of_the_whole_file():
+    def old(document):
+        document["servers"]["server"]["config_sha256"] = "1" * 64
+
+    now = edited(example_result(), built("v4.1a2b", "/opt/builds/1a2b"))
+    assert also_changed(edited(example_result(), old), now)
+    assert not also_changed(example_result(), example_result())

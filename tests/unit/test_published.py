@@ -21,6 +21,7 @@ from leaselab.model.bench import HostAccess, public_names
 from leaselab.model.errors import invalid_measurement, lab_broken
 from leaselab.model.source import public_address
 from leaselab.run import experiment
+from leaselab.run.record import KeptConfig
 
 SECRETS = ("192.0.2.", "labuser", "/users/ana", "sut1", "gen1", "t0ken")
 """What a result must not hold: addresses, a user, paths of a home, names of machines."""
@@ -106,7 +107,7 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
             raise faults.pop()
         wrong = invalid_measurement("too slow", where="gen1.lab.example", found="gen1: late")
         part.point = SimpleNamespace(rounds=[], confirmation=None, error=wrong)
-        part.config_files = {"server": ""}
+        part.configs = {"server": KeptConfig("", "0" * 64)}
         owner = experiment.point_owner(part.running.id, part.bench.name, root)
         return [experiment._seal(store, part, owner, root)]
 

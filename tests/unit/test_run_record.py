@@ -6,7 +6,7 @@ import pytest
 from tests.doubles import World, bench
 
 from leaselab.model.record import Provenance
-from leaselab.run.record import record_of
+from leaselab.run.record import KeptConfig, record_of
 
 
 @pytest.mark.parametrize("capabilities", [(), ("reload",)])
@@ -22,7 +22,7 @@ def test_a_result_has_a_reload_only_of_a_server_that_can(capabilities):
         setup_s=1.0,
         started_at="2026-11-24T08:00:00.000Z",
         owner="a.tester@desk",
-        config_files=dict.fromkeys(one.servers, "config/kea.conf"),
+        configs=dict.fromkeys(one.servers, KeptConfig("config/kea.conf", "0" * 64)),
         experiment=None,
         provenance=Provenance(leaselab_version="0.1.0"),
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from leaselab.model.record import Record
 
 _EVERY_TIME = re.compile(
-    r"bench\.lock_owner|provenance\.command|[^.]+\.config_file"
+    r"bench\.lock_owner|provenance\.command|[^.]+\.(config_file|variant)"
     r"|scenario\.(description|factors\..+|across|(server|support)\.untold)"
 )
 """Fields that differ without meaning anything, or say again what another says."""

@@ -101,7 +101,7 @@ def also_changed(base: Record, other: Record) -> list[str]:
     """
     was, now = base.server, other.server
     found = []
-    if base.scenario.name == other.scenario.name and was.config_sha256 != now.config_sha256:
+    if base.scenario.name == other.scenario.name and _config(was, now) != _config(now, was):
         found.append("the configuration file as rendered")
     found += [
         f"{one.what} {one.field}: {one.found} instead of {one.wanted}"
@@ -113,6 +113,13 @@ def also_changed(base: Record, other: Record) -> list[str]:
         )
     ]
     return found
+
+
+def _config(server: Server, other: Server) -> str | None:
+    """Hash of a server's configuration: of its settings alone, where both have that."""
+    if server.config_settings_sha256 and other.config_settings_sha256:
+        return server.config_settings_sha256
+    return server.config_sha256
 
 
 def _how_built(server: Server) -> dict[str, Any]:

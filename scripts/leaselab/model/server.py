@@ -11,6 +11,17 @@ from leaselab.model.source import SHORT
 _NONE = "-"
 
 
+def settings_of(config: str, variant: str | None, prefix: str | None) -> str:
+    """Return a server's configuration without what names its variant, and where its build is.
+
+    Both are in paths, such as that of its log, and differ between any two builds.
+    """
+    for name, stands_for in ((variant, "VARIANT"), (prefix, "PREFIX")):
+        if name:
+            config = config.replace(name, stands_for)
+    return config
+
+
 def server_name(server: Server | Mapping[str, Any]) -> str:
     """Server, version and, where it was built from one, the commit: ``kea 2.6.3 (1a2b3c4d5e)``.
 

@@ -47,10 +47,11 @@ from leaselab.model.bench import public_names
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import GENERATOR, SERVER, Experiment, Provenance
+from leaselab.model.server import settings_of
 from leaselab.model.source import SHORT, public_address
 from leaselab.run.duel import Fight
 from leaselab.run.listeners import Live, Several
-from leaselab.run.record import failed_record, own_provenance, record_of
+from leaselab.run.record import KeptConfig, failed_record, own_provenance, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -236,7 +237,7 @@ class _Part:
     """The same at the host's second place; None where it is up alone."""
     point: Point | None = None
     ended: Ended | None = None
-    config_files: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, KeptConfig] = field(default_factory=dict)
     """By role: the configuration as deployed, as a file of the result."""
     setup_s: float = 0.0
 
@@ -330,7 +331,7 @@ def _measure(
             known = {role: one for part in parts for role, one in part.bench.hosts.items()}
             watch = stack.enter_context(watching(known, hosts))
         for part in parts:
-            part.config_files = {
+            part.configs = {
                 role: _fetch_config(part.running, server, hosts[role], role)
                 for role, server in part.bench.servers.items()
             }
@@ -453,7 +454,7 @@ def _seal(store: Store, part: _Part, owner: Owner, root: Path) -> Ended:
         setup_s=part.setup_s,
         started_at=part.begun["started_at"],
         owner=owner.name,
-        config_files=part.config_files,
+        configs=part.configs,
         experiment=part.experiment,
         provenance=msgspec.convert(part.begun["provenance"], Provenance),
     )
@@ -514,7 +515,7 @@ def _distrust(bench: Bench, fault: LeaselabError, root: Path) -> None:
 
 def _fetch_config(
     running: RunningSweep, deployed: ServerUnderTest, host: Connection, role: str
-) -> str:
+) -> KeptConfig:
     """Keep a server's configuration with the result; it must be the one deployed."""
     path = deployed.config_file
     done = host.run(["cat", path], timeout_s=10.0)
@@ -528,8 +529,11 @@ def _fetch_config(
             todo="deploy again",
         )
     folder = "" if role == SERVER else f"{role}/"
-    return running.write_text(
-        f"config/{folder}{PurePosixPath(path).name}", done.stdout.decode()
+    text = done.stdout.decode()
+    settings = settings_of(text, deployed.variant, (deployed.build or {}).get("prefix"))
+    return KeptConfig(
+        file=running.write_text(f"config/{folder}{PurePosixPath(path).name}", text),
+        settings_sha256=hashlib.sha256(settings.encode()).hexdigest(),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -30,6 +30,16 @@ if TYPE_CHECKING:
     from leaselab.model.source import Commit
 
 
+@dataclass(frozen=True, slots=True)
+class KeptConfig:
+    """The configuration of a server, as it is kept with the result."""
+
+    file: str
+    """Its path within the result."""
+    settings_sha256: str
+    """Hash of it without the names of variant and build."""
+
+
 def record_of(
     point_id: str,
     bench: Bench,
@@ -38,13 +48,13 @@ def record_of(
     setup_s: float,
     started_at: str,
     owner: str,
-    config_files: Mapping[str, str],
+    configs: Mapping[str, KeptConfig],
     experiment: Experiment | None,
     provenance: Provenance,
 ) -> Record:
     """Build the record of a point that is finished, well or with an error.
 
-    `setup_s` is the time before its first round (s); `config_files` are the configurations as
+    `setup_s` is the time before its first round (s); `configs` are the configurations as
     files of the result, by role.
     """
     parts: Sequence[Round | Confirmation] = point.rounds
@@ -59,7 +69,7 @@ def record_of(
         scenario=bench.scenario,
         procedure=bench.procedure,
         servers={
-            role: _server(server, config_files[role]) for role, server in bench.servers.items()
+            role: _server(server, configs[role]) for role, server in bench.servers.items()
         },
         generator=record.Generator(
             name=bench.generator.name,
@@ -181,14 +191,15 @@ def _reasons(error: LeaselabError | None) -> tuple[Reason, ...]:
     return (Reason(word=word, text=str(error)),)
 
 
-def _server(server: ServerUnderTest, config_file: str) -> record.Server:
+def _server(server: ServerUnderTest, config: KeptConfig) -> record.Server:
     given = {
         name: value
         for name, value in asdict(server).items()
         if name in record.Server.__struct_fields__
     }
     given |= {
-        "config_file": config_file,
+        "config_file": config.file,
+        "config_settings_sha256": config.settings_sha256,
         "durability": server.durability.value,
         "package": server.package or None,
         "build": server.build or None,

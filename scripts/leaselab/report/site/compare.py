@@ -13,7 +13,7 @@ from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Ratio, ratio_of
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import SERVER, Metric, Record
-from leaselab.model.server import server_name
+from leaselab.model.server import server_name, settings_of
 from leaselab.report.facts import config_text
 from leaselab.report.listing import sentence
 from leaselab.report.matrix import shown
@@ -119,9 +119,16 @@ def group(name: str, results: Sequence[tuple[Record, Path]]) -> Group:
         ),
         differences=differences(records),
         configuration=config_differences(
-            [config_text(record, directory, SERVER) for record, directory in results]
+            [_settings(record, directory) for record, directory in results]
         ),
     )
+
+
+def _settings(record: Record, directory: Path) -> str | None:
+    """A server's configuration, without what differs between any two builds."""
+    text, server = config_text(record, directory, SERVER), record.server
+    prefix = server.build.prefix if server.build else None
+    return settings_of(text, server.variant, prefix) if text is not None else None
 
 
 def _column(base: Record, record: Record, *, several: bool) -> Column:
