@@ -91,7 +91,7 @@ def _run(command, timeout_s, environment):
 
 
 def hold_back_servers(*, held=True):
-    """Give Kea half of its processor, in slices too short for a queue to fill.
+    """Give Kea half of its processor, as `docker_lab_cpu_limit` does.
 
     In a fast hour of a machine Kea on one processor serves what perfdhcp on another can
     offer: sweeps then end as generator-limited, as they should, and tests that want a result

@@ -84,6 +84,28 @@ def test_programs_of_the_server_alone_can_be_sampled_and_nothing_else_can(engine
     assert {why for _, why in told[1:]} <= refused
 
 
+def test_a_server_is_held_to_a_part_of_a_processor_and_let_go(engine, tmp_path):
+    """A copy of the inventory says so; the lab's own says nothing of it."""
+    server = "        leaselab-server:\n"
+    change = (server, f"{server}          docker_lab_cpu_limit: 0.25\n")
+    inventory = tmp_path / "lab" / "held"
+    inventory.mkdir(parents=True)
+    text = (LOCAL / "hosts.yml").read_text(encoding="utf-8")
+    assert text.count(server) == 1
+    keys = "{{ inventory_dir }}/../../.leaselab"
+    (inventory / "hosts.yml").write_text(
+        text.replace(*change).replace(keys, str(ROOT / ".leaselab")), encoding="utf-8"
+    )
+    quotas = []
+    for path in (inventory, LOCAL):
+        done = lab("up", "-i", path, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["changed"] == 1
+        told = engine.containers.get("leaselab-server").attrs["HostConfig"]
+        quotas.append((told["CpuQuota"], told["CpuPeriod"]))
+    assert quotas == [(2_500, 10_000), (-1, 10_000)]
+
+
 def test_only_this_users_key_opens_a_host_and_only_its_owner_reads_it(engine):
     assert engine.ping()
     assert (KEYS / "client").stat().st_mode & 0o777 == 0o600

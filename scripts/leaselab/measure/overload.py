@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, SLOWER_THAN_SERVER
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.procedures.duel import SIGHTING_TRIALS
 
@@ -25,10 +25,6 @@ _STEP = 1.05
 _LEAST_PROOF, _PROOF, _MOST_PROOF = 1.1, 1.2, 1.4
 """How much heavier (ratio) a load has to be that shows whether a server is at its limit, how
 much heavier one is that is tried for that, and how much it may be."""
-_TODO = (
-    "give the generator more processors or a host of its own, hold the server to a part of a "
-    "processor (docker_lab_cpu_limit), or compare by a scenario with a slower server"
-)
 
 
 def sighted(plan: Duel, made: Sequence[Trial]) -> int | None:
@@ -107,7 +103,7 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
             where="duel",
             found=f"of {last.rate if limited else limit}/s asked for, it offered less",
             wanted="a load that the server does not serve completely",
-            todo=_TODO,
+            todo=SLOWER_THAN_SERVER,
         )
     if len(made) >= SIGHTING_TRIALS or (usable and usable[-1].rate >= plan.max_rate):
         counted = "" if last.valid else f", which does not count: {last.reason}"
@@ -153,7 +149,7 @@ def _proof(plan: Duel, wanted: Trial, limit: float) -> int:
             f"heavier by {_LEAST_PROOF - 1:.0%}, as it offers less than {limit:.0f}/s",
             wanted="to see that the server, and not the generator or a full buffer, is what "
             "limits the completed rate",
-            todo=_TODO,
+            todo=SLOWER_THAN_SERVER,
         )
     return heavier
 

@@ -6,7 +6,11 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.generators.adapter import (
+    GENERATOR_LIMITED,
+    GENERATOR_STALLED,
+    SLOWER_THAN_SERVER,
+)
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -66,8 +70,7 @@ def generator_limited(outcomes: Outcomes) -> SearchError:
         f"server's best trial: {_highest_pass(outcomes)}",
         wanted="an offered load at which the server loses more than "
         f"{outcomes.procedure.loss_ratio:.1%}",
-        todo="give the generator more processors or a host of its own, or measure a scenario "
-        "with a slower server",
+        todo=SLOWER_THAN_SERVER,
     )
 
 
