@@ -22,7 +22,7 @@ from leaselab.measure.trials import Trials
 from leaselab.model.observation import HostReading, Sampled, ServerStarted
 from leaselab.model.record import Experiment, Provenance
 from leaselab.model.trial import Percentiles, Sample, Second, Trial
-from leaselab.run.record import record_of
+from leaselab.run.record import KeptConfig, record_of
 
 STAGE = "query-answer"
 SCENARIO = {
@@ -300,7 +300,7 @@ def archived(
         setup_s=1.0,
         started_at=f"2026-11-23T12:00:0{number}.000Z",
         owner="a.tester@desk",
-        config_files={"server": "config/formula.conf"},
+        configs={"server": KeptConfig("config/formula.conf", "0" * 64)},
         experiment=experiment,
         provenance=Provenance(leaselab_version="0.1.0"),
     )

@@ -12,7 +12,7 @@ from tests.formula import Zones, formula_bench, formula_point
 
 from leaselab.lab.roles import read_yaml
 from leaselab.model.record import Provenance
-from leaselab.run.record import record_of
+from leaselab.run.record import KeptConfig, record_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "roles/perfdhcp/files/receive-buffer"
@@ -103,7 +103,7 @@ def test_a_result_says_what_ran_the_generator(launcher):
         setup_s=1.0,
         started_at="2026-11-24T08:00:00.000Z",
         owner="a.tester@desk",
-        config_files={"server": "config/formula.conf"},
+        configs={"server": KeptConfig("config/formula.conf", "0" * 64)},
         experiment=None,
         provenance=Provenance(leaselab_version="0.1.0"),
     )

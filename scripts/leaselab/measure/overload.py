@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, SLOWER_THAN_SERVER
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED
+from leaselab.measure.search_error import SLOWER_THAN_SERVER
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.procedures.duel import SIGHTING_TRIALS
 

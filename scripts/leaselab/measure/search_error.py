@@ -6,11 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.measure.generators.adapter import (
-    GENERATOR_LIMITED,
-    GENERATOR_STALLED,
-    SLOWER_THAN_SERVER,
-)
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -23,6 +19,11 @@ if TYPE_CHECKING:
 
 CALM = "end what else runs on the generator's host, or on its hardware, and measure again"
 """What to do where the generator stands still now and then."""
+SLOWER_THAN_SERVER = (
+    "give the generator more processors or a host of its own, hold the server to a part of a "
+    "processor (docker_lab_cpu_limit), or measure a scenario with a slower server"
+)
+"""What to do where a generator cannot offer enough."""
 
 
 class SearchReason(enum.Enum):

@@ -20,11 +20,6 @@ from leaselab.model.trial import HostUse, Trial
 
 GENERATOR_LIMITED = "generator-limited"
 """`Trial.reason` of a trial whose generator began fewer transactions than asked."""
-SLOWER_THAN_SERVER = (
-    "give the generator more processors or a host of its own, hold the server to a part of a "
-    "processor (docker_lab_cpu_limit), or measure a scenario with a slower server"
-)
-"""What to do where a generator cannot offer enough."""
 GENERATOR_STALLED = "generator-stalled"
 """The generator, or its host, stood still and caught up in a burst, or dropped replies:
 without that the trial might have passed."""
