@@ -14,6 +14,7 @@ from leaselab.model.procedures.duel import SIGHTING_TRIALS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from leaselab.model.errors import LeaselabError
     from leaselab.model.procedures.duel import Duel
     from leaselab.model.record import Round
     from leaselab.model.trial import Trial
@@ -36,6 +37,7 @@ def sighted(plan: Duel, made: Sequence[Trial]) -> int | None:
     """
     usable = [trial for trial in made if trial.valid]
     light, heavy = _bracket(usable)
+    # What is not too light, and has a heavier one beside it, is at the limit.
     for one in _candidates(usable, light):
         above = _heavier(usable, one)
         if above is not None:
@@ -107,22 +109,15 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
             todo=SLOWER_THAN_SERVER,
         )
     if len(made) >= SIGHTING_TRIALS or (usable and usable[-1].rate >= plan.max_rate):
-        counted = "" if last.valid else f", which does not count: {last.reason}"
-        raise invalid_measurement(
-            "no load was found that is a little more than the server can serve",
-            where="duel",
-            found=f"{len(made)} trials, the last of {last.rate}/s with a loss of "
-            f"{last.loss_ratio:.1%}{counted}",
-            wanted=f"a loss of {LIGHT:.0%} to {HEAVY:.0%}, and no more completed of a heavier "
-            "load",
-            todo="look at the trials, and raise max_rate or begin with another --rate",
-        )
+        raise _none_found(made)
     if not last.valid and last.rate < limit:
         return last.rate
     found = _candidates(usable, light)
     # The load before it was lighter by that little, and was no limit: bursts lose as much.
     climbing = math.isinf(min(heavy, limit)) and light * _MOST_PROOF >= last.rate
     if found and not climbing:
+        if found[-1].rate * _LEAST_PROOF > plan.max_rate:
+            raise _none_found(made)
         return _proof(plan, found[-1], limit)
     if limited:
         return _lower(plan, light, last)
@@ -133,20 +128,34 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
     return _lower(plan, light, last)
 
 
-def _proof(plan: Duel, wanted: Trial, limit: float) -> int:
-    """Return the load that shows whether the server is at its limit (transactions/s).
+def _none_found(made: Sequence[Trial]) -> LeaselabError:
+    """The error of trials that found no load."""
+    last = made[-1]
+    counted = "" if last.valid else f", which does not count: {last.reason}"
+    return invalid_measurement(
+        "no load was found that is a little more than the server can serve",
+        where="duel",
+        found=f"{len(made)} trials, the last of {last.rate}/s with a loss of "
+        f"{last.loss_ratio:.1%}{counted}",
+        wanted=f"a loss of {LIGHT:.0%} to {HEAVY:.0%}, and no more completed of a heavier load",
+        todo="look at the trials, and raise max_rate or begin with another --rate",
+    )
 
-    Raises an invalid-measurement error where the generator does not reach so far.
+
+def _proof(plan: Duel, light: Trial, limit: float) -> int:
+    """Return a heavier load than `light`, to see whether the server is at its limit there.
+
+    In transactions/s.  Raises an invalid-measurement error where the generator does not reach
+    so far.
     """
-    least = math.ceil(wanted.rate * _LEAST_PROOF)
-    heavier = min(math.ceil(wanted.rate * _PROOF), plan.max_rate)
+    heavier = min(math.ceil(light.rate * _PROOF), plan.max_rate)
     if heavier >= limit:
-        heavier = least
-    if not least <= heavier < limit:
+        heavier = math.ceil(light.rate * _LEAST_PROOF)
+    if heavier >= limit:
         raise invalid_measurement(
             "the traffic generator cannot offer enough more than the server completes",
             where="duel",
-            found=f"a loss of {wanted.loss_ratio:.1%} at {wanted.rate}/s, and no load that is "
+            found=f"a loss of {light.loss_ratio:.1%} at {light.rate}/s, and no load that is "
             f"heavier by {_LEAST_PROOF - 1:.0%}, as it offers less than {limit:.0f}/s",
             wanted="to see that the server, and not the generator or a full buffer, is what "
             "limits the completed rate",

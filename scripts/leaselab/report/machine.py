@@ -32,7 +32,7 @@ def _host(host: Host) -> Iterator[str]:
     return _known(
         (host.cpu_model, "{}"),
         (host.cpus_allowed, "CPUs {}"),
-        (host.cpu_limit, "held to {:g} of a processor's time"),
+        (host.cpu_limit, "CPU limit {:g}"),
         (host.governor, "governor {}"),
         (host.kernel, "kernel {}"),
         (host.os, "{}"),
