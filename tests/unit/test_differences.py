@@ -88,8 +88,9 @@ def test_two_builds_with_the_same_settings_have_no_other_configuration():
     one, other = built("v4.1a2b", "/opt/builds/1a2b"), built("v4.3c4d", "/opt/builds/3c4d")
     changed = built("v4.3c4d", "/opt/builds/3c4d", lifetime=61)
     base = edited(example_result(), one)
-    named = [one.field for one in differences([base, edited(example_result(), other)])]
-    assert named == ["server.config_sha256"]
+    assert differences([base, edited(example_result(), other)]) == []
+    named = [one.field for one in differences([base, edited(example_result(), changed)])]
+    assert named == ["server.config_settings_sha256"]
     assert also_changed(base, edited(example_result(), other)) == []
     assert also_changed(base, edited(example_result(), changed)) == [
         "the configuration file as rendered"
@@ -101,5 +102,7 @@ def test_older_results_tell_the_configuration_by_the_hash_of_the_whole_file():
         document["servers"]["server"]["config_sha256"] = "1" * 64
 
     now = edited(example_result(), built("v4.1a2b", "/opt/builds/1a2b"))
-    assert also_changed(edited(example_result(), old), now)
+    before = edited(example_result(), old)
+    assert also_changed(before, now)
+    assert "server.config_sha256" in [one.field for one in differences([before, now])]
     assert not also_changed(example_result(), example_result())
