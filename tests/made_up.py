@@ -33,7 +33,7 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
-from leaselab.run import experiment
+from leaselab.run import measurement
 from leaselab.run.duel import Fight
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Lab:
             ("Point", self._point),
             ("Fight", lambda points, _: _Fight(points)),
         ):
-            monkeypatch.setattr(experiment, name, double)
+            monkeypatch.setattr(measurement, name, double)
 
     @property
     def store(self) -> Store:

@@ -6,7 +6,7 @@ from tests.examples import archive_result, example_result, invalid_result
 from leaselab.archive.store import Store
 from leaselab.cli.outcome import tell
 from leaselab.model.errors import Outcome, invalid_measurement
-from leaselab.run.experiment import Ended
+from leaselab.run.part import Ended
 
 
 @pytest.fixture

@@ -323,7 +323,7 @@ class TestResume:
         assert bench.holders == (sweep,)
 
     def test_a_lock_that_the_killed_sweep_left_is_its_own(self, bench, sweep):
-        from leaselab.run.experiment import point_owner  # noqa: PLC0415
+        from leaselab.run.owner import point_owner  # noqa: PLC0415
 
         taken(bench, point_owner(sweep, "rack1", bench_setup.checkout_root()).token)
         bench.dead = {"sut"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leaselab.run.experiment import next_point, run_points
+from leaselab.run.measurement import next_point, run_points
 
 
 class Counting:

@@ -26,7 +26,7 @@ from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.observation import Foreign, Generated
 from leaselab.model.procedure import PAUSE_LIMIT_S
 from leaselab.model.trial import Sample
-from leaselab.run.experiment import run_points
+from leaselab.run.measurement import run_points
 
 SOME_TIME = "2026-11-23T00:00:00Z"
 

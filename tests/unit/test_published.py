@@ -20,7 +20,8 @@ from leaselab.lab.inventory import parse_inventory
 from leaselab.model.bench import HostAccess, public_names
 from leaselab.model.errors import invalid_measurement, lab_broken
 from leaselab.model.source import public_address
-from leaselab.run import experiment
+from leaselab.run import experiment, measurement
+from leaselab.run.owner import point_owner
 from leaselab.run.record import KeptConfig
 
 SECRETS = ("192.0.2.", "labuser", "/users/ana", "sut1", "gen1", "t0ken")
@@ -60,7 +61,7 @@ def begin(store):
 
 
 def finish(store, running):
-    return experiment.finish(store, [running], store.root, lambda *_: nullcontext())
+    return measurement.finish(store, [running], store.root, lambda *_: nullcontext())
 
 
 def everything(folder):
@@ -108,10 +109,10 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
         wrong = invalid_measurement("too slow", where="gen1.lab.example", found="gen1: late")
         part.point = SimpleNamespace(rounds=[], confirmation=None, error=wrong)
         part.configs = {"server": KeptConfig("", "0" * 64)}
-        owner = experiment.point_owner(part.running.id, part.bench.name, root)
-        return [experiment._seal(store, part, owner, root)]
+        owner = point_owner(part.running.id, part.bench.name, root)
+        return [measurement._seal(store, part, owner, root)]
 
-    monkeypatch.setattr(experiment, "_measure", measure)
+    monkeypatch.setattr(measurement, "_measure", measure)
     with pytest.raises(type(lab_broken("")), match=r"labuser@192\.0\.2\.10"):
         finish(store, running)  # who measures is told all of it
     (ended,) = finish(store, store.open_running())

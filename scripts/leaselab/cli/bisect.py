@@ -56,7 +56,7 @@ from leaselab.report.bisect import (
 )
 from leaselab.report.hunting import Telling
 from leaselab.report.listing import printable
-from leaselab.run.experiment import command
+from leaselab.run.record import command
 
 if TYPE_CHECKING:
     import argparse
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from leaselab.lab.repository import Repository
     from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
-    from leaselab.run.experiment import Ended
+    from leaselab.run.part import Ended
 
 NAME = "bisect"
 HELP = "Find the commit that made a server slower, by duels; exit code 1 if it is slower."

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leaselab.lab.repository import Repository
     from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
-    from leaselab.run.experiment import Ended
+    from leaselab.run.part import Ended
 
 PACKAGE, BUILD, WORKTREE = "package", "build:", "worktree"
 """Words for the distribution's server, before the key of a kept build, and for the checkout of

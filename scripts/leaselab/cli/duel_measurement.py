@@ -14,7 +14,9 @@ from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
-from leaselab.run.experiment import BENCH_FILE, Ended, begin, finish, open_experiment
+from leaselab.run.experiment import BENCH_FILE, begin, open_experiment
+from leaselab.run.measurement import finish
+from leaselab.run.part import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

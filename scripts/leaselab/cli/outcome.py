@@ -9,7 +9,7 @@ from leaselab.archive.schema import document_of
 from leaselab.cli.options import print_json, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.report.text import print_result
-from leaselab.run.experiment import Ended
+from leaselab.run.part import Ended
 
 if TYPE_CHECKING:
     import argparse

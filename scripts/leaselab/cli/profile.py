@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leaselab.cli.session import Session
     from leaselab.cli.task import Task
     from leaselab.model.record import Record
-    from leaselab.run.experiment import Ended
+    from leaselab.run.part import Ended
 
 
 PROFILED = 0.8

@@ -24,7 +24,8 @@ from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error
 from leaselab.model.record import SERVER
 from leaselab.model.source import public_address
-from leaselab.run.experiment import BENCH_FILE, measure_alone
+from leaselab.run.experiment import BENCH_FILE
+from leaselab.run.measurement import measure_alone
 
 if TYPE_CHECKING:
     import argparse

@@ -13,7 +13,9 @@ from leaselab.cli.report import report_after
 from leaselab.cli.variants import give_back
 from leaselab.lab.benches import bench_named, read_benches
 from leaselab.model.errors import usage_error
-from leaselab.run.experiment import finish, open_experiment, point_owner
+from leaselab.run.experiment import open_experiment
+from leaselab.run.measurement import finish
+from leaselab.run.owner import point_owner
 
 if TYPE_CHECKING:
     import argparse

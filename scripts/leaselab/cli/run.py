@@ -30,7 +30,7 @@ from leaselab.lab.catalog import match_scenarios
 from leaselab.model.errors import LeaselabError, Outcome, server_broken, usage_error
 from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_table
-from leaselab.run.experiment import command
+from leaselab.run.record import command
 
 if TYPE_CHECKING:
     import argparse
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
-    from leaselab.run.experiment import Ended
+    from leaselab.run.part import Ended
 
 NAME = "run"
 HELP = "Set up the lab, measure scenarios, archive and show the results."

@@ -16,14 +16,9 @@ from leaselab.cli.task import by_hosts
 from leaselab.cli.variants import PLACES, deploy, give_back, variant_of
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.record import Experiment
-from leaselab.run.experiment import (
-    BENCH_FILE,
-    Ended,
-    archive_failure,
-    begin,
-    finish,
-    open_experiment,
-)
+from leaselab.run.experiment import BENCH_FILE, archive_failure, begin, open_experiment
+from leaselab.run.measurement import finish
+from leaselab.run.part import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -17,7 +17,7 @@ from leaselab.cli.options import (
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import read_bench
-from leaselab.run.experiment import measure_alone
+from leaselab.run.measurement import measure_alone
 
 if TYPE_CHECKING:
     import argparse

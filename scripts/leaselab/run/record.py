@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import subprocess
+import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,7 @@ from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
+from leaselab.model.source import public_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,6 +155,12 @@ def _how_it_ran(tool: GeneratorTool) -> dict[str, Any]:
         **tool.settings,
         **({"files": dict(tool.files)} if tool.files else {}),
     }
+
+
+def command() -> list[str]:
+    """Return the command as the user gave it, without what may be a secret of an address."""
+    given = shlex.split(os.environ.get("LEASELAB_COMMAND", "")) or ["leaselab", *sys.argv[1:]]
+    return [public_address(word) for word in given]
 
 
 def own_provenance(root: Path, command: Sequence[str]) -> Provenance:

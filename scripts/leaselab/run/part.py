@@ -1,0 +1,118 @@
+"""A point of an experiment, while it is measured and once it is sealed."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from leaselab.archive.running import with_access
+from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.servers import apart
+from leaselab.model.bench import public_names
+from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.procedures.duel import Duel
+from leaselab.model.record import SERVER, Experiment
+from leaselab.model.server import settings_of
+from leaselab.model.source import SHORT
+from leaselab.run.experiment import begun_of
+from leaselab.run.record import KeptConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from leaselab.archive.running import RunningSweep
+    from leaselab.lab.transport import Connection
+    from leaselab.measure.point import Point
+    from leaselab.model.bench import Bench, ServerUnderTest
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A point that is sealed."""
+
+    error: LeaselabError | None
+    """What ended it for good before its last round; None when nothing did."""
+    place: Path
+
+
+@dataclass(slots=True)
+class Part:
+    """A point that is being measured."""
+
+    running: RunningSweep
+    begun: Mapping[str, Any]
+    """What the first event of its journal says."""
+    bench: Bench
+    elsewhere: Bench | None = None
+    """The same at the host's second place; None where it is up alone."""
+    point: Point | None = None
+    ended: Ended | None = None
+    configs: Mapping[str, KeptConfig] = field(default_factory=dict)
+    """By role: the configuration as deployed, as a file of the result."""
+    setup_s: float = 0.0
+
+    @classmethod
+    def of(cls, running: RunningSweep) -> Part:
+        """Return the point as its journal says it was begun; raises as `begun_of`."""
+        begun = begun_of(running)
+
+        def read(name: str) -> Bench:
+            return parse_bench(with_access(begun[name], running.path), str(running.path))
+
+        if "elsewhere" not in begun:
+            return cls(running, begun, read("bench"))
+        return cls(running, begun, apart(read("bench")), apart(read("elsewhere")))
+
+    @property
+    def experiment(self) -> Experiment | None:
+        """The experiment that it is of; None where it is measured alone."""
+        given = self.begun.get("experiment")
+        return msgspec.convert(given, Experiment) if given else None
+
+    @property
+    def title(self) -> str:
+        """What tells it from the other points: the scenario, the commit, the release.
+
+        The points of a duel are A and B, whatever they are.
+        """
+        commit = self.bench.server.commit
+        letter = ""
+        if isinstance(self.bench.procedure, Duel) and self.experiment:
+            letter = "AB"[self.experiment.points.index(self.running.id)] + ","
+        parts = [letter, self.bench.scenario.name, f"at {commit[:SHORT]}" if commit else ""]
+        parts.append(f"on {self.bench.distribution}" if self.bench.distribution else "")
+        return " ".join(filter(None, parts))
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The words by which others know its hosts."""
+        return public_names({role: host.access for role, host in self.bench.hosts.items()})
+
+
+def fetch_config(
+    running: RunningSweep, deployed: ServerUnderTest, host: Connection, role: str
+) -> KeptConfig:
+    """Keep a server's configuration with the result; it must be the one deployed."""
+    path = deployed.config_file
+    done = host.run(["cat", path], timeout_s=10.0)
+    found = hashlib.sha256(done.stdout).hexdigest()
+    if done.status != 0 or found != deployed.config_sha256:
+        raise lab_broken(
+            f"{path} is not the configuration that was deployed for this sweep",
+            where=host.access.name,
+            found=found if done.status == 0 else done.stderr.strip(),
+            wanted=deployed.config_sha256,
+            todo="deploy again",
+        )
+    folder = "" if role == SERVER else f"{role}/"
+    text = done.stdout.decode()
+    settings = settings_of(text, deployed.variant, (deployed.build or {}).get("prefix"))
+    return KeptConfig(
+        file=running.write_text(f"config/{folder}{PurePosixPath(path).name}", text),
+        settings_sha256=hashlib.sha256(settings.encode()).hexdigest(),
+    )
