@@ -6,7 +6,8 @@ from tests.examples import MAX_RATES, example_result
 
 from leaselab.analysis.verdict import compare
 from leaselab.model.record import Experiment
-from leaselab.report.verdict import closing, conditions, figures
+from leaselab.report.closing import closing
+from leaselab.report.verdict import conditions, figures
 
 BASE = example_result()
 

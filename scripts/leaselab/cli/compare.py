@@ -34,9 +34,10 @@ from leaselab.model.errors import (
     regression,
     usage_error,
 )
+from leaselab.report.closing import closing
 from leaselab.report.listing import printable
 from leaselab.report.profile import print_profile, profile_document
-from leaselab.report.verdict import closing, comparison_document, print_comparison
+from leaselab.report.verdict import comparison_document, print_comparison
 from leaselab.report.verdicts import comparisons_document, print_comparisons
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.hindrances import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import alternated
-from leaselab.analysis.steadiness import UNSTEADY
-from leaselab.analysis.verdict import Change, Limit
+from leaselab.analysis.verdict import Limit
 from leaselab.model import moment
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
+from leaselab.report.closing import closing, p_words, sight_words, signed
 from leaselab.report.listing import aligned, heading, moment_words, printable
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leaselab.analysis.duel import DuelVerdict
     from leaselab.analysis.error_budget import ErrorBudget
     from leaselab.analysis.verdict import Comparison, Verdict
-    from leaselab.model.record import Metric, Record
+    from leaselab.model.record import Record
 
 NAMES = 5
 """Columns of `rows` that are words."""
@@ -141,7 +141,7 @@ def figures(comparison: Comparison) -> Iterator[str]:
         yield from _duel_figures(comparison, verdict, verdict.duel)
         return
     low, high = verdict.ci95
-    tested = f"{verdict.test}: {_chance(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
+    tested = f"{verdict.test}: {p_words(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
     if verdict.limit is not Limit.NONE:
         faster = "A" if verdict.limit is Limit.AT_MOST else "B"
         yield (
@@ -152,10 +152,10 @@ def figures(comparison: Comparison) -> Iterator[str]:
         return
     yield (
         f"ratio B to A: {verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
-        f"({_change(verdict.ratio)}, {_change(low)} to {_change(high)})"
+        f"({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
     )
     yield tested
-    yield _sight(verdict)
+    yield sight_words(verdict)
 
 
 def _duel_figures(
@@ -164,15 +164,15 @@ def _duel_figures(
     low, high = verdict.ci95
     yield (
         f"ratio B to A of the completed rate: {verdict.ratio:.3f}, 95 % interval {low:.3f} to "
-        f"{high:.3f} ({_change(verdict.ratio)}, {_change(low)} to {_change(high)})"
+        f"{high:.3f} ({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
     )
-    yield f"{verdict.test}: {_chance(verdict.p)}; {found.rounds} rounds count"
+    yield f"{verdict.test}: {p_words(verdict.p)}; {found.rounds} rounds count"
     if found.cpu is not None:
         ratio, (low, high) = found.cpu
         single = comparison.other.scenario.transaction.name
         yield (
             f"second opinion: server CPU per {single}, B to A: {ratio:.3f}, 95 % interval "
-            f"{low:.3f} to {high:.3f} ({_change(ratio)})"
+            f"{low:.3f} to {high:.3f} ({signed(ratio)})"
         )
     yield (
         f"power: as many rounds with this scatter find a drop of {verdict.threshold_percent:g} "
@@ -279,141 +279,9 @@ def _cost_doubt(verdict: Verdict, found: DuelVerdict) -> Iterator[str]:
     if low > 1 and ratio > 1 + verdict.threshold_percent / 200:
         yield (
             f"B takes {100 * (ratio - 1):.1f} % more CPU time for the same work (95 % "
-            f"interval {_change(low)} to {_change(high)}) and is not called slower: what "
+            f"interval {signed(low)} to {signed(high)}) and is not called slower: what "
             "limits both may be something else than the server"
         )
-
-
-def closing(comparison: Comparison) -> str:
-    """The verdict in one sentence, by the commit that it is on.
-
-    Where a result's machine was unsteady, that comes first.
-    """
-    moving = [
-        letter
-        for letter, record in _results(comparison)
-        if comparison.verdict is not None
-        and any(reason.word == UNSTEADY for reason in record.reasons)
-    ]
-    if not moving:
-        return _closing(comparison)
-    return (
-        f"On a machine that was unsteady while {' and '.join(moving)} "
-        f"{'was' if len(moving) == 1 else 'were'} measured: {_closing(comparison)}"
-    )
-
-
-def _closing(comparison: Comparison) -> str:
-    other, base, verdict = comparison.other, comparison.base, comparison.verdict
-    name = _server_words(other)
-    if verdict is not None and verdict.duel is not None and base is not None:
-        return _duel_closing(verdict, verdict.duel, *_apart_names(base, other))
-    if comparison.error is not None:
-        return f"No verdict on {name}: {comparison.error}"
-    if verdict is None or base is None:
-        return (
-            f"Nothing to compare with yet: {name} is the first of its kind. The archive has no "
-            "earlier result with a figure and an interval of another server on this bench, in "
-            "this environment, by this scenario and goal."
-        )
-    if verdict.limit is Limit.NO_LOAD:
-        found = other.reasons[0].text
-        return (
-            f"Regression: {name} keeps the goal at no load, unlike {_server_words(base)}: "
-            f"{found}."
-        )
-    name, before = _apart_names(base, other)
-    return _judged(verdict, f"{name} is {_measured(verdict, other.figure)} than {before}")
-
-
-def _apart_names(base: Record, other: Record) -> tuple[str, str]:
-    """B and A in words, with their scenarios where these differ."""
-    name, before = _server_words(other), _server_words(base)
-    if base.scenario.name != other.scenario.name:
-        return f"{name} in {other.scenario.name}", f"{before} in {base.scenario.name}"
-    return name, before
-
-
-def _duel_closing(verdict: Verdict, found: DuelVerdict, name: str, before: str) -> str:
-    """The answer of a duel in one sentence."""
-    low, high = verdict.ci95
-    told = (
-        f"{name} completes {_percent(verdict.ratio)} than {before} under the same load "
-        f"(95 % interval {_change(low)} to {_change(high)}, {_chance(verdict.p)})"
-    )
-    if found.answer is Answer.SLOWER:
-        return f"Slower: {told}."
-    if found.answer is Answer.FASTER:
-        return f"Faster: {told}."
-    if found.answer is Answer.SAME:
-        return f"No change bigger than {100 * found.bound:.1f} %: {told}."
-    return (
-        f"Cannot tell at this budget: {told} after {found.rounds} rounds; a drop of "
-        f"{verdict.threshold_percent:g} % would have been found in {100 * found.power:.0f} of "
-        "100 duels. Give more --budget, or a steadier machine."
-    )
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * abs(ratio - 1):.1f} % {'less' if ratio < 1 else 'more'}"
-
-
-def _judged(verdict: Verdict, told: str) -> str:
-    """The verdict on what was told."""
-    chance = _chance(verdict.p)
-    if verdict.change is Change.REGRESSION:
-        return f"Regression: {told} ({chance}); {_allowed(verdict)}."
-    if verdict.change is Change.IMPROVEMENT:
-        return f"Improvement: {told} ({chance})."
-    if verdict.limit is Limit.AT_LEAST:
-        return f"No regression: {told}; {_allowed(verdict)}."
-    if verdict.differs:
-        return f"No change that counts: {told} ({chance}); {_allowed(verdict)}."
-    return f"No change seen: {told}, which may be chance ({chance}). {_sight(verdict)}."
-
-
-def _server_words(record: Record) -> str:
-    """What a result is of: the commit it was built from, hash and subject, or the package."""
-    server, source = record.server, record.source
-    if not server.commit:
-        package = f" ({server.package})" if server.package else ""
-        return f"{server_name(server)} as packaged{package}"
-    told = f"{server_name(replace(server, commit=None))} of commit {server.commit[:SHORT]}"
-    if source and source.subject:
-        told += f" ({source.subject})"
-    return told + " with uncommitted changes" * bool(source and source.dirty)
-
-
-def _measured(verdict: Verdict, figure: Metric) -> str:
-    """The change in words, such as ``8.0 % slower``; what is no rate is higher or lower."""
-    less, more = ("slower", "faster") if figure.unit.endswith("/s") else ("lower", "higher")
-    percent = f"{100 * abs(verdict.ratio - 1):.1f} %"
-    if verdict.limit is Limit.AT_LEAST and verdict.ratio < 1:
-        return f"at most {percent} {less}"
-    least = "at least " if verdict.limit is not Limit.NONE else ""
-    return f"{least}{percent} {less if verdict.ratio < 1 else more}"
-
-
-def _sight(verdict: Verdict) -> str:
-    """How small a change for the worse would have shown."""
-    worse = "drop" if verdict.higher_is_better else "rise"
-    change = f"{100 * verdict.smallest_seen:.1f} %"
-    least = f"The smallest {worse} that runs with this scatter could have shown is {change}"
-    if verdict.sees_threshold:
-        return least
-    return f"{least}, so that one of {verdict.threshold_percent:g} % may have gone unseen"
-
-
-def _allowed(verdict: Verdict) -> str:
-    return f"{verdict.threshold_percent:g} % are allowed"
-
-
-def _chance(p: float) -> str:
-    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
-
-
-def _change(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
 
 
 def _runs(record: Record) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.verdict import Change, Limit
 from leaselab.model.errors import Outcome
+from leaselab.report.closing import closing
 from leaselab.report.listing import aligned, heading, printable
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
-from leaselab.report.verdict import closing, comparison_document
+from leaselab.report.verdict import comparison_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

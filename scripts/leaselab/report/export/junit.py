@@ -8,8 +8,9 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.errors import BELIEVED, Outcome
+from leaselab.report.closing import closing
 from leaselab.report.matrix import shown
-from leaselab.report.verdict import closing, conditions
+from leaselab.report.verdict import conditions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

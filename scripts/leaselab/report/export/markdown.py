@@ -9,12 +9,12 @@ from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.server import server_name
 from leaselab.report import profile, verdicts
+from leaselab.report.closing import closing
 from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.matrix import print_matrix, shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import (
     NAMES,
-    closing,
     conditions,
     doubts,
     figures,

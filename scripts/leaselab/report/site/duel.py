@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.verdict import compare, one_duel
+from leaselab.report.closing import closing
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import BLUE, GREY, Spec, chart, dashed, dots, layer, number, told
-from leaselab.report.verdict import closing, conditions, figures
+from leaselab.report.verdict import conditions, figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,153 @@
+"""The verdict on two results in one sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from leaselab.analysis.duel import Answer
+from leaselab.analysis.steadiness import UNSTEADY
+from leaselab.analysis.verdict import Change, Limit
+from leaselab.model.server import server_name
+from leaselab.model.source import SHORT
+
+if TYPE_CHECKING:
+    from leaselab.analysis.duel import DuelVerdict
+    from leaselab.analysis.verdict import Comparison, Verdict
+    from leaselab.model.record import Metric, Record
+
+
+def closing(comparison: Comparison) -> str:
+    """The verdict in one sentence, by the commit that it is on.
+
+    Where a result's machine was unsteady, that comes first.
+    """
+    moving = [
+        letter
+        for letter, record in (("A", comparison.base), ("B", comparison.other))
+        if comparison.verdict is not None
+        and record is not None
+        and any(reason.word == UNSTEADY for reason in record.reasons)
+    ]
+    if not moving:
+        return _closing(comparison)
+    return (
+        f"On a machine that was unsteady while {' and '.join(moving)} "
+        f"{'was' if len(moving) == 1 else 'were'} measured: {_closing(comparison)}"
+    )
+
+
+def _closing(comparison: Comparison) -> str:
+    other, base, verdict = comparison.other, comparison.base, comparison.verdict
+    name = _server_words(other)
+    if verdict is not None and verdict.duel is not None and base is not None:
+        return _duel_closing(verdict, verdict.duel, *_apart_names(base, other))
+    if comparison.error is not None:
+        return f"No verdict on {name}: {comparison.error}"
+    if verdict is None or base is None:
+        return (
+            f"Nothing to compare with yet: {name} is the first of its kind. The archive has no "
+            "earlier result with a figure and an interval of another server on this bench, in "
+            "this environment, by this scenario and goal."
+        )
+    if verdict.limit is Limit.NO_LOAD:
+        found = other.reasons[0].text
+        return (
+            f"Regression: {name} keeps the goal at no load, unlike {_server_words(base)}: "
+            f"{found}."
+        )
+    name, before = _apart_names(base, other)
+    return _judged(verdict, f"{name} is {_measured(verdict, other.figure)} than {before}")
+
+
+def _apart_names(base: Record, other: Record) -> tuple[str, str]:
+    """B and A in words, with their scenarios where these differ."""
+    name, before = _server_words(other), _server_words(base)
+    if base.scenario.name != other.scenario.name:
+        return f"{name} in {other.scenario.name}", f"{before} in {base.scenario.name}"
+    return name, before
+
+
+def _duel_closing(verdict: Verdict, found: DuelVerdict, name: str, before: str) -> str:
+    """The answer of a duel in one sentence."""
+    low, high = verdict.ci95
+    told = (
+        f"{name} completes {_percent(verdict.ratio)} than {before} under the same load "
+        f"(95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
+    )
+    if found.answer is Answer.SLOWER:
+        return f"Slower: {told}."
+    if found.answer is Answer.FASTER:
+        return f"Faster: {told}."
+    if found.answer is Answer.SAME:
+        return f"No change bigger than {100 * found.bound:.1f} %: {told}."
+    return (
+        f"Cannot tell at this budget: {told} after {found.rounds} rounds; a drop of "
+        f"{verdict.threshold_percent:g} % would have been found in {100 * found.power:.0f} of "
+        "100 duels. Give more --budget, or a steadier machine."
+    )
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * abs(ratio - 1):.1f} % {'less' if ratio < 1 else 'more'}"
+
+
+def _judged(verdict: Verdict, told: str) -> str:
+    """The verdict on what was told."""
+    chance = p_words(verdict.p)
+    if verdict.change is Change.REGRESSION:
+        return f"Regression: {told} ({chance}); {_allowed(verdict)}."
+    if verdict.change is Change.IMPROVEMENT:
+        return f"Improvement: {told} ({chance})."
+    if verdict.limit is Limit.AT_LEAST:
+        return f"No regression: {told}; {_allowed(verdict)}."
+    if verdict.differs:
+        return f"No change that counts: {told} ({chance}); {_allowed(verdict)}."
+    return f"No change seen: {told}, which may be chance ({chance}). {sight_words(verdict)}."
+
+
+def _server_words(record: Record) -> str:
+    """What a result is of: the commit it was built from, hash and subject, or the package."""
+    server, source = record.server, record.source
+    if not server.commit:
+        package = f" ({server.package})" if server.package else ""
+        return f"{server_name(server)} as packaged{package}"
+    told = f"{server_name(replace(server, commit=None))} of commit {server.commit[:SHORT]}"
+    if source and source.subject:
+        told += f" ({source.subject})"
+    return told + " with uncommitted changes" * bool(source and source.dirty)
+
+
+def _measured(verdict: Verdict, figure: Metric) -> str:
+    """The change in words, such as ``8.0 % slower``; what is no rate is higher or lower."""
+    less, more = ("slower", "faster") if figure.unit.endswith("/s") else ("lower", "higher")
+    percent = f"{100 * abs(verdict.ratio - 1):.1f} %"
+    if verdict.limit is Limit.AT_LEAST and verdict.ratio < 1:
+        return f"at most {percent} {less}"
+    least = "at least " if verdict.limit is not Limit.NONE else ""
+    return f"{least}{percent} {less if verdict.ratio < 1 else more}"
+
+
+def _allowed(verdict: Verdict) -> str:
+    return f"{verdict.threshold_percent:g} % are allowed"
+
+
+def sight_words(verdict: Verdict) -> str:
+    """How small a change for the worse would have shown."""
+    worse = "drop" if verdict.higher_is_better else "rise"
+    change = f"{100 * verdict.smallest_seen:.1f} %"
+    least = f"The smallest {worse} that runs with this scatter could have shown is {change}"
+    if verdict.sees_threshold:
+        return least
+    return f"{least}, so that one of {verdict.threshold_percent:g} % may have gone unseen"
+
+
+def p_words(p: float) -> str:
+    """Return a p-value (0..1) in words."""
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
+
+
+def signed(ratio: float) -> str:
+    """Return a ratio as a change in per cent, with its sign."""
+    return f"{100 * (ratio - 1):+.1f} %"
