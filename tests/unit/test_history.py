@@ -87,10 +87,29 @@ def test_several_results_of_a_build_are_one_point(tmp_path):
     assert not series.enough
 
 
-def test_builds_stand_in_the_order_in_which_they_were_written(tmp_path):
+def test_builds_stand_in_the_order_in_which_they_were_made(tmp_path):
     for record in reversed(past(tmp_path / "made", [1.0] * 8, anchor=False)):
         archive_result(tmp_path, record)
     (series,) = review_of(Store(tmp_path)).series
+    assert [point.subject for point in series.points] == [
+        f"Change number {n}" for n in range(8)
+    ]
+
+
+def test_a_rebased_commit_stands_where_it_came_into_the_branch(tmp_path):
+    """Here the one that was written last came in first, by the clock of another zone."""
+    for number, record in enumerate(past(tmp_path / "made", [1.0] * 8, anchor=False)):
+        source = record.source
+        days = {
+            "author_date": f"2026-11-{20 - number}T12:00:00+00:00",
+            "committer_date": f"2026-11-25T1{number}:30:00+01:00",
+        }
+        if number == 7:
+            days["committer_date"] = "2026-11-25T16:00:00+00:00"
+        subject = {"subject": source.subject, "repository": source.repository}
+        archive_result(tmp_path, built(record, source.hash, **subject, **days))
+    store = Store(tmp_path)
+    (series,) = review_of(store).series
     assert [point.subject for point in series.points] == [
         f"Change number {n}" for n in range(8)
     ]

@@ -42,6 +42,7 @@ def test_a_name_becomes_a_full_hash_with_what_is_to_be_known_of_it(place, five, 
     assert re.fullmatch("[0-9a-f]{40}", found.tree)
     assert found.subject == "Change 4"
     assert found.author_date == "2026-11-01T12:04:00+01:00"
+    assert found.committer_date == "2026-11-01T12:04:00+01:00"
     assert found.described == f"v1.0-4-g{five[4][:7]}"
     assert (found.ref, found.dirty) == ("main", False)
 

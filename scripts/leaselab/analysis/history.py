@@ -46,7 +46,7 @@ class Point:
     """Server, version, short hash."""
     commit: str | None
     subject: str
-    author_date: str
+    commit_date: str
     reading: Reading
     ids: tuple[str, ...]
     """Of its results, oldest first."""
@@ -313,7 +313,7 @@ def _point(results: Sequence[_Member]) -> Point:
         name=server_name(first),
         commit=first["commit"],
         subject=first["subject"] or "",
-        author_date=first["author_date"] or "",
+        commit_date=first["commit_date"] or "",
         reading=Reading(
             math.fsum(one.reading.value for one in results) / count,
             math.sqrt(math.fsum(one.reading.error**2 for one in results)) / count,
@@ -325,6 +325,6 @@ def _point(results: Sequence[_Member]) -> Point:
 
 
 def _order(point: Point) -> tuple[float, str]:
-    """Commits in the order in which they were written, packages in that of their results."""
-    written = point.author_date if point.commit else point.at
-    return datetime.fromisoformat(written).timestamp() if written else 0.0, point.ids[0]
+    """Commits in the order in which they were made, packages in that of their results."""
+    made = point.commit_date if point.commit else point.at
+    return datetime.fromisoformat(made).timestamp() if made else 0.0, point.ids[0]

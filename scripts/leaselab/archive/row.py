@@ -42,6 +42,8 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     "environment": lambda one: one.bench.environment,
     "release": lambda one: one.release,
     "author_date": lambda one: one.source and one.source.author_date,
+    # of the commit: that of the committer, or of the author where only that is known
+    "commit_date": lambda one: one.source and one.source.date,
     "subject": lambda one: one.source and one.source.subject,
     # 1: a checkout with changes that no commit has
     "dirty": lambda one: int(bool(one.source and one.source.dirty)),

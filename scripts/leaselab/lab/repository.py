@@ -33,7 +33,7 @@ _MAIN = tuple(
     for name in names
 )
 """What the main branch is called; a mirror says it by its own HEAD as well."""
-_FIELDS = "%H%x00%T%x00%aI%x00%s"
+_FIELDS = "%H%x00%T%x00%aI%x00%cI%x00%s"
 _OF_ANOTHER = ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "COMMON_DIR", "PREFIX")
 """Variables (GIT_...) by which a hook says which repository it is of: not the one read here."""
 _WORKTREE_AUTHOR = {
@@ -203,6 +203,7 @@ class Repository:
             tree=tree,
             described=f"{head.described}-dirty",
             author_date=head.author_date,
+            committer_date=head.committer_date,
             subject=head.subject,
             dirty=True,
         )
@@ -233,11 +234,21 @@ class Repository:
         if shown.status != 0:
             raise usage_error(f"git: {shown.reason}", where=self.name)
         # what is shown of a merge ends in an empty line
-        found, tree, author_date, subject = shown.stdout.rstrip("\n").split("\0")
+        found, tree, author_date, committer_date, subject = shown.stdout.rstrip("\n").split(
+            "\0"
+        )
         described = _git(self.path, "describe", "--tags", "--always", found).stdout.strip()
         accepted = self._accepted(found)
         return Commit(
-            self.name, ref, found, tree, described, author_date, subject, accepted=accepted
+            repository=self.name,
+            ref=ref,
+            hash=found,
+            tree=tree,
+            described=described,
+            author_date=author_date,
+            committer_date=committer_date,
+            subject=subject,
+            accepted=accepted,
         )
 
     def _accepted(self, name: str) -> bool:

@@ -39,6 +39,14 @@ class Commit:
     accepted: bool = False
     """Whether the repository's main branch or a tag has it: what its keepers took in.  What
     such a build compiled may serve builds of other commits of the repository."""
+    committer_date: str = ""
+    """ISO 8601, with the committer's zone: when it came into its branch.  A rebase changes it,
+    and not the author's date.  Empty in results of before it was kept."""
+
+    @property
+    def date(self) -> str:
+        """When it came into its branch; when it was written, where only that is known."""
+        return self.committer_date or self.author_date
 
 
 def public_address(text: str) -> str:

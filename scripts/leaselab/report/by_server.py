@@ -66,7 +66,7 @@ def _name(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         **row,
         "commit": (row["commit"] or "")[:SHORT] + "*" * row["dirty"],
-        "date": row["author_date"][:10],
+        "date": row["commit_date"][:10],
         "subject": printable(row["subject"])[:_SUBJECT],
     }
 
@@ -78,7 +78,7 @@ def _rows(records: Sequence[Record]) -> list[dict[str, Any]]:
         row = {
             "commit": source.hash if source else None,
             "dirty": bool(source and source.dirty),
-            "author_date": source.author_date if source else "",
+            "commit_date": source.date if source else "",
             "subject": source.subject if source else "",
             "release": record.release or "",
             "server": cell.server,

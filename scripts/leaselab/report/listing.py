@@ -89,7 +89,7 @@ def commit_lines(commits: Sequence[Commit]) -> Iterator[str]:
     """One line a commit: short hash, day, subject."""
     for commit in commits:
         changed = " (with uncommitted changes)" if commit.dirty else ""
-        day = commit.author_date[:10]
+        day = commit.date[:10]
         yield f"{commit.hash[:SHORT]}  {day}  {printable(commit.subject)}{changed}"
 
 

@@ -21,8 +21,8 @@ _RESULT = tuple(
     (name, _WHOLE if name == "dirty" else _TEXT)
     for name in (
         *("id", "started_at", "finished_at", "scenario", "outcome", "reasons", "server"),
-        *("version", "commit", "author_date", "subject", "dirty", "release", "durability"),
-        *("bench", "environment", "procedure", "experiment", "metric", "unit"),
+        *("version", "commit", "author_date", "commit_date", "subject", "dirty", "release"),
+        *("durability", "bench", "environment", "procedure", "experiment", "metric", "unit"),
     )
 )
 """Columns of every table: what a row is of, and the metric that its procedure is about."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -161,10 +162,10 @@ def _worse(rows: Sequence[Row]) -> set[str]:
 
 
 def _by_commit(line: Line, href: Callable[[Row], str]) -> Figure | None:
-    """The results of commits in the order in which they were written; None without two."""
+    """The results of commits in the order in which they were made; None without two."""
     built = sorted(
-        (row for row in line.rows if row["commit"] and row["author_date"]),
-        key=lambda row: (row["author_date"], row["started_at"]),
+        (row for row in line.rows if row["commit"] and row["commit_date"]),
+        key=lambda row: (datetime.fromisoformat(row["commit_date"]), row["started_at"]),
     )
     count = len(built)
     built = built[-_DRAWN:]
@@ -179,7 +180,7 @@ def _by_commit(line: Line, href: Callable[[Row], str]) -> Figure | None:
         "commits",
         name,
         history_chart(points, [], name=name, title=line.title, unit=line.unit, by_commit=True),
-        note="Commits stand in the order of their author dates, not of their measurement"
+        note="Commits stand in the order of their commit dates, not of their measurement"
         + (f"; the newest {_DRAWN} results of {count} are shown." if count > _DRAWN else "."),
     )
 

@@ -131,7 +131,7 @@ def _note(series: Series) -> str:
         else f"The {series.title} itself: without an anchor, the machine's drift is in it."
     )
     return (
-        f"{against} A dot is a build, in the order of author dates, the line through it its "
+        f"{against} A dot is a build, in the order of commit dates, the line through it its "
         "95 % interval; the grey lines are levels. A dashed line is where a level changed: red "
         "where a duel confirmed it for the worse, green for the better, orange where it is "
         "suspected, grey where it was refuted."
