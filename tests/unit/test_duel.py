@@ -16,7 +16,13 @@ from leaselab.measure.overload import next_load, next_sight, sighted
 from leaselab.measure.point import Point, read_journal
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
-from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
+from leaselab.model.errors import (
+    LeaselabError,
+    Outcome,
+    invalid_measurement,
+    lab_broken,
+    server_broken,
+)
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
 from leaselab.model.record import Round
@@ -409,6 +415,16 @@ def test_a_server_that_fails_ends_both_and_is_the_only_one_to_blame(both):
     points, _ = fight(both=both, fighters=fighters)
     assert [point.error is None for point in points] == [True, False]
     assert all(point.finished for point in points)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_load_that_is_not_found_is_a_matter_of_the_first_server(both):
+    log = Log()
+    fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
+    fighters[0].fails = (2, invalid_measurement("no load was found"))
+    points, _ = fight(both=both, fighters=fighters)
+    assert [point.error is None for point in points] == [False, True]
+    assert not points[1].rounds
 
 
 def test_a_broken_lab_is_raised_and_ends_nothing():

@@ -97,6 +97,7 @@ class Fight:
             for side in order:
                 at.side = side
                 opened[side] = stack.enter_context(self._serving(index, side, at))
+            at.side = 0  # it is A whose load is looked for, or followed
             rate = self._load(opened.get(0))
             for side in order:
                 at.side = side
