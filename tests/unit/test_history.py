@@ -188,13 +188,23 @@ def test_a_scenario_lacks_builds_only_where_none_of_its_series_has_enough(record
     assert note.endswith(": v6-memfile")
 
 
-def test_a_change_is_of_the_month_in_which_it_was_settled(records, tmp_path):
-    found_at = month("2026-12")
-    assert len(review_of(Store(tmp_path), period=found_at).of(State.SUSPECTED)) == 1
-    assert review_of(Store(tmp_path), period=month("2026-11")).of(*State) == []
-    fought(tmp_path, records[13], records[14], 0.95)
-    assert review_of(Store(tmp_path), period=found_at).of(*State) == []
-    assert len(review_of(Store(tmp_path), period=month("2027-01")).of(State.CONFIRMED)) == 1
+def test_a_change_is_of_the_month_in_which_it_was_found_and_told_when_it_is_settled(
+    records, tmp_path
+):
+    """A review is written after its month, and measures again what it suspects."""
+
+    def told(name):
+        return [
+            change.state
+            for _, change in review_of(Store(tmp_path), period=month(name)).of(*State)
+        ]
+
+    assert (told("2026-11"), told("2026-12")) == ([], [State.SUSPECTED])
+    fought(tmp_path, records[13], records[14], 0.95)  # in January
+    assert (told("2026-11"), told("2026-12")) == ([], [State.CONFIRMED])
+    assert (told("2027-01"), told("2027-02")) == ([State.CONFIRMED], [])
+    months = [one.period.words for one in review_of(Store(tmp_path)).months]
+    assert months == ["2026-12"]
 
 
 def test_what_is_suspected_is_told_until_it_is_settled(moved):

@@ -117,10 +117,9 @@ class Change:
         return State.CONFIRMED if self.duel.answer is wanted else State.REFUTED
 
     @property
-    def at(self) -> str:
-        """When it became what it is: settled by a duel, else found."""
-        settled = self.duel is not None and self.state is not State.SUSPECTED
-        return self.duel.at if self.duel and settled else self.detected_at
+    def settled_at(self) -> str:
+        """When that duel confirmed or refuted it; empty while it is suspected."""
+        return self.duel.at if self.duel and self.state is not State.SUSPECTED else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,24 +55,24 @@ class Review:
     period: Period
     series: tuple[Series, ...]
     older: bool = True
-    """Whether changes from before the period that are still suspected are told, too."""
+    """Whether changes from before the period are told, too, that are still suspected or were
+    settled in it."""
 
     def of(self, *states: State) -> list[tuple[Series, Change]]:
         """The changes of the period that are in one of these states, by scenario and age."""
         return [
             (series, change)
             for series in self.series
-            for change in sorted(series.changes, key=lambda one: one.at)
+            for change in sorted(series.changes, key=lambda one: one.detected_at)
             if change.state in states
-            and (
-                self.period.has(change.at)
-                or (
-                    self.older
-                    and change.state is State.SUSPECTED
-                    and change.at < self.period.until
-                )
-            )
+            and (self.period.has(change.detected_at) or (self.older and self._news(change)))
         ]
+
+    def _news(self, change: Change) -> bool:
+        """Whether a change from before the period has not been told for good before it."""
+        if change.detected_at >= self.period.until:
+            return False
+        return change.state is State.SUSPECTED or self.period.has(change.settled_at)
 
     @property
     def months(self) -> list[Review]:
@@ -81,7 +81,8 @@ class Review:
         Where there is no change at all it is one of the whole period.
         """
         months = sorted(
-            {change.at[:7] for one in self.series for change in one.changes}, reverse=True
+            {change.detected_at[:7] for one in self.series for change in one.changes},
+            reverse=True,
         )
         return [replace(self, period=month(one), older=False) for one in months] or [self]
 

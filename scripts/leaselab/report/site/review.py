@@ -105,7 +105,7 @@ def _row(series: Series, change: Change, href: str) -> dict[str, Any]:
         "href": href,
         "state": state_words(change),
         "range": range_words(change),
-        "at": change.at,
+        "at": change.settled_at or change.detected_at,
         "worse": change.worse,
     }
 
