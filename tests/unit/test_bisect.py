@@ -1,6 +1,7 @@
 """The decisions of a bisection, by duels that a test makes up."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -151,6 +152,19 @@ def test_while_the_ends_are_not_told_apart_each_duel_is_twice_as_long():
     assert [step.rounds for step in steps] == [LIMITS.rounds * 2**n for n in range(3)]
     assert len(steps) == TRIES
     assert end == End(Ending.UNKNOWN)
+
+
+def test_a_duel_that_the_budget_cut_short_is_made_again_with_a_larger_one():
+    def never(step, at):
+        return replace(unknown(step, at), minutes=step.rounds / 2)
+
+    limits = Limits(budget_minutes=55.0, round_minutes=0.5)
+    end, steps = search(5, never, limits)
+    assert end == End(Ending.UNKNOWN)
+    assert [step.rounds for step in steps] == [33, 66, 11]
+    made = [never(step, f"2026-11-24T{number}") for number, step in enumerate(steps)]
+    more = next_step(Known(5, tuple(made)), Limits(budget_minutes=240.0, round_minutes=0.5))
+    assert more == Step(0, 5, 132, Why.ENDS)
 
 
 def test_it_halves_the_range_and_confirms_against_the_parent():

@@ -38,6 +38,9 @@ FEWEST = 6
 TRIES = 3
 """Most duels for one question: each that does not tell is followed by one of twice as many
 rounds."""
+WHOLE = 0.6
+"""Share of the wanted rounds (0..1) that a duel needs to count as one of these, where it does
+not tell: one that was cut short, for want of budget, may be made again."""
 _SAMPLES = 8
 """Culprits that are made up to say what a search may cost."""
 
@@ -173,10 +176,19 @@ def next_step(known: Known, limits: Limits) -> Step | End:
 
 def _again(known: Known, limits: Limits, gap: Gap, why: Why) -> Step | None:
     """A duel of two places, longer than those before; None where there may be no more."""
-    tries = len(known.of(gap.after, gap.place))
+    tries = _tries(known, limits, gap)
     if tries >= TRIES:
         return None
     return _paid(known, limits, Step(gap.after, gap.place, limits.rounds * 2**tries, why))
+
+
+def _tries(known: Known, limits: Limits, gap: Gap) -> int:
+    """How many of the duels of two places count as tries of one question."""
+    made = 0
+    for one in known.of(gap.after, gap.place):
+        whole = one.rounds >= WHOLE * limits.rounds * 2**made
+        made += whole or one.answer is not Answer.UNKNOWN
+    return made
 
 
 def _paid(known: Known, limits: Limits, step: Step) -> Step | None:
@@ -194,7 +206,9 @@ class _Search:
         self.changes = Changes(known.count, known.ordered, limits.find / 2)
         self.culprits = tuple(self._confirmed())
         done = frozenset(one.gap for one in self.culprits)
-        self.tired = frozenset(gap for gap in self._smallest() if self._tries(gap) >= TRIES)
+        self.tired = frozenset(
+            gap for gap in self._smallest() if _tries(known, limits, gap) >= TRIES
+        )
         self.likely = self.changes.first(done | self.tired)
         self.any = math.fsum(self.likely)
         self.unsettled = self.changes.first(done)
@@ -213,9 +227,6 @@ class _Search:
     def _smallest(self) -> Iterator[Gap]:
         """The gaps that no further duel can divide."""
         return (gap for gap in self.changes.gaps if not self.known.inside(gap))
-
-    def _tries(self, gap: Gap) -> int:
-        return len(self.known.of(gap.after, gap.place))
 
     def _confirmed(self) -> Iterator[Culprit]:
         for gap in self._smallest():
@@ -237,9 +248,8 @@ class _Search:
             gap = middle
         if self.known.inside(gap):
             return self._halving(gap)
-        return Step(
-            gap.after, gap.place, self.limits.rounds * 2 ** self._tries(gap), Why.CONFIRM
-        )
+        tries = _tries(self.known, self.limits, gap)
+        return Step(gap.after, gap.place, self.limits.rounds * 2**tries, Why.CONFIRM)
 
     def _middle(self) -> Gap:
         """The gap that has as much of what is likely before it as after it."""
