@@ -23,10 +23,11 @@ mkdir -p ci
 
 # Parameters are given by whoever may start a build. An inventory is code, an option could name
 # another one, and a name could be read as an option or as a file: what is not of this checkout,
-# no parameter of a sweep, or not of a name's form, is refused.
+# no parameter of what is measured, or not of a name's form, is refused.
 parameters_are_ours() {
-  local word place
+  local word place options kind example
   local -r sweep='--(runs|trim|(trial|scout|wait|late|warm-up|confirm)-s|loss-ratio|width|(start|min|max)-rate|max-trials|every|first-parent)'
+  local -r duel='--(find|budget|rate|(trial|late|wait|warm-up)-s)'
   local -r result='previous|last(~[0-9]+)?|version:[0-9A-Za-z][0-9A-Za-z.+~-]*|[0-9][0-9A-Za-z._-]*'
   local -r commit='[0-9A-Za-z_*][0-9A-Za-z_./+@^~*-]*'
   is_one SCENARIO '[a-z0-9][a-z0-9._-]*' 'such as v4-memfile' || return
@@ -50,9 +51,11 @@ parameters_are_ours() {
     echo "leaselab: INVENTORY is not one of this checkout (found $INVENTORY, wanted a place below inventory/)" >&2
     return 1
   fi
+  options=$sweep kind=sweep example='--runs 9'
+  ! is_duel || options=$duel kind=duel example='--budget 30'
   for word in "${PLAN[@]}"; do
-    [[ $word =~ ^($sweep(=[0-9.]+)?|[0-9.]+)$ ]] && continue
-    echo "leaselab: OPTIONS are not those of a sweep (found $word, wanted such as --runs 9)" >&2
+    [[ $word =~ ^($options(=[0-9.]+)?|[0-9.]+)$ ]] && continue
+    echo "leaselab: OPTIONS are not those of a $kind (found $word, wanted such as $example)" >&2
     return 1
   done
 }

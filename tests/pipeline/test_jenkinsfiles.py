@@ -141,7 +141,7 @@ def labels(site, bench):
 
 
 def test_a_duel_deploys_both_itself_and_is_judged_in_the_stage_verdict(site):
-    record, calls = site.run(AGAINST="release")
+    record, calls = site.run(AGAINST="release", OPTIONS="--budget 30")
     assert record.result == "SUCCESS", record.log
     verbs = [call.split()[0] for call in calls]
     assert {"deploy", "tune", "sweep"}.isdisjoint(verbs)

@@ -64,6 +64,7 @@ def stage(tmp_path):
         ("OPTIONS", "--runs 3 -i server"),
         ("OPTIONS", "--inventory=server"),
         ("OPTIONS", "--results /etc"),
+        ("OPTIONS", "--budget 30"),  # of a duel, and this is none
         ("SCENARIO", "--results=/etc"),
         ("SCENARIO", "v4-memfile --full"),
         ("SCENARIO", "v4-memfile\n--full"),
@@ -94,6 +95,26 @@ def test_a_value_that_is_an_option_or_other_code_is_refused_before_any_command(
     assert done.stderr.startswith(f"leaselab: {name} ")
     assert "wanted" in done.stderr
     assert words == []
+
+
+def test_options_of_a_duel_are_its_own_and_a_build_takes_none(stage):
+    given = {**GIVEN, "AGAINST": "release"}
+    done, words = stage("check", **given)
+    assert done.returncode == 2
+    assert "OPTIONS are not those of a duel (found --runs" in done.stderr
+    assert words == []
+    given["OPTIONS"] = "--budget 30 --trial-s=5"
+    done, words = stage("build", **given)
+    assert done.returncode == 0
+    assert "--budget" not in words
+    done, words = stage("measure", **given)
+    assert words[words.index("--budget") :][:3] == ["--budget", "30", "--trial-s=5"]
+
+
+def test_the_report_of_a_duel_is_of_its_two_results(stage):
+    done, words = stage("report", **{**GIVEN, "AGAINST": "release", "OPTIONS": ""})
+    assert done.returncode == 0
+    assert not [word for word in words if word.startswith("--against")]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,9 @@ def test_a_duel_is_measured_whatever_it_says_and_the_stage_verdict_tells_it(stag
     assert call.endswith(f" -- {' '.join(BOTH.split())}")
 
 
-@pytest.mark.parametrize(("ends", "ids"), [("4", BOTH), ("2", ""), ("3", "")])
+@pytest.mark.parametrize(
+    ("ends", "ids"), [("4", BOTH), ("2", ""), ("3", ""), ("3", BOTH.splitlines()[0])]
+)
 def test_a_duel_that_was_not_measured_ends_the_stage(stage, ends, ids):
     code, _ = stage("measure", ids, AGAINST="release", SCENARIO="v4-memfile", DUEL_ENDS=ends)
     assert code == int(ends)
