@@ -311,6 +311,22 @@ class TestNamesOfCommits:
         assert last[:10] in err
         assert compared("previous", last[:12], *names)[0] == 1
 
+    def test_a_newer_result_by_another_procedure_does_not_hide_what_compares(
+        self, place, measured, compared
+    ):
+        repository, first, last = place
+        names = ["--repo", str(repository), "--scenario", "v4-memfile"]
+        wanted = json.loads(compared("v1.0", "main", *names, "--json")[1])
+        measured(last, 0.5, procedure=replace(PROCEDURE, trial_s=2))
+        measured(first, 0.4, procedure=replace(PROCEDURE, trial_s=3))
+        code, out, *_ = compared("v1.0", "main", *names, "--json")
+        found = json.loads(out)
+        assert (code, found["a"]["id"], found["b"]["id"]) == (
+            1,
+            wanted["a"]["id"],
+            wanted["b"]["id"],
+        )
+
     def test_a_commit_that_does_not_build_ends_with_its_reason(self, place, measured, compared):
         repository, *_ = place
         names = ["--repo", str(repository), "--scenario", "v4-memfile"]

@@ -190,7 +190,8 @@ def _each(
 
 
 def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None) -> Comparison:
-    other = load_named(store, args.b, names)
+    named = args.a != PREVIOUS and not args.a.startswith(VERSION)
+    other = load_named(store, args.b, names, against=args.a if named else None)
     try:
         base = (
             load_previous(store, other)

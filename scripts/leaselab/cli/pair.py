@@ -12,6 +12,7 @@ from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
 from leaselab.cli.source import open_source
 from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
+from leaselab.model.procedures.profile import PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,16 +58,28 @@ def commit_names(repo: str | None, scenario: str | None) -> CommitNames | None:
 
 
 def load_named(
-    store: Store, ref: str, names: CommitNames | None, beside: Record | None = None
+    store: Store,
+    ref: str,
+    names: CommitNames | None,
+    beside: Record | None = None,
+    against: str | None = None,
 ) -> Record:
     """The record of a result; with `names`, `ref` is a branch, a tag or a hash.
 
     A commit may have several results: the one meant is of the experiment of `beside`, else of
-    its bench, else the newest.
+    its bench and procedure, else the newest.  With `against`, another commit, it is the newest
+    of which that one has a result that compares with it, if there is any.  A profile is meant
+    only where there is nothing else.
 
     Raises a usage error for what names none, and what `Store.load` raises.
     """
-    return store.load(ref if names is None else _of_commit(store, ref, names, beside))
+    if names is None:
+        return store.load(ref)
+    rows = _of_commit(store, ref, names)
+    if against is not None:
+        others = _compared_by(store, against, names)
+        rows.sort(key=lambda row: (row["procedure"] == PROFILE, _conditions(row) not in others))
+    return store.load(str(min(rows, key=lambda row: _farther(row, beside))["id"]))
 
 
 def load_previous(store: Store, other: Record) -> Record | None:
@@ -178,8 +191,8 @@ def _candidates(store: Store, other: Record) -> Iterator[Row]:
             yield row
 
 
-def _of_commit(store: Store, ref: str, names: CommitNames, beside: Record | None) -> str:
-    """Id of a result of a commit; those that have a figure come before those without."""
+def _of_commit(store: Store, ref: str, names: CommitNames) -> list[Row]:
+    """The results of a commit, the newest first; a usage error where there is none."""
     commit = names.repository.resolve(ref)
     rows = [
         row
@@ -195,7 +208,20 @@ def _of_commit(store: Store, ref: str, names: CommitNames, beside: Record | None
             todo=f"measure it: leaselab run {names.scenario} --repo {names.repository.name} "
             f"--commit {ref}",
         )
-    return str(min(rows, key=lambda row: _farther(row, beside))["id"])
+    return rows
+
+
+def _compared_by(store: Store, ref: str, names: CommitNames) -> set[tuple[object, ...]]:
+    """Conditions of all results of a commit; none where the commit or a result is missing."""
+    try:
+        return {_conditions(row) for row in _of_commit(store, ref, names)}
+    except LeaselabError:
+        return set()  # that is told where the commit itself is asked for
+
+
+def _conditions(row: Row) -> tuple[object, ...]:
+    """In what two results agree that are compared."""
+    return tuple(row[key] for key in ("bench", "environment", "ruler", "metric"))
 
 
 def _farther(row: Row, beside: Record | None) -> tuple[bool, ...]:
@@ -209,4 +235,5 @@ def _farther(row: Row, beside: Record | None) -> tuple[bool, ...]:
         without,
         experiment is None or row["experiment"] != experiment,
         (row["bench"], row["environment"]) != bench,
+        json.loads(row["ruler"]) != beside.procedure.ruler(),
     )
