@@ -7,7 +7,7 @@ from tests.made_up import BROKEN, RATE, Lab
 from tests.repositories import commit, git, make_repository
 
 from leaselab.cli.main import main
-from leaselab.model.errors import lab_broken
+from leaselab.model.errors import invalid_measurement, lab_broken
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +147,23 @@ def test_what_does_not_build_is_the_verdict(lab, place, capsys):
     assert lab.rounds == []
 
 
+def test_what_b_is_compared_with_is_no_fault_of_b(lab, place, capsys):
+    lab.broken.add(of(place, "v1.0"))
+    assert live(place, "v1.0", "main") == 3
+    told = capsys.readouterr().err
+    assert "A does not build or does not start, so B was not measured" in told
+    assert BROKEN in told
+    assert lab.rounds == []
+
+
+def test_longer_trials_are_fewer_rounds_and_not_more_time(lab, place):
+    assert live(place, "v1.0", "main", "--trial-s", "10") == 0
+    (rounds,) = {one.rounds for one in lab.procedures if one.name == "duel"}
+    assert rounds < 33
+    assert live(place, "v1.0", "main", "--trial-s", "2") == 0
+    assert {one.rounds for one in lab.procedures if one.name == "duel"} == {rounds, 33}
+
+
 def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, capsys):
     lab.interrupted_at = 5
     assert live(place, "v1.0", "main") == 130
@@ -192,6 +209,13 @@ def test_a_duel_that_is_to_find_another_drop_is_one_of_its_own(lab, place):
         (["release@v4-memfile", "package@v4-memfile"], "no repository was named"),
         (["@v4-memfile", "@v4-memfile", "--budget", "1"], "too little time for a duel"),
         (["@v4-memfile", "@v4-memfile", "--find", "80"], "out of range"),
+        (
+            [
+                "@v4-hardware-smt-on-governor-performance",
+                "@v4-hardware-smt-off-governor-performance",
+            ],
+            "a duel is between servers on the same hosts",
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_is_touched(
@@ -233,3 +257,15 @@ def test_a_calibration_that_was_cut_short_goes_on(lab, capsys):
     assert "0 of 1 duels of equal servers" in capsys.readouterr().out
     assert lab.store.running() == []
     assert len(list(lab.store.index.every())) == 4  # the results of two duels
+
+
+def test_a_calibration_ends_with_the_first_duel_that_comes_to_no_verdict(lab, capsys):
+    words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "2"]
+    lab.faults["v4-memfile", 1] = invalid_measurement("the traffic generator is slower")
+    assert main(words) == 3
+    assert "the traffic generator is slower" in capsys.readouterr().err
+    made = len(list(lab.store.index.every()))
+    lab.faults.clear()
+    assert main(words) == 0
+    assert len(list(lab.store.index.every())) == made + 8  # what came to no verdict is no duel
+    assert "0 of 2 duels of equal servers" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.examples import example_result
 
 from leaselab.analysis.duel import power, scatter
-from leaselab.analysis.error_budget import error_budget
+from leaselab.analysis.error_budget import error_budget, minutes_of
 from leaselab.analysis.hindrances import hindrances
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment, Round
@@ -46,7 +46,8 @@ def duel(ratio, number, slowdown, sd=0.004, rounds=PLAN.rounds):
             rounds=made,
             experiment=experiment,
             started_at=f"2026-11-24T12:{number:02d}:00.000Z",
-            finished_at=f"2026-11-24T12:{number + 5:02d}:00.000Z",
+            finished_at=f"2026-11-25T12:{number:02d}:00.000Z",  # interrupted for a night
+            wall_s=150.0,
         )
 
     return result(ids[0], 1.0), result(ids[1], ratio)
@@ -60,7 +61,7 @@ def made():
 
 
 def test_equal_and_slowed_duels_are_counted_apart(made):
-    found = error_budget(made)
+    found = error_budget(made, PLAN)
     assert (found.equal.duels, found.equal.slower) == (4, 0)
     assert (found.slowed.duels, found.slowed.slower) == (3, 3)
     assert found.equal.minutes == pytest.approx(5.0)
@@ -68,8 +69,31 @@ def test_equal_and_slowed_duels_are_counted_apart(made):
     assert (found.slowdown, found.since[:16]) == (0.03, "2026-11-24T12:00")
 
 
+def test_of_several_slowdowns_the_one_is_told_that_is_nearest_to_what_is_looked_for(made):
+    others = [duel(0.99, 20 + number, 0.01) for number in range(2)]
+    found = error_budget([*made, *others], PLAN)
+    assert (found.slowdown, found.slowed.duels, found.equal.duels) == (0.03, 3, 4)
+    found = error_budget([*made, *others], PLAN, 0.01)
+    assert (found.slowdown, found.slowed.duels, found.equal.duels) == (0.01, 2, 4)
+
+
+@pytest.mark.parametrize(
+    "other", [{"trial_s": 10}, {"rounds": 33}, {"find": 0.05}, {"late_s": 1.0}]
+)
+def test_duels_of_another_kind_say_nothing_of_these(made, other):
+    assert error_budget(made, replace(PLAN, **other)) is None
+    assert error_budget(made, replace(PLAN, rate=9000)) is not None
+
+
+def test_where_both_are_up_they_share_their_time(made):
+    (base, other), *_ = made
+    experiment = replace(base.experiment, both_up=True)
+    assert minutes_of(base, other) == pytest.approx(5.0)
+    assert minutes_of(replace(base, experiment=experiment), other) == pytest.approx(2.5)
+
+
 def test_the_smallest_drop_is_the_one_that_the_scatter_lets_be_found(made):
-    found = error_budget(made)
+    found = error_budget(made, PLAN)
     # Two rates that scatter by 0.4 % each.
     assert found.scatter == pytest.approx(0.004 * 2**0.5, rel=0.2)
     error = found.scatter / PLAN.rounds**0.5
@@ -79,19 +103,19 @@ def test_the_smallest_drop_is_the_one_that_the_scatter_lets_be_found(made):
 
 
 def test_a_noisier_bench_finds_only_larger_drops():
-    quiet, noisy = (error_budget([duel(1.0, 1, 0.0, sd)]) for sd in (0.01, 0.05))
+    quiet, noisy = (error_budget([duel(1.0, 1, 0.0, sd)], PLAN) for sd in (0.01, 0.05))
     assert noisy.smallest > quiet.smallest
-    assert error_budget([duel(1.0, 1, 0.0, 1.0)]).smallest is None
+    assert error_budget([duel(1.0, 1, 0.0, 1.0)], PLAN).smallest is None
 
 
 def test_without_a_duel_that_came_to_a_verdict_there_is_none():
-    assert error_budget([]) is None
-    assert error_budget([duel(1.0, 1, 0.0, rounds=2)]) is None
+    assert error_budget([], PLAN) is None
+    assert error_budget([duel(1.0, 1, 0.0, rounds=2)], PLAN) is None
     assert scatter((), ()) is None
 
 
 def test_it_is_told_in_one_line_and_so_is_that_there_is_none(made):
-    told = budget_words(error_budget(made), "v4-memfile")
+    told = budget_words(error_budget(made, PLAN), "v4-memfile")
     assert "0 of 4 duels of equal servers called slower, 5.0 min each" in told
     assert "3 of 3 duels with B slowed down by 3 % found" in told
     assert "calibrate --error-budget v4-memfile" in budget_words(None, "v4-memfile")

@@ -11,6 +11,7 @@ import msgspec
 from leaselab.analysis.bisect import Known
 from leaselab.analysis.culprits import Duelled
 from leaselab.analysis.duel import judge
+from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.verdict import one_duel
 from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.model.procedures.duel import Duel
@@ -99,9 +100,8 @@ def _duelled(at: tuple[int, int], base: Record, other: Record, find: float) -> D
     verdict = judge(msgspec.structs.replace(plan, find=find), base.rounds, other.rounds)
     if verdict is None:
         return _UNTOLD
-    at_once = base.experiment is not None and base.experiment.both_up
-    wall_s = max(base.wall_s, other.wall_s) if at_once else base.wall_s + other.wall_s
-    return replace(Duelled.of(at, base.started_at, wall_s / 60, verdict), id=base.id)
+    minutes = minutes_of(base, other)
+    return replace(Duelled.of(at, base.started_at, minutes, verdict), id=base.id)
 
 
 def _reason(record: Record) -> str:

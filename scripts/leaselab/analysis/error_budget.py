@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.duel import Answer, judge, power, scatter
-from leaselab.model import moment
 from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures.duel import Duel
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leaselab.analysis.duel import DuelVerdict
+    from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Record
 
 POWER = 0.9
@@ -55,16 +55,24 @@ class ErrorBudget:
     """When the last of them began."""
 
 
-def error_budget(duels: Sequence[tuple[Record, Record]]) -> ErrorBudget | None:
+def error_budget(
+    duels: Sequence[tuple[Record, Record]], plan: Duel, slowdown: float | None = None
+) -> ErrorBudget | None:
     """Sum up duels that calibrated a bench (A, B); None without one that came to a verdict.
 
-    All are of one scenario, bench and environment, and of one slowdown beside those of none.
+    All are of one scenario, bench and environment.  Those count that were made as `plan` says,
+    and that have no slowdown (0..1) or this one; without it, the one that is nearest to the
+    drop that the plan is to find.
     """
     told = [
         (base, other, found)
         for base, other in duels
-        if (found := _verdict(base, other)) is not None
+        if alike(base.procedure, plan) and (found := verdict_of(base, other)) is not None
     ]
+    if slowdown is None:
+        known = {one for base, _, _ in told if (one := slowdown_of(base))}
+        slowdown = min(known, key=lambda one: abs(one - plan.find), default=0.0)
+    told = [one for one in told if slowdown_of(one[0]) in (0.0, slowdown)]
     if not told:
         return None
     spreads = [
@@ -79,13 +87,27 @@ def error_budget(duels: Sequence[tuple[Record, Record]]) -> ErrorBudget | None:
         slowed=_side([one for one in told if slowdown_of(one[0])]),
         slowdown=max(slowdown_of(base) for base, _, _ in told),
         scatter=spread,
-        smallest=_smallest(spread, told[-1][0]),
+        smallest=_smallest(spread, plan),
         since=moments[0],
         until=moments[-1],
     )
 
 
-def _verdict(base: Record, other: Record) -> DuelVerdict | None:
+def alike(one: AnyProcedure, other: AnyProcedure) -> bool:
+    """Whether duels of two plans can tell the same: as small a drop, by rounds as long."""
+    return (
+        isinstance(one, Duel)
+        and isinstance(other, Duel)
+        and one.ruler() == other.ruler()
+        and _looked_for(one) == _looked_for(other)
+    )
+
+
+def _looked_for(plan: Duel) -> tuple[float, ...]:
+    return plan.rounds, plan.find, plan.false_alarm, plan.missed
+
+
+def verdict_of(base: Record, other: Record) -> DuelVerdict | None:
     """What a duel came to; None where it failed, or too few rounds count."""
     if not {base.outcome, other.outcome} <= BELIEVED or not isinstance(base.procedure, Duel):
         return None
@@ -109,15 +131,15 @@ def _side(told: Sequence[tuple[Record, Record, DuelVerdict]]) -> Side | None:
 
 
 def minutes_of(base: Record, other: Record) -> float:
-    """From the beginning of a duel to its end, without builds and deployments (min)."""
-    return moment.minutes(base.started_at, max(base.finished_at, other.finished_at))
+    """Lab time of a duel, without builds, deployments and interruptions (min)."""
+    both_up = base.experiment is not None and base.experiment.both_up
+    # Where both are up, each of them was there for all of it.
+    wall_s = max(base.wall_s, other.wall_s) if both_up else base.wall_s + other.wall_s
+    return wall_s / 60
 
 
-def _smallest(spread: float, record: Record) -> float | None:
+def _smallest(spread: float, plan: Duel) -> float | None:
     """The smallest drop that the last look finds with the wanted power (0..1)."""
-    plan = record.procedure
-    if not isinstance(plan, Duel):
-        raise AssertionError(f"{record.id} is of no duel")
     alpha = [*plan.looks.values()][-1] * plan.false_alarm
     error, df = spread / math.sqrt(plan.rounds), plan.rounds - 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.error_budget import error_budget, slowdown_of
+from leaselab.analysis.error_budget import alike, error_budget, slowdown_of, verdict_of
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import check, inventory_of
 from leaselab.cli.duel import (
@@ -22,6 +22,7 @@ from leaselab.cli.report import report_after
 from leaselab.cli.session import Session
 from leaselab.cli.source import open_source
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.procedures.duel import Duel
 from leaselab.report.verdict import budget_document, budget_words
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Make the duels that the archive lacks, in turn, and say what all of them tell."""
+    """Make the duels that the archive lacks, in turn, and say what all of them tell.
+
+    Raises the error of the first that comes to no verdict: the next would come to none either.
+    """
     if args.pairs < 1:
         raise usage_error("no duels", found=f"--pairs {args.pairs}", wanted="1 or more")
     if not 0 < args.slowdown < 50:
@@ -102,12 +106,12 @@ def run(args: argparse.Namespace) -> Outcome:
         for kind in _missing(_made(session, task), args.pairs, slowdown):
             how = f"B stands still for {100 * kind:g} % of the time" if kind else "B is A"
             print(f"duel: {task}, {how}", file=sys.stderr, flush=True)
-            duel(session, task, task, slowdown=kind)
+            error = duel(session, task, task, slowdown=kind).comparison.error
+            if error is not None:
+                raise error
     finally:
         report_after(store)
-    budget = error_budget(
-        [pair for pair in _made(session, task) if slowdown_of(pair[0]) in (0.0, slowdown)]
-    )
+    budget = error_budget(_made(session, task), _plan(session, task), slowdown)
     if args.json:
         print_json(budget_document(budget))
     else:
@@ -118,10 +122,24 @@ def run(args: argparse.Namespace) -> Outcome:
 def _made(session: Session, task: Task) -> list[tuple[Record, Record]]:
     """The duels that the archive has of this scenario, bench and environment.
 
-    Of whichever build of the server: what scatters is the bench.
+    They were made as is asked for now, and came to a verdict; of whichever build of the server:
+    what scatters is the bench.
     """
-    bench = session.inventory.bench
-    return calibrating(session.store, task.scenario.name, bench, session.environment)
+    bench, plan = session.inventory.bench, _plan(session, task)
+    return [
+        (base, other)
+        for base, other in calibrating(
+            session.store, task.scenario.name, bench, session.environment
+        )
+        if alike(base.procedure, plan) and verdict_of(base, other) is not None
+    ]
+
+
+def _plan(session: Session, task: Task) -> Duel:
+    plan = session.procedure(task)
+    if not isinstance(plan, Duel):
+        raise AssertionError(f"a bench is calibrated by {plan}")
+    return plan
 
 
 def _missing(

@@ -20,7 +20,7 @@ from leaselab.cli.session import Session
 from leaselab.cli.source import open_source, source_folder
 from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import DUEL, Duel
 
@@ -39,6 +39,8 @@ PACKAGE, BUILD, WORKTREE = "package", "build:", "worktree"
 --repo as it is."""
 RELEASE, BRANCH_POINT = "release", "branch-point"
 """Words for the last tag before B, and for where B's branch left the main one."""
+BUDGET_MINUTES = 15.0
+"""Longest time for the rounds of a duel, where none is asked for (min)."""
 PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate")
 """Parameters of it that have an option."""
 
@@ -49,7 +51,9 @@ class DuelResult:
 
     comparison: Comparison
     ids: tuple[str, ...]
-    """Ids of the results of A and B; of one alone where the other does not build."""
+    """Ids of the results of A and B; of one alone where that does not build."""
+    refused: LeaselabError | None = None
+    """Why A does not build or does not start: B is not measured then, and not to blame."""
 
 
 @dataclass(slots=True)
@@ -155,7 +159,8 @@ def add_duel(parser: argparse.ArgumentParser) -> None:
         "--budget",
         metavar="MINUTES",
         type=float,
-        help="longest time for the rounds, without builds and deployments (15)",
+        help="longest time for the rounds, without builds and deployments "
+        f"({BUDGET_MINUTES:g})",
     )
     add_inventory(parser)
     add_full(parser)
@@ -171,8 +176,10 @@ def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
     if args.find is not None:
         given["find"] = args.find / 100
     plan = procedure_of(given)
-    if isinstance(plan, Duel) and args.budget is not None:
-        given["rounds"] = plan.within(60 * args.budget).rounds
+    if isinstance(plan, Duel):
+        budget = BUDGET_MINUTES if args.budget is None else args.budget
+        rounds = plan.within(60 * budget).rounds
+        given["rounds"] = rounds if args.budget is not None else min(plan.rounds, rounds)
     return given
 
 
@@ -185,26 +192,30 @@ def duel(
     calibrate: for which share of the time B is made to stand still (0..1).
     Raises for a broken lab and for an interrupt: what was measured can be resumed.
     """
-    sealed: list[Ended] = []
+    sealed: list[tuple[Task, Ended]] = []
 
-    def told(_: Task, ended: Ended) -> None:
-        sealed.append(ended)
+    def told(task: Task, ended: Ended) -> None:
+        sealed.append((task, ended))
 
     if not go_on_with_duel(session, first, second, told, slowdown):
         measure_duel(session, first, second, told, slowdown)
-    records = [session.store.load(str(ended.place)) for ended in sealed]
+    records = [session.store.load(str(ended.place)) for _, ended in sealed]
     base = records[0] if len(records) > 1 else None
-    return DuelResult(compare(base, records[-1]), tuple(record.id for record in records))
+    refused = None
+    if base is None and sealed[0][0] is first is not second:
+        refused = sealed[0][1].error
+    ids = tuple(record.id for record in records)
+    return DuelResult(compare(base, records[-1]), ids, refused)
 
 
 def with_budget(store: Store, comparison: Comparison) -> Comparison:
     """Add what duels can tell on the bench of a comparison, where it is one of a duel."""
-    if comparison.verdict is None or comparison.verdict.duel is None:
-        return comparison
     record = comparison.other
-    bench = record.bench
+    plan, bench = record.procedure, record.bench
+    if comparison.verdict is None or not isinstance(plan, Duel):
+        return comparison
     made = calibrating(store, record.scenario.name, bench.name, bench.environment)
-    return replace(comparison, budget=error_budget(made))
+    return replace(comparison, budget=error_budget(made, plan))
 
 
 def live(args: argparse.Namespace, store: Store) -> DuelResult:
@@ -212,6 +223,14 @@ def live(args: argparse.Namespace, store: Store) -> DuelResult:
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or "")
     first, second = sides.tasks(args.a, args.b)
+    if first.scenario.hosts != second.scenario.hosts:
+        raise usage_error(
+            "a duel is between servers on the same hosts",
+            where=f"{first.scenario.name} and {second.scenario.name}",
+            found="scenarios that set these hosts differently",
+            todo=f"measure them one after the other: leaselab run {first.scenario.name} "
+            f"{second.scenario.name}",
+        )
     inventory = inventory_of(args)
     session = Session(
         store,
@@ -227,6 +246,14 @@ def live(args: argparse.Namespace, store: Store) -> DuelResult:
     try:
         found = duel(session, first, second)
         write_ids(args, *found.ids)
+        if found.refused is not None:
+            raise invalid_measurement(
+                "A does not build or does not start, so B was not measured",
+                where=str(first),
+                found=str(found.refused),
+                wanted="a server that B can be compared with",
+                todo=f"name another A, or see: leaselab show {found.ids[0]}",
+            )
         slower = found.comparison.outcome is Outcome.REGRESSION
         if slower if args.profile is None else args.profile:
             explain(session, first, second, found.comparison.base, found.comparison.other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
@@ -68,9 +69,15 @@ def _mean_of_medians(times: dict[str, list[float]], noun: str) -> tuple[float, s
 
 
 def _span_min(rows: Sequence[dict[str, Any]]) -> float:
-    """From the beginning of the first result of an experiment to the end of its last (min)."""
+    """Lab time of an experiment (min).
+
+    That is from the beginning of its first result to the end of its last, unless it was
+    interrupted: it is at most what was spent on each of them.
+    """
     began = min(row["started_at"] for row in rows)
-    return moment.minutes(began, max(row["finished_at"] for row in rows))
+    span = moment.minutes(began, max(row["finished_at"] for row in rows))
+    spent = math.fsum(row["wall_s"] for row in rows) / 60
+    return min(span, spent)
 
 
 def _builds(store: Store, ids: Sequence[str]) -> list[float]:

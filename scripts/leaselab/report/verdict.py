@@ -190,7 +190,7 @@ def budget_words(budget: ErrorBudget | None, scenario: str) -> str:
     """What duels can tell on a bench, in one line; how to find out where nobody knows."""
     if budget is None:
         return (
-            "this bench has no error budget for this scenario: "
+            "this bench has no error budget for such duels of this scenario: "
             f"leaselab calibrate --error-budget {scenario}"
         )
     told = []

@@ -79,7 +79,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     def words(self) -> str:
         """The load of a round, in words."""
         return (
-            f"{self.trials} trials of {self.trial_s} s in a round at {self.over:g} of what A "
+            f"{self.trials} trials of {self.trial_s} s in a round at a little more than A "
             f"completes, {self.rounds} rounds at most, replies within {self.late_s:g} s"
         )
 
