@@ -141,6 +141,18 @@ class Lab:
         procedures = dict.fromkeys(known.scenarios, procedure)
         self._families[name] = replace(known, procedures=procedures)
 
+    def set_option(self, name: str, option: str, value: Any) -> None:
+        """Have a scenario ask this of its server."""
+        for family in self._families.values():
+            if name in family.scenarios:
+                known = family.scenarios[name]
+                options = {**known.server.options, option: value}
+                server = msgspec.structs.replace(known.server, options=options)
+                changed = msgspec.structs.replace(known, server=server)
+                self._families[family.name] = replace(
+                    family, scenarios={**family.scenarios, name: changed}
+                )
+
     def measure_with(self, generator: str, *names: str) -> None:
         """Have scenarios measured with another generator."""
         for family in self._families.values():

@@ -124,6 +124,21 @@ def test_what_an_interrupted_session_had_left_goes_on_with_its_anchor(lab, place
     assert lab.store.load(found.experiment.anchor).source.hash == hashes[0]
 
 
+@pytest.mark.parametrize("earlier", [[], ["--anchor", "main"]])
+def test_what_is_unfinished_beside_another_anchor_or_none_is_measured_anew(
+    lab, place, hashes, earlier
+):
+    lab.faults[hashes[1], 2] = KeyboardInterrupt()
+    assert measure(place, "--commits", hashes[1], *earlier) == 130
+    left = {one.id for one in lab.store.running()}
+    lab.faults.clear()
+    lab.forget()
+    assert measure(place, "--commits", hashes[1], "--anchor", "v1") == 0
+    (found,) = of_commit(lab, hashes[1])
+    assert lab.store.load(found.experiment.anchor).source.hash == hashes[0]
+    assert {one.id for one in lab.store.running()} == left
+
+
 def test_ratios_to_the_anchor_are_what_a_history_is_made_of(lab, place, hashes):
     lab.rates = {hashes[0]: 5000.0, hashes[3]: 5500.0}
     measure(place, "--commits", "main", "--anchor", "v1")

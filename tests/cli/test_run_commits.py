@@ -61,6 +61,21 @@ def test_another_measurement_is_one_of_its_own(lab, place, hashes, arguments, en
     assert lab.measured == [hashes[3], hashes[3]]
 
 
+def test_other_settings_of_the_scenario_are_another_measurement(lab, place, hashes):
+    lab.faults[hashes[2], 2] = KeyboardInterrupt()
+    assert measure(place, "--commits", f"{hashes[0]},{hashes[1]}") == 0
+    assert measure(place, "--commits", f"{hashes[2]},{hashes[3]}") == 130
+    lab.faults.clear()
+    lab.forget()
+    lab.set_option("v4-memfile", "queue_size", 32)
+    assert measure(place, "--commits", ",".join(hashes)) == 0
+    assert sorted(lab.measured) == sorted(hashes)
+    assert len(lab.store.running()) == 2
+    lab.forget()
+    assert measure(place, "--commits", ",".join(hashes)) == 0
+    assert lab.measured == []
+
+
 def test_another_first_load_is_the_same_measurement(lab, place, hashes):
     measure(place, "--commits", f"{hashes[2]}..main")
     measure(place, "--commits", f"{hashes[2]}..main", "--start-rate", "900")

@@ -196,8 +196,17 @@ def _parts(what: str, wanted: object, found: object) -> Iterator[Hindrance]:
         yield Hindrance(what, one.values[1], one.values[0], one.field)
 
 
+def same_settings(one: Scenario, other: Scenario) -> bool:
+    """Whether two scenarios ask the same of servers, hosts and generator."""
+    return _asked(one, other) == _asked(other, one)
+
+
 def _scenario(record: Record, other: Record) -> dict[str, Any]:
-    known = record.scenario.beside_another(other.scenario)
+    return _asked(record.scenario, other.scenario)
+
+
+def _asked(scenario: Scenario, other: Scenario) -> dict[str, Any]:
+    known = scenario.beside_another(other)
     return {name: known[name] for name in known if name not in _SAID_OTHERWISE}
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from leaselab.analysis.hindrances import same_settings
 from leaselab.cli.task import files_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
+from leaselab.model.record import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +47,7 @@ class EarlierResults:
         }
 
     def measured(self, task: Task, anchor: Task | None = None) -> str:
-        """Id of a result of the same commit, scenario, parameters and bench, or none.
+        """Id of a result of the same commit, settings, parameters and bench, or none.
 
         With an `anchor`: one that alternated with that; what does not build needs none.
         """
@@ -58,6 +62,7 @@ class EarlierResults:
                 procedure = found.procedure if built else task.procedure(self.overrides)
                 if (
                     files_of(found.source) == files_of(task.commit)
+                    and (not built or same_settings(found.scenario, task.scenario))
                     and (not built or self._measured_with(found.generator.options))
                     and self._same(task, found.bench.environment, procedure)
                     and (anchor is None or not built or self._beside(found, anchor))
@@ -68,12 +73,13 @@ class EarlierResults:
     def is_like(self, task: Task, found: Record, procedure: AnyProcedure) -> bool:
         """Whether a result of a task's scenario on its bench is of it, whatever its rounds.
 
-        That is: of the same commit and files, and of the same parameters in the same
-        environment.  One that does not build was measured with none.
+        That is: of the same commit and files, and of the same settings and parameters in the
+        same environment.  One that does not build was measured with none.
         """
         built = found.outcome != Outcome.BUILD.label
         return (
             files_of(found.source) == files_of(task.commit)
+            and (not built or same_settings(found.scenario, task.scenario))
             and found.bench.environment == self.environment
             and (not built or self._measured_with(found.generator.options))
             and (not built or found.procedure.ruler() == procedure.ruler())
@@ -84,17 +90,39 @@ class EarlierResults:
         of = found.experiment
         if of is None or of.anchor is None or not of.interleaved:
             return False
+        return self._is_made_of(of.anchor, anchor)
+
+    def _is_made_of(self, name: str, task: Task) -> bool:
+        """Whether a result is of a task's commit."""
         try:
-            reference = self.store.load(of.anchor)
+            found = self.store.load(name)
         except LeaselabError:
             return False  # its folder is damaged, or gone
-        return files_of(reference.source) == files_of(anchor.commit)
+        return files_of(found.source) == files_of(task.commit)
+
+    def is_beside(
+        self,
+        begun: Mapping[str, Any],
+        anchor: Task,
+        unfinished: Mapping[str, Mapping[str, Any]],
+    ) -> bool:
+        """Whether an unfinished measurement alternates with this anchor.
+
+        `begun` is what it was begun with; `unfinished` is what that method returns.
+        """
+        name = (begun.get("experiment") or {}).get("anchor")
+        if name is None:
+            return False
+        if name in unfinished:
+            return self.is_of(anchor, unfinished[name]["bench"])
+        return self._is_made_of(name, anchor)
 
     def is_of(self, task: Task, bench: Mapping[str, Any]) -> bool:
         """Whether an unfinished measurement with this bench document is of a task, here."""
         return (
             bench["name"] == self.bench
             and bench["scenario"]["name"] == task.scenario.name
+            and same_settings(msgspec.convert(bench["scenario"], Scenario), task.scenario)
             and task.is_of(bench)
             and self._measured_with(bench["generator"].get("settings", {}))
             and self._same(task, bench["environment"], procedure_of(bench["procedure"]))

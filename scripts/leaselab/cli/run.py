@@ -304,7 +304,7 @@ class _Series:
                 if found.outcome == Outcome.BUILD.label:
                     self._note(task, server_broken(found.reasons[0].text))
                 continue
-            if not self._session.go_on(task, self._tasks, self._sealed):
+            if not self._session.go_on(task, self._tasks, self._sealed, self._anchor):
                 left.append(task)
         return [task for task in left if task not in self._found or task == self._anchor]
 

@@ -173,17 +173,23 @@ class Session:
         )
 
     def go_on(
-        self, task: Task, tasks: Sequence[Task], sealed: Callable[[Task, Ended], object]
+        self,
+        task: Task,
+        tasks: Sequence[Task],
+        sealed: Callable[[Task, Ended], object],
+        anchor: Task | None = None,
     ) -> bool:
         """Go on with an unfinished measurement of the same task; False without one.
 
-        All unfinished points of its experiment are gone on with; `sealed` is told each result
-        that is of one of `tasks`.
+        With an `anchor`: with one that alternates with that.  All unfinished points of its
+        experiment are gone on with; `sealed` is told each result that is of one of `tasks`.
         """
         earlier = self.earlier
         unfinished = earlier.unfinished()
         for point_id, begun in unfinished.items():
             if not earlier.is_of(task, begun["bench"]):
+                continue
+            if anchor is not None and not earlier.is_beside(begun, anchor, unfinished):
                 continue
             points = (begun.get("experiment") or {}).get("points", [point_id])
             of = {

@@ -107,7 +107,8 @@ def fetch_config(
             where=host.access.name,
             found=found if done.status == 0 else done.stderr.strip(),
             wanted=deployed.config_sha256,
-            todo="deploy again",
+            todo="deploy again; where a role's template has changed since, that cannot be had "
+            f"again: remove {running.path} and measure anew",
         )
     folder = "" if role == SERVER else f"{role}/"
     text = done.stdout.decode()
