@@ -7,7 +7,7 @@ import pytest
 from tests.examples import START, archive_result, example_result, invalid_result
 from tests.made_up import RATE, Lab
 
-from leaselab.cli import run
+from leaselab.cli import resume, run
 from leaselab.cli.main import main
 from leaselab.cli.report import report_after
 from leaselab.model.errors import invalid_measurement, lab_broken, usage_error
@@ -398,6 +398,24 @@ def test_hosts_are_given_back_after_the_last_point_and_not_where_it_can_be_resum
     lab.faults.clear()
     assert main(["resume"]) == 0
     assert lab.deployed == [HARDWARE[0], "hosts given back"]
+
+
+def test_hosts_of_an_inventory_that_is_gone_keep_their_settings_and_the_result_is_told(
+    lab, monkeypatch, capsys
+):
+    lab.faults[HARDWARE[0], 2] = lab_broken("the host is gone")
+    assert main(["run", HARDWARE[0], "--runs", "2"]) == 4
+    lab.faults.clear()
+
+    def gone(*_):
+        raise usage_error("the inventory that it was begun with is not here")
+
+    monkeypatch.setattr(resume, "_inventory", gone)
+    assert main(["resume"]) == 0
+    out, err = capsys.readouterr()
+    assert HARDWARE[0] in out
+    assert "keep what the scenario has set" in err
+    assert lab.deployed == [HARDWARE[0]]
 
 
 def test_a_point_that_the_hosts_cannot_be_set_for_does_not_keep_the_others_from_it(lab, capsys):

@@ -203,6 +203,15 @@ class TestArchive:
         assert [damage["id"] for damage in json.loads(out)["damaged"]] == [records[2].id]
         assert call(capsys, "archive", "verify", records[0].id)[0] == 0
 
+    def test_verify_goes_on_past_one_whose_record_is_gone(self, capsys, root, records):
+        folder = Store(root).place(records[1].id)
+        folder.chmod(0o755)
+        (folder / "result.json").unlink()
+        code, out, err = call(capsys, "archive", "verify")
+        assert code == 3
+        assert out.startswith("2 of 3 results match")
+        assert "is missing" in err
+
     @pytest.mark.usefixtures("records")
     def test_verify_refuses_an_unknown_name(self, capsys):
         code, out, _ = call(capsys, "archive", "verify", "last", "nosuch")

@@ -40,9 +40,9 @@ def _verify(args: argparse.Namespace) -> Outcome:
     places = [store.find(ref) for ref in refs]  # a mistyped name ends it before the work
     files = 0
     damaged = []
-    for place in places:
+    for ref, place in zip(refs, places, strict=True):
         try:
-            files += store.verify(str(place))
+            files += store.verify(ref)
         except LeaselabError as error:
             if error.outcome is not Outcome.INVALID:
                 raise

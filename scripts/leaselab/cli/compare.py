@@ -148,6 +148,8 @@ def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) 
     for one in comparisons:
         if one.error is not None:
             raise _printable(one.error)
+        if one.outcome is Outcome.INVALID:
+            raise _printable(invalid_measurement(closing(one), where=one.other.scenario.name))
     return Outcome.OK
 
 

@@ -93,7 +93,8 @@ def take(args: argparse.Namespace) -> Outcome:
         )
     install_lock(inventory)
     _lock(inventory, new_hold(args.purpose, 60 * args.minutes))
-    told = f"bench {inventory.bench} is held; `leaselab lab release` gives it back"
+    given = f" -i {args.inventory}" if args.inventory else ""
+    told = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"
     print_told(args, {"bench": inventory.bench, "held": True}, told)
     return Outcome.OK
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from leaselab.cli.recovery import recover
 from leaselab.cli.report import report_after
 from leaselab.cli.variants import give_back
 from leaselab.lab.benches import bench_named, read_benches
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.run.experiment import open_experiment
 from leaselab.run.measurement import finish
 from leaselab.run.owner import point_owner
@@ -54,9 +55,24 @@ def run(args: argparse.Namespace) -> Outcome:
     benches = [_bench(running) for running in points]
     ended = finish(store, points, root, progress)
     if any(bench.get("scenario", {}).get("hosts") for bench in benches):
-        give_back(_inventory(benches[0], points[0].id))
+        _give_back(benches[0], points[0].id)
     report_after(store)
     return tell(store, *ended, as_json=args.json)
+
+
+def _give_back(bench: Mapping[str, Any], begun: str) -> None:
+    """Tune hosts as their inventory says; where that is not here, say who can do it."""
+    try:
+        inventory = _inventory(bench, begun)
+    except LeaselabError:
+        print(
+            f"leaselab: hosts of bench {bench['name']} keep what the scenario has set: its "
+            "inventory is not in this checkout; ansible-playbook -i INVENTORY "
+            "ansible/retune.yml gives it back",
+            file=sys.stderr,
+        )
+        return
+    give_back(inventory)
 
 
 def _recover(running: RunningSweep) -> None:
@@ -76,12 +92,10 @@ def _inventory(bench: Mapping[str, Any], begun: str) -> Inventory:
     place = checkout_root() / str(bench.get("inventory"))
     if not place.exists():
         raise usage_error(
-            "the inventory that it was begun with is not here, and it says what switches and "
-            "tunes hosts",
+            "the inventory that it was begun with is not here, and it says what switches hosts",
             where=begun,
             found=f"no {bench.get('inventory')} in this checkout",
-            todo="leaselab lab power cycle HOST -i INVENTORY, then resume without --recover; "
-            "ansible/retune.yml gives back what a scenario has set on hosts",
+            todo="leaselab lab power cycle HOST -i INVENTORY, then resume without --recover",
         )
     benches = read_benches(place, checkout_root() / ".leaselab" / "inventories")
     return bench_named(benches, str(bench["name"]))

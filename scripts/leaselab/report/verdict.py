@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
@@ -72,7 +73,10 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "b": _result(other),
         "ratio": verdict.ratio if verdict else None,
         "ratio_is": verdict.limit.value if verdict else None,
-        "ci95": list(verdict.ci95) if verdict else None,
+        # An end without a bound, of a figure that is known badly, is null.
+        "ci95": [one if math.isfinite(one) else None for one in verdict.ci95]
+        if verdict
+        else None,
         "p": verdict.p if verdict else None,
         "threshold_percent": comparison.threshold_percent,
         "smallest_seen": verdict.smallest_seen if verdict else None,

@@ -70,6 +70,8 @@ def _verdict(comparison: Comparison) -> TestCase:
         case.result = [Error(told, comparison.word)]
     elif comparison.outcome is Outcome.REGRESSION:
         case.result = [Failure(told, comparison.word)]
+    elif comparison.outcome is Outcome.INVALID:
+        case.result = [Error(told, comparison.word)]
     elif comparison.verdict is None:
         case.result = [Skipped(told, comparison.word)]
     case.system_out = _printable("\n".join([told, *conditions(comparison)]))

@@ -84,6 +84,7 @@ def experiment(
     `records` are the points that have a result, in the experiment's order, at least one;
     `profiles` are what each one's rounds were spent on, where any was sampled.
     """
+    fought, ratios = duel(records)  # judged by figures as measured, not as shown
     records = in_shown_units(records)
     first = records[0]
     if first.experiment is None:
@@ -95,7 +96,6 @@ def experiment(
     labels = [point.label for point in points]
     sampled = profile_parts([*zip(records, labels, profiles, strict=False)])
     interleaved = first.experiment.interleaved
-    fought, ratios = duel(records)
     charts = [
         *([ratios] if fought else []),
         *(
