@@ -85,6 +85,8 @@ class Lab:
         """How many the host has on the test network, for two servers that are up at once."""
         self.asked: list[Sequence[int]] = []
         """The places that each deployment was asked for."""
+        self.kept: list[Sequence[str]] = []
+        """The variants that each deployment was to leave there."""
         self.rounds: list[tuple[str, int]] = []
         """Points and numbers of the rounds that were made, in that order."""
         self.procedures: list[Any] = []
@@ -207,6 +209,7 @@ class Lab:
     ) -> list[dict[str, Any]]:
         assert full in (True, False)
         self.asked.append(places)
+        self.kept.append(tuple(keep))
         assert len(keep) <= self.places * len(self.deployed)
         commit = key.removeprefix("key of ") or None
         self.deployed.append(commit or name)

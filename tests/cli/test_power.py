@@ -203,6 +203,23 @@ class TestRecovery:
         assert bench.switched == (("sut", "cycle"),)
         assert bench.holder() == "lab take"
 
+    def test_what_was_held_is_given_back_once_its_host_is_recovered(self, bench, monkeypatch):
+        held = new_hold("a build", 600)
+        write_hold(bench_setup.checkout_root(), "rack1", held)
+        with bench(GENERATOR) as generator:
+            ask(generator, "acquire", held.request())
+
+        def stop(_):
+            if bench.dead:
+                raise lab_broken("cannot be reached", where="sut")
+
+        monkeypatch.setattr(hold, "stop_leftovers", stop)
+        bench.dead = {"sut"}
+        assert main(["lab", "take"]) == 0
+        assert bench.switched == (("sut", "cycle"),)
+        assert bench.holder() == "lab take"
+        assert main(["lab", "release"]) == 0
+
     def test_nothing_is_done_to_a_bench_that_somebody_has(self, bench, capsys):
         taken(bench)
         bench.dead = {"sut"}

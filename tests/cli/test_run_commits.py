@@ -164,6 +164,11 @@ def test_an_interrupted_range_goes_on_with_the_rounds_it_was_in(lab, place, hash
     two, three = [(hashes[2], 2), (hashes[1], 2)], [(one, 3) for one in hashes[1:]]
     assert lab.rounds == [*two, *three]
     assert sorted(lab.deployed) == sorted(hashes[1:])
+    assert [len(kept) for kept in lab.kept[-3:]] == [
+        0,
+        1,
+        2,
+    ]  # more than a host keeps by itself
     assert lab.store.running() == []
     assert sorted(ids.read_text(encoding="utf-8").split()) == sorted(left)
     assert {lab.store.load(one).server.commit for one in left} == set(hashes[1:])

@@ -18,6 +18,7 @@ from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
 from leaselab.lab import benches, deployment
 from leaselab.lab.catalog import find_scenario
+from leaselab.lab.hold import new_hold, write_hold
 from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.repository import open_repository
 from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
@@ -35,6 +36,8 @@ class Playbooks:
         self.faults = {}
         self.states = {"sut": "0", "gen": "0"}
         self.there = set()
+        self.variables = {"leaselab_bench": "rack1"}
+        """Those of the inventory for the server's host."""
         self.company = True
         """Whether a server can be up at two places at once."""
         self.checkout = checkout
@@ -92,7 +95,8 @@ def playbooks(tmp_path, monkeypatch):
         "dhcp_generator": {"hosts": ["gen"]},
         "builder": {"hosts": ["sut"]},
     }
-    listing = {"_meta": {"hostvars": {"sut": {"leaselab_bench": "rack1"}, "gen": {}}}, **groups}
+    hostvars = {"sut": playbooks.variables, "gen": {}}
+    listing = {"_meta": {"hostvars": hostvars}, **groups}
     monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, listing))
     monkeypatch.setattr(bench_setup, "refuse_bench_in_use", lambda _: None)
     for module in (bench_setup, variants, deployment):
@@ -231,6 +235,21 @@ def test_hosts_that_are_as_they_were_are_not_prepared_again(playbooks, capsys):
     assert "the hosts are prepared as they were" in capsys.readouterr().err
     assert main(["provision", "--full"]) == 0
     assert set(playbooks.given) == {"provision"}
+
+
+def test_a_lab_of_this_machine_is_brought_up_again_where_its_inventory_changed(
+    playbooks, monkeypatch
+):
+    """Also while it is held: what `lab take` brought up was another lab."""
+    write_hold(playbooks.checkout, "rack1", new_hold("a build", 600))
+    playbooks.variables["leaselab_lab"] = "docker"
+    assert main(["provision"]) == 0
+    playbooks.given.clear()
+    assert main(["provision"]) == 0
+    assert playbooks.given == {}
+    monkeypatch.setattr(bench_setup, "played_hash", lambda *_: "another")
+    assert main(["provision"]) == 0
+    assert set(playbooks.given) == {"lab_up", "provision"}
 
 
 @pytest.mark.parametrize("changed", [{"sut": "1", "gen": "0"}, {"sut": "0"}])

@@ -8,6 +8,7 @@ from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench, parse_measured, read_bench
 from leaselab.lab.lock import lease_s
+from leaselab.lab.server import PROFILE_END_S
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.max_rate import MaxRate
 
@@ -134,6 +135,11 @@ def test_what_an_old_result_was_measured_with_is_read_as_of_today(document):
     assert (found.procedure.rounds, found.procedure.max_trials) == (3, 30)
     assert found.procedure.late_s == today.procedure.late_s
     assert found.servers["server"].config_sha256 == today.servers["server"].config_sha256
+
+
+def test_a_lock_outlasts_the_end_of_a_profile(document):
+    document["procedure"] = {"name": "profile", "rate": 100}
+    assert lease_s(parse_bench(document, "bench.json")) > PROFILE_END_S
 
 
 def test_a_lock_outlasts_what_comes_between_its_renewals(document):

@@ -28,11 +28,29 @@ class Bench:
         return subprocess.run(
             [sys.executable, str(PROGRAM), verb],
             input=json.dumps({**request, "lease_s": lease_s, "under": under}),
-            env={**os.environ, "LEASELAB_LOCK_DIR": str(self.folder)},
+            env=self._environment,
             capture_output=True,
             text=True,
             check=False,
         ).returncode
+
+    def close(self):
+        return subprocess.run(
+            [sys.executable, str(PROGRAM), "close"],
+            input=json.dumps({"name": "a keeper", "reason": "a new card"}),
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).returncode
+
+    @property
+    def _environment(self):
+        places = {"LOCK": self.folder, "LASTING": self.folder / "lasting"}
+        return {
+            **os.environ,
+            **{f"LEASELAB_{name}_DIR": str(at) for name, at in places.items()},
+        }
 
     def holder(self):
         held = json.loads((self.folder / "lock.json").read_text(encoding="utf-8"))
@@ -108,6 +126,17 @@ def test_a_hold_that_expired_and_was_taken_by_others_reclaims_nothing(tmp_path):
     bench.call("acquire", OTHER)
     assert bench.call("reclaim", HOLD) == HELD_BY_OTHER
     assert bench.call("acquire", SWEEP, under=HOLD) == HELD_BY_OTHER
+
+
+def test_a_hold_reclaims_a_bench_in_maintenance_only_while_it_is_in_force(tmp_path):
+    bench = Bench(tmp_path)
+    bench.call("acquire", HOLD, lease_s=600)
+    bench.call("acquire", SWEEP, under=HOLD)
+    assert bench.close() == DONE
+    assert bench.call("reclaim", HOLD) == DONE
+    assert bench.call("release", HOLD) == DONE
+    assert bench.call("reclaim", HOLD) == HELD_BY_OTHER
+    assert not (tmp_path / "lock.json").exists()
 
 
 def test_a_sweep_whose_hold_has_expired_takes_the_free_bench_for_itself(tmp_path):

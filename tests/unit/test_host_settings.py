@@ -155,6 +155,26 @@ def test_what_is_no_longer_asked_for_is_given_back(machine):
     assert machine.read() == before
 
 
+def test_what_the_kernel_refuses_to_have_back_is_given_back_later(machine, monkeypatch):
+    """As the governor of a processor that is off: its file is there, and busy."""
+    before, path = machine.read(), knobs.Path
+    write = path.write_text
+    governor = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
+
+    def busy(place, *given, **how):
+        if str(place).endswith(governor):
+            raise OSError(16, "Device or resource busy")
+        return write(place, *given, **how)
+
+    machine.tune(governor="performance")
+    with monkeypatch.context() as patched:
+        patched.setattr(path, "write_text", busy)
+        machine.tune()
+    assert changed(machine, before) == {governor: "performance"}
+    machine.tune()
+    assert machine.read() == before
+
+
 def test_check_mode_says_that_it_would_change_and_does_not(machine):
     before = machine.read()
     tuning = machine.tuning(dry=True, **ALL)

@@ -230,12 +230,15 @@ class Tuning:
                 self._ledger.files.setdefault(str(knob.path), found or "")
 
     def _give_back(self, path: str) -> None:
-        """Write what was there; a file that is gone, as of a processor that is off, waits."""
+        """Write what was there.
+
+        A file that is gone, or that refuses it, as of a processor that is off, waits.
+        """
         if not Path(path).exists():
             return
-        before = self._ledger.files.pop(path)
-        if text(Path(path)) != before:
-            self._write(Path(path), before)
+        before = self._ledger.files[path]
+        if text(Path(path)) == before or not self._write(Path(path), before):
+            del self._ledger.files[path]
 
     def _write(self, path: Path, value: str) -> str:
         """Write one of the kernel's files; return why it refuses."""

@@ -122,17 +122,16 @@ def prepare(inventory: Inventory, distribution: str = "", *, full: bool = True) 
     Unless `full`, nothing is played where hosts, inventory and roles are what they were.
     """
     root = checkout_root()
-    held = refuse_bench_in_use(inventory)
+    refuse_bench_in_use(inventory)
     if recover(inventory):
-        held = refuse_bench_in_use(inventory)
+        refuse_bench_in_use(inventory)
     played = played_hash(root, inventory, distribution)
     record = read_deployment(root, inventory.bench)
     if not full and record is not None and stands(record, inventory, played):
         print("the hosts are prepared as they were", file=sys.stderr, flush=True)
         return record.environment
     forget_deployment(root, inventory.bench)
-    # A lab of this machine that is held here was brought up by `lab take`, as it was asked for.
-    if inventory.made_by and (distribution or not held):
+    if inventory.made_by:
         bring_up(inventory, distribution)
     environment = str(play("provision", inventory.path, {}).custom["environment"])
     _provisioned(inventory).parent.mkdir(parents=True, exist_ok=True)
@@ -219,19 +218,18 @@ def _builds() -> Path:
     return checkout_root() / ".leaselab" / "builds"
 
 
-def refuse_bench_in_use(inventory: Inventory) -> bool:
+def refuse_bench_in_use(inventory: Inventory) -> None:
     """Leave a bench that somebody else has at once: a playbook's load would be measured too.
 
-    Returns whether it is up and held by this checkout, whose hold is prolonged.
+    The hold that this checkout has is prolonged.
     """
     with ExitStack() as stack:
         try:
             generator = stack.enter_context(connect(inventory.only(GENERATOR_GROUP).access))
         except LeaselabError:
-            return False  # a lab that is down, or a host that the playbooks will name
+            return  # a lab that is down, or a host that the playbooks will name
         hold = read_hold(checkout_root(), inventory.bench)
         refuse_in_use(generator, hold.request() if hold else None)
-        return hold is not None
 
 
 _TITLES = {

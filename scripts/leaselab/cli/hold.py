@@ -92,6 +92,10 @@ def take(args: argparse.Namespace) -> Outcome:
             todo=f"`leaselab check -i {inventory.path}` shows all that was looked at",
         )
     install_lock(inventory)
+    # What kept the earlier hold from being given back may be recovered by now.
+    left = read_hold(checkout, inventory.bench)
+    if left is not None:
+        _give_back(inventory, left)
     _lock(inventory, new_hold(args.purpose, 60 * args.minutes))
     given = f" -i {args.inventory}" if args.inventory else ""
     told = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"

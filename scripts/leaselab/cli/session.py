@@ -235,8 +235,10 @@ class Session:
         self, point_id: str, of: Mapping[str, Task], sealed: Callable[[Task, Ended], object]
     ) -> None:
         """Measure what is left of the experiment of a point; `of` are its unfinished points."""
+        there: list[str] = []
         for one in of.values():
-            self.deployed(one)
+            [document] = self.deployed(one, there)
+            there.append(variant_of(document))
         self.begun |= set(of.values())
 
         def ended(found: Ended) -> None:

@@ -19,10 +19,12 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
+from leaselab.lab.server import PROFILE_END_S
 from leaselab.lab.transport import Connection
 from leaselab.model.bench import START_LIMIT_S, Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.procedure import ROUND_OVERHEAD_S, TRIAL_OVERHEAD_S
+from leaselab.model.procedures.profile import Profile
 
 PROGRAM = "/opt/leaselab/bench-lock"
 _TIMEOUT_S = 15.0
@@ -76,10 +78,10 @@ class BenchInUseError(LeaselabError):
 def lease_s(bench: Bench) -> int:
     """How long a lock lasts without being renewed (s).
 
-    It is renewed before each trial and each start, so it must outlast the longer
-    of the two: a trial with as much again to spare, with a pair also the time in
-    which it may find together again; a start of one server after the other, with
-    what serves beside or for them, and of the pair.
+    It is renewed before each trial and each start, so it must outlast the longer of the two: a
+    trial with as much again to spare, with a pair also the time in which it may find together
+    again, with a profile that in which its stacks are unwound; a start of one server after the
+    other, with what serves beside or for them, and of the pair.
     """
     settle = 2 * bench.server.settle_s  # of a pair, one is asked after the other
     traffic = max(bench.procedure.longest_trial_s, bench.procedure.warm_up_s)
@@ -87,7 +89,9 @@ def lease_s(bench: Bench) -> int:
     limits = [server.start_limit_s for server in bench.servers.values()]
     slow = bench.scenario.beside or bench.scenario.support or max(limits) > START_LIMIT_S
     start = sum(limits) if slow else ROUND_OVERHEAD_S * len(limits)
-    return round(max(2 * trial + settle, start + settle))
+    # The stacks of a profile are unwound after the traffic.
+    unwound = PROFILE_END_S if isinstance(bench.procedure, Profile) else 0.0
+    return round(max(2 * trial + settle + unwound, start + settle))
 
 
 def owner_name() -> str:
