@@ -205,3 +205,14 @@ def test_a_base_image_that_somebody_can_exchange_is_refused_before_anything_is_m
     assert code == 2
     assert "docker_lab_base_image is not pinned (found debian:trixie-slim" in said
     assert asked(f"debian:trixie-slim@{digest}")[0] == 2, "the module would look for that tag"
+
+
+def test_an_inventory_that_does_not_name_its_bench_is_refused(bench):
+    inventory = yaml.safe_load(bench.read_text(encoding="utf-8"))
+    del inventory["bench"]["vars"]["leaselab_bench"]
+    bench.write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    for name in ("check", "provision"):
+        status, told = play(bench, name)
+        assert status != 0
+        said = "The inventory does not name its bench. Found: no leaselab_bench of host gen"
+        assert said in told

@@ -245,7 +245,7 @@ def test_the_review_shows_each_month_each_change_and_a_chart_of_its_series(
     fought(tmp_path, records[4], records[5], 0.95)
     write_site(Store(tmp_path), tmp_path / "report", sweeps=1)
     text = (tmp_path / "report/review.html").read_text("utf-8")
-    assert "<h2>2027-01</h2>" in text
+    assert "<h2>2026-11</h2>" in text
     assert "confirmed by a duel" in text
     assert "Change number 5" in text
     assert 'href="history/v4-memfile.html"' in text
