@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import START, archive_result, example_result
+from tests.examples import MAX_RATES, PROCEDURE, START, archive_result, example_result
 
 from leaselab.cli.main import main
 
@@ -68,6 +68,15 @@ def test_durations_are_the_archives_where_it_has_results(results, capsys):
     assert source == "archive, 3 sweeps, median: v4-memfile 14"
     other = sources(document(capsys, "v6-memfile", *BUDGET))
     assert other["measure_min"][0] == 60.0
+
+
+def test_a_quick_look_is_no_sweep(results, capsys):
+    """With three runs it is over in a minute, and says nothing of nine."""
+    few = replace(PROCEDURE, rounds=3, trim=0)
+    one = example_result(MAX_RATES[:3], procedure=few)
+    archive_result(results, replace(one, wall_s=60.0))
+    found = sources(document(capsys, "v4-memfile", *BUDGET))
+    assert found["measure_min"][0] == 60.0
 
 
 def test_an_option_goes_before_the_archive(results, capsys):

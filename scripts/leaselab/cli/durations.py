@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures.duel import DUEL
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.plan import counted
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ def durations(store: Store, names: Sequence[str]) -> dict[str, tuple[float, str]
         if row["scenario"] not in wanted or row["outcome"] not in ("ok", "regression"):
             continue
         if row["procedure"] == "max-rate":
+            if len(json.loads(row["rounds"] or "[]")) < MaxRate().rounds:
+                continue  # a quick look is no sweep as jobs make it
             sweeps.setdefault(row["scenario"], []).append(row["wall_s"] / 60)
         elif row["procedure"] == DUEL and row["experiment"]:
             own = duels.setdefault(row["scenario"], {})
