@@ -67,7 +67,7 @@ def error_budget(
     told = [
         (base, other, found)
         for base, other in duels
-        if alike(base.procedure, plan) and (found := verdict_of(base, other)) is not None
+        if _alike(base.procedure, plan) and (found := _verdict(base, other)) is not None
     ]
     if slowdown is None:
         known = {one for base, _, _ in told if (one := slowdown_of(base))}
@@ -93,21 +93,16 @@ def error_budget(
     )
 
 
-def alike(one: AnyProcedure, other: AnyProcedure) -> bool:
-    """Whether duels of two plans can tell the same: as small a drop, by rounds as long."""
+def _alike(one: AnyProcedure, plan: Duel) -> bool:
+    """Whether a duel can tell the same as one of a plan: as small a drop, by rounds as long."""
     return (
         isinstance(one, Duel)
-        and isinstance(other, Duel)
-        and one.ruler() == other.ruler()
-        and _looked_for(one) == _looked_for(other)
+        and one.ruler() == plan.ruler()
+        and (one.rounds, one.errors) == (plan.rounds, plan.errors)
     )
 
 
-def _looked_for(plan: Duel) -> tuple[float, ...]:
-    return plan.rounds, plan.find, plan.false_alarm, plan.missed
-
-
-def verdict_of(base: Record, other: Record) -> DuelVerdict | None:
+def _verdict(base: Record, other: Record) -> DuelVerdict | None:
     """What a duel came to; None where it failed, or too few rounds count."""
     if not {base.outcome, other.outcome} <= BELIEVED or not isinstance(base.procedure, Duel):
         return None

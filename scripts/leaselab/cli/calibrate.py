@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.error_budget import alike, error_budget, slowdown_of, verdict_of
+from leaselab.analysis.error_budget import error_budget
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import check, inventory_of
 from leaselab.cli.duel import (
@@ -27,10 +27,10 @@ from leaselab.report.verdict import budget_document, budget_words
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
+    from leaselab.analysis.error_budget import ErrorBudget
     from leaselab.cli.task import Task
-    from leaselab.model.record import Record
 
 NAME = "calibrate"
 HELP = "Find out what duels can tell on a bench: false alarms, smallest drop found, minutes."
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> Outcome:
     session.prepare(task.distribution)
     slowdown = args.slowdown / 100
     try:
-        for kind in _missing(_made(session, task), args.pairs, slowdown):
+        for kind in _missing(_budget(session, task, slowdown), args.pairs, slowdown):
             how = f"B stands still for {100 * kind:g} % of the time" if kind else "B is A"
             print(f"duel: {task}, {how}", file=sys.stderr, flush=True)
             error = duel(session, task, task, slowdown=kind).comparison.error
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> Outcome:
                 raise error
     finally:
         report_after(store)
-    budget = error_budget(_made(session, task), _plan(session, task), slowdown)
+    budget = _budget(session, task, slowdown)
     if args.json:
         print_json(budget_document(budget))
     else:
@@ -119,35 +119,25 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
-def _made(session: Session, task: Task) -> list[tuple[Record, Record]]:
-    """The duels that the archive has of this scenario, bench and environment.
+def _budget(session: Session, task: Task, slowdown: float) -> ErrorBudget | None:
+    """What the archive's duels of this scenario, bench and environment tell, as is asked now.
 
-    They were made as is asked for now, and came to a verdict; of whichever build of the server:
-    what scatters is the bench.
+    Of whichever build of the server: what scatters is the bench.
     """
-    bench, plan = session.inventory.bench, _plan(session, task)
-    return [
-        (base, other)
-        for base, other in calibrating(
-            session.store, task.scenario.name, bench, session.environment
-        )
-        if alike(base.procedure, plan) and verdict_of(base, other) is not None
-    ]
-
-
-def _plan(session: Session, task: Task) -> Duel:
     plan = session.procedure(task)
     if not isinstance(plan, Duel):
         raise AssertionError(f"a bench is calibrated by {plan}")
-    return plan
+    bench = session.inventory.bench
+    made = calibrating(session.store, task.scenario.name, bench, session.environment)
+    return error_budget(made, plan, slowdown)
 
 
-def _missing(
-    made: Sequence[tuple[Record, Record]], pairs: int, slowdown: float
-) -> Iterator[float]:
+def _missing(budget: ErrorBudget | None, pairs: int, slowdown: float) -> Iterator[float]:
     """Yield the slowdown of each duel that is left to make, equal and slowed ones in turn."""
+    sides = (budget.equal, budget.slowed) if budget else (None, None)
     counts = {
-        kind: sum(slowdown_of(base) == kind for base, _ in made) for kind in (0.0, slowdown)
+        kind: side.duels if side else 0
+        for kind, side in zip((0.0, slowdown), sides, strict=True)
     }
     while min(counts.values()) < pairs:
         kind = min(counts, key=lambda one: counts[one])

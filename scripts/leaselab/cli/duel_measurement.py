@@ -104,13 +104,8 @@ def go_on_with_duel(
 
 
 def _errors(plan: AnyProcedure) -> tuple[float, ...]:
-    """Which drop a duel is to find, and how often it may be wrong; empty for no duel.
-
-    One that was begun with others would end at another time than is wanted.
-    """
-    if not isinstance(plan, Duel):
-        return ()
-    return plan.find, plan.false_alarm, plan.missed
+    """As those of a duel; empty for another procedure."""
+    return plan.errors if isinstance(plan, Duel) else ()
 
 
 def _both_deployed(

@@ -84,6 +84,14 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         )
 
     @property
+    def errors(self) -> tuple[float, float, float]:
+        """Which drop it is to find, and how often it may be wrong (0..1 each).
+
+        Duels that differ in it end at another time, and tell something else.
+        """
+        return self.find, self.false_alarm, self.missed
+
+    @property
     def ends_early(self) -> bool:
         """It ends with the look that has an answer."""
         return True
