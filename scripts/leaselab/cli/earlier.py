@@ -52,22 +52,21 @@ class EarlierResults:
         With an `anchor`: one that alternated with that; what does not build needs none.
         """
         commit = task.commit.hash if task.commit else None
+        wanted = task.procedure(self.overrides)
         for row in self.store.index.rows(
             scenario=task.scenario.name, commit=commit, bench=self.bench
         ):
-            if row["outcome"] in _SETTLED:
-                found = self.store.load(row["id"])
-                # A commit that does not build has no figure that a procedure could move.
-                built = found.outcome != Outcome.BUILD.label
-                procedure = found.procedure if built else task.procedure(self.overrides)
-                if (
-                    files_of(found.source) == files_of(task.commit)
-                    and (not built or same_settings(found.scenario, task.scenario))
-                    and (not built or self._measured_with(found.generator.options))
-                    and self._same(task, found.bench.environment, procedure)
-                    and (anchor is None or not built or self._beside(found, anchor))
-                ):
-                    return str(row["id"])
+            if row["outcome"] not in _SETTLED:
+                continue
+            found = self.store.load(row["id"])
+            if not self.is_like(task, found, wanted):
+                continue
+            # A commit that does not build has no figure that rounds or an anchor could move.
+            if found.outcome == Outcome.BUILD.label or (
+                found.procedure.rounds == wanted.rounds
+                and (anchor is None or self._beside(found, anchor))
+            ):
+                return str(row["id"])
         return ""
 
     def is_like(self, task: Task, found: Record, procedure: AnyProcedure) -> bool:

@@ -234,9 +234,8 @@ class Repository:
         if shown.status != 0:
             raise usage_error(f"git: {shown.reason}", where=self.name)
         # what is shown of a merge ends in an empty line
-        found, tree, author_date, committer_date, subject = shown.stdout.rstrip("\n").split(
-            "\0"
-        )
+        fields = shown.stdout.rstrip("\n").split("\0")
+        found, tree, author_date, committer_date, subject = fields
         described = _git(self.path, "describe", "--tags", "--always", found).stdout.strip()
         accepted = self._accepted(found)
         return Commit(
