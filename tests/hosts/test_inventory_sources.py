@@ -10,7 +10,12 @@ import pytest
 import yaml
 
 from leaselab.lab.benches import read_benches
-from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, SERVER_GROUP
+from leaselab.lab.inventory import (
+    BUILDER_GROUP,
+    GENERATOR_GROUP,
+    SERVER_GROUP,
+    read_inventory,
+)
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +81,8 @@ def test_a_plugin_has_several_benches_and_each_is_one_to_the_playbooks(plugin, t
         assert playbooks[GENERATOR_GROUP]["hosts"] == [f"{bench.bench}-generator"]
         variables = playbooks["_meta"]["hostvars"][f"{bench.bench}-server"]
         assert variables["leaselab_bench"] == bench.bench
-        assert str(plugin / "known_hosts.txt") in variables["ansible_ssh_common_args"]
+        again = read_inventory(bench.path).only(SERVER_GROUP)
+        assert str(plugin / "known_hosts.txt") in again.variables["ansible_ssh_common_args"]
         assert bench.path.stat().st_mode & 0o077 == 0
 
 
@@ -89,6 +95,75 @@ def test_a_folder_may_have_plugins_beside_hosts_in_yaml(plugin, tmp_path):
     found = read_benches(plugin, tmp_path / "kept")
     assert [bench.bench for bench in found] == ["rack1", "rack2", "rack3"]
     assert found[2].path == plugin / "rack3.yml"
+
+
+FOREIGN = """
+import json
+from ansible.plugins.inventory import BaseInventoryPlugin
+
+DOCUMENTATION = "{name: foreign, short_description: x, description: x, options: {}}"
+
+class InventoryModule(BaseInventoryPlugin):
+    NAME = "foreign"
+
+    def parse(self, inventory, loader, path, cache=True):
+        for name, (groups, variables) in json.loads(HOSTS).items():
+            for group in groups:
+                inventory.add_group(group)
+            inventory.add_host(name, groups[0])
+            inventory.add_host(name, groups[1])
+            for key, value in variables.items():
+                inventory.set_variable(name, key, value)
+"""
+
+
+def test_what_a_plugin_says_is_no_template(tmp_path, monkeypatch):
+    """Not on its way through the file of a bench, and not inside a template beside it."""
+    attack = f"{{{{ lookup('pipe', 'touch {tmp_path}/ran') }}}} it"
+    hosts = {
+        f"{rack}-{part}": (
+            [f"dhcp_{part}", "bench"],
+            {
+                "ansible_host": address(rack, part),
+                "leaselab_bench": rack,
+                "site": attack,
+                "sites": [{"of": attack}, "{{ inventory_dir }}"],
+            },
+        )
+        for rack in ("rack1", "rack2")
+        for part in PARTS
+    }
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    text = f"HOSTS = {json.dumps(hosts)!r}\n{FOREIGN}"
+    (plugins / "foreign.py").write_text(text, encoding="utf-8")
+    source = tmp_path / "racks.yml"
+    source.write_text("plugin: foreign\n", encoding="utf-8")
+    (tmp_path / "group_vars").mkdir()
+    beside = yaml.safe_dump({"told": "at {{ site }}, {{ inventory_dir }}"})
+    (tmp_path / "group_vars" / "bench.yml").write_text(beside, encoding="utf-8")
+    monkeypatch.setenv("ANSIBLE_INVENTORY_PLUGINS", str(plugins))
+    one, _ = read_benches(source, tmp_path / "kept")
+    assert one.only(SERVER_GROUP).access.address == address("rack1", "server")
+    assert one.only(SERVER_GROUP).variables["site"] == attack
+    said = json.dumps({"var": "dict(site=site, sites=sites, told=told)"})
+    shown = subprocess.run(
+        [
+            *(TOOLS / "ansible", "-i", one.path, "rack1-server"),
+            *("-c", "local", "-m", "debug", "-a", said),
+        ],
+        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    (found,) = yaml.safe_load(shown.stdout.partition("=>")[2]).values()
+    assert found == {
+        "site": attack,
+        "sites": [{"of": attack}, "{{ inventory_dir }}"],
+        "told": f"at {attack}, {tmp_path}",
+    }
+    assert not (tmp_path / "ran").exists()
 
 
 def program(folder, listing):
@@ -151,6 +226,12 @@ def test_a_host_without_a_bench_among_several_is_refused(tmp_path):
     assert "found none for rack2-generator, wanted one of rack1, rack2" in refused(
         listing, tmp_path
     )
+
+
+def test_a_bench_whose_name_is_a_path_is_refused(tmp_path):
+    listing = racks("rack1", "../../rack2")
+    assert "found '../../rack2', wanted at most 63 letters" in refused(listing, tmp_path)
+    assert list(tmp_path.rglob("rack2*")) == []
 
 
 def test_a_bench_that_lacks_a_part_is_refused(tmp_path):

@@ -20,6 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+import yaml
+
 from leaselab.cli.options import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
@@ -50,7 +52,8 @@ def run_playbook(
 ) -> PlaybookStats:
     """Run ``ansible/<name>.yml`` to its end, or several in one process, one after the other.
 
-    Together they gather facts once.
+    Together they gather facts once.  `extra_vars` are data: Ansible fills in no template in
+    any text of them.
     Raises the failing task's message with its host, its outcome and the path
     of the log.  An interrupt stops the child before it goes on.
     """
@@ -61,7 +64,7 @@ def run_playbook(
     logs.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     log = logs / f"{stamp}-{name}-{os.getpid()}.log"
-    events_file = log.with_suffix(".events")
+    events_file, variables = log.with_suffix(".events"), log.with_suffix(".variables")
     events_file.touch()
     argv = [
         str(Path(sys.executable).with_name("ansible-playbook")),
@@ -69,10 +72,11 @@ def run_playbook(
         str(inventory.absolute()),
         *(str(root / "ansible" / f"{one}.yml") for one in several),
         "--extra-vars",
-        json.dumps(dict(extra_vars or {}), default=str),
+        f"@{variables}",
     ]
     events: list[Event] = []
     try:
+        _write_data(variables, extra_vars or {})
         with log.open("wb") as output, events_file.open(encoding="utf-8") as lines:
             child = subprocess.Popen(
                 argv,
@@ -90,6 +94,7 @@ def run_playbook(
                 _stop(child)
     finally:
         events_file.unlink(missing_ok=True)
+        variables.unlink(missing_ok=True)
     if child.returncode != 0:
         tail = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:]
         raise playbook_error(name, child.returncode, events, tail, log)
@@ -99,6 +104,16 @@ def run_playbook(
         log=log,
         custom=stats.get("custom", {}),
     )
+
+
+def _write_data(path: Path, variables: Mapping[str, Any]) -> None:
+    """Write variables of which no text is a template to Ansible, whoever wrote it.
+
+    On a command line all texts would be templates, and a template can run commands.
+    """
+    plain = json.loads(json.dumps(dict(variables), default=str))
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f"!unsafe\n{yaml.safe_dump(plain)}")
 
 
 def playbook_error(

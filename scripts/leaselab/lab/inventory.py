@@ -28,6 +28,8 @@ BUILDER_GROUP = "builder"
 NEEDED_GROUPS = (SERVER_GROUP, GENERATOR_GROUP)
 """The groups without which nothing can be measured."""
 PARTS = (SERVER_GROUP, PARTNER_GROUP, GENERATOR_GROUP, BUILDER_GROUP)
+UNSAFE, VAULT = "__ansible_unsafe", "__ansible_vault"
+"""How Ansible lists a text that is no template, such as a plugin's, and an encrypted one."""
 
 LABS = ("docker", "vm")
 """Labs that are made on this machine, as variable `leaselab_lab` of an inventory names them."""
@@ -48,7 +50,9 @@ class InventoryHost:
     test_address6: str = ""
     """IPv6 address on the test network, empty where it has none."""
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """Everything the inventory says of it."""
+    """Everything the inventory says of it, with what can be filled in of its templates."""
+    listed: Mapping[str, Any] = field(default_factory=dict)
+    """The same as Ansible lists it: with its templates, and with `UNSAFE` and `VAULT`."""
     power: Power | None = None
     """What switches it on and off, None where the inventory says nothing of it."""
     boot_s: float = BOOT_S
@@ -154,7 +158,7 @@ def parse_inventory(path: Path, listing: Mapping[str, Any]) -> Inventory:
         for name in names
     )
     _check_builder(path, hosts)
-    bench = str(hosts[0].variables.get("leaselab_bench", path.stem))
+    bench = bench_name(hosts[0].variables.get("leaselab_bench", path.stem), path)
     lab = str(hosts[0].variables.get("leaselab_lab", ""))
     if lab and lab not in LABS:
         raise usage_error(
@@ -165,6 +169,22 @@ def parse_inventory(path: Path, listing: Mapping[str, Any]) -> Inventory:
         )
     made_by = f"{lab}_lab" if lab else ""
     return Inventory(path=path, bench=bench, hosts=hosts, made_by=made_by)
+
+
+_NAME = re.compile(r"\w[\w.+ -]{0,62}")
+
+
+def bench_name(value: object, source: Path) -> str:
+    """Return the name of a bench; files are named so, too, and a plugin may say anything."""
+    name = str(value)
+    if not _NAME.fullmatch(name):
+        raise usage_error(
+            "leaselab_bench cannot be the name of a bench",
+            where=str(source),
+            found=repr(name[:80]),
+            wanted="at most 63 letters, digits and any of '_.+- ', no sign first but '_'",
+        )
+    return name
 
 
 def _check_builder(path: Path, hosts: Sequence[InventoryHost]) -> None:
@@ -200,19 +220,29 @@ def _members(listing: Mapping[str, Any], group: str) -> list[str]:
 def _host(
     path: Path, name: str, parts: tuple[str, ...], variables: Mapping[str, Any]
 ) -> InventoryHost:
-    plain = {key: _resolved(path, name, key, variables) for key in variables}
+    plain = {key: _plain(_resolved(path, name, key, variables)) for key in variables}
     where = f"{path}, host {name}"
     if POWER in plain:
-        plain[POWER] = _within(path, name, plain[POWER], variables)
+        plain[POWER] = _plain(_within(path, name, variables[POWER], variables))
     return InventoryHost(
         access=host_access(name, plain, str(path)),
         parts=parts,
         test_address=str(plain.get("leaselab_test_address", "")),
         test_address6=str(plain.get("leaselab_test_address6", "")),
         variables=plain,
+        listed=variables,
         power=parse_power(plain[POWER], where) if POWER in plain else None,
         boot_s=boot_limit_s(plain.get(BOOT, BOOT_S), where),
     )
+
+
+def _plain(value: object) -> object:
+    """A value without Ansible's marks of what is no template."""
+    if isinstance(value, Mapping):
+        if set(value) == {UNSAFE}:
+            return value[UNSAFE]
+        return {str(key): _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
 def _within(path: Path, name: str, value: object, variables: Mapping[str, Any]) -> object:
@@ -246,7 +276,7 @@ def _resolved(
             return str(path if path.is_dir() else path.parent)
         if other not in variables or other in (key, *within):
             return found[0]
-        return str(_resolved(path, name, other, variables, (key, *within)))
+        return str(_plain(_resolved(path, name, other, variables, (key, *within))))
 
     text = _TEMPLATE.sub(filled, value)
     if "{{" in text and key in _USED:

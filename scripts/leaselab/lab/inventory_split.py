@@ -6,6 +6,7 @@ Ansible reads, with what the listing says of its hosts; it is written again at e
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -13,13 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from leaselab.lab.inventory import NEEDED_GROUPS, PARTS, Inventory, InventoryHost
+from leaselab.lab.inventory import (
+    NEEDED_GROUPS,
+    PARTS,
+    UNSAFE,
+    VAULT,
+    Inventory,
+    InventoryHost,
+    bench_name,
+)
 from leaselab.model.errors import usage_error
 
 BENCH = "leaselab_bench"
-_VAULT = "__ansible_vault"
 _HERE = re.compile(r"\{\{\s*inventory_dir\s*\}\}")
 _OWN_FACTS = frozenset({"ansible_local"})
 """What Ansible adds to a listing by itself."""
@@ -33,9 +39,10 @@ def split(inventory: Inventory, kept: Path) -> tuple[Inventory, ...]:
     shared by all.  Raises a usage error for any other host without one.
     """
     measured = [host for host in inventory.hosts if not host.only_builds]
-    names = list(dict.fromkeys(filter(None, map(_bench, inventory.hosts))))
-    if len(names) <= 1:
+    named = dict.fromkeys(filter(None, map(_bench, inventory.hosts)))
+    if len(named) <= 1:
         return (inventory,)
+    names = [bench_name(name, inventory.path) for name in named]
     lost = [host.access.name for host in measured if not _bench(host)]
     if lost:
         raise usage_error(
@@ -48,13 +55,13 @@ def split(inventory: Inventory, kept: Path) -> tuple[Inventory, ...]:
     benches = tuple(
         replace(
             inventory,
-            path=_write(kept / f"{name}.yml", _of(inventory, name), inventory.path),
+            path=_write(kept / f"{name}.json", _of(inventory, name), inventory.path),
             bench=name,
             hosts=_of(inventory, name),
         )
         for name in names
     )
-    for file in set(kept.glob("*.yml")) - {bench.path for bench in benches}:
+    for file in set(kept.glob("*.json")) - {bench.path for bench in benches}:
         file.unlink()  # of a bench that is not there any more
     for bench in benches:
         _check_whole(bench, inventory.path)
@@ -93,16 +100,16 @@ def _write(path: Path, hosts: Sequence[InventoryHost], source: Path) -> Path:
     variables = {
         host.access.name: {
             key: _written(value, source)
-            for key, value in host.variables.items()
+            for key, value in host.listed.items()
             if key not in _OWN_FACTS
         }
         for host in hosts
     }
-    bench = {"hosts": variables, "children": groups}
-    text = yaml.dump({"bench": bench}, Dumper=_Dumper, sort_keys=True, width=4096)
+    # Only in JSON does Ansible read its own marks of what is no template, or is encrypted.
+    text = json.dumps({"bench": {"hosts": variables, "children": groups}}, indent=1)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(f"# Written from {source} at each reading; changes here are lost.\n{text}")
+        file.write(text)
     draft.replace(path)
     return path
 
@@ -110,8 +117,8 @@ def _write(path: Path, hosts: Sequence[InventoryHost], source: Path) -> Path:
 def _written(value: object, source: Path) -> object:
     """A value as a file elsewhere has to say it."""
     if isinstance(value, Mapping):
-        if set(value) == {_VAULT}:
-            return _Encrypted(value[_VAULT])
+        if set(value) in ({UNSAFE}, {VAULT}):
+            return value
         return {str(key): _written(one, source) for key, one in value.items()}
     if isinstance(value, list):
         return [_written(one, source) for one in value]
@@ -119,23 +126,3 @@ def _written(value: object, source: Path) -> object:
         folder = source if source.is_dir() else source.parent
         return _HERE.sub(lambda _: str(folder), value)
     return value
-
-
-class _Encrypted(str):
-    """A secret as Ansible Vault has it; it is decrypted by the playbook that uses it."""
-
-    __slots__ = ()
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes no anchors, and secrets with their tag."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002  # as PyYAML has it
-        return True
-
-
-def _encrypted(dumper: yaml.SafeDumper, value: _Encrypted) -> yaml.Node:
-    return dumper.represent_scalar("!vault", str(value), style="|")
-
-
-_Dumper.add_representer(_Encrypted, _encrypted)
