@@ -1,5 +1,6 @@
-"""An archive whose every text tries to be more than text."""
+"""A repository and an archive whose every text tries to be more than text."""
 
+import subprocess
 from datetime import timedelta
 from functools import partial
 
@@ -12,6 +13,7 @@ from tests.examples import (
     example_result,
     invalid_result,
 )
+from tests.repositories import commit, git, make_repository
 
 from leaselab.archive.bench_notes import CHECK, STATUS, write_note
 
@@ -20,8 +22,41 @@ ATTACK = (
     "\"'`{{7*7}}&amp;\\1\\d"
 )
 """What a commit subject, a host name or a log line may carry."""
+COMMAND = "{{ lookup('pipe', 'touch \"$LEASELAB_RAN\"') }}"
+"""What makes a file, where Ansible takes it for a template."""
+CODES = "\x1b[2J\x1b[8m\x1b]0;x\x07\x9b2J\u202e\u2066\t"
+"""What clears a terminal, hides text, renames the window and turns the order of letters."""
+FOREIGN = f"=1+1 {COMMAND} {{{{ placeholder }}}} {{% if %}} {CODES}-"
+NAME = "{{lookup('pipe','touch${IFS}\"$LEASELAB_RAN\"')}}\u202e"
+"""The same, as far as git lets a branch or a tag be called."""
+DATES = ("253402300800 +0000", "1700000000 +9959")
+"""Of author and committer: in the year 10000, and in a zone that is none."""
 EXPERIMENT = "20261121-commits"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def hostile_repository(folder, files, dates=DATES):
+    """Make a repository of one commit; every text of it is somebody else's.  Return its path.
+
+    Its branch is ``-`` and `NAME`, its tag ``=`` and `NAME`.
+    """
+    path = make_repository(folder / FOREIGN)
+    commit(path, "to be replaced", {**files, FOREIGN: "", "-rf": "", "a\nb": "", NAME: ""})
+    who = f"{FOREIGN} <{FOREIGN}>"
+    text = (
+        f"tree {git(path, 'rev-parse', 'HEAD^{tree}')}\n"
+        f"author {who} {dates[0]}\ncommitter {who} {dates[1]}\n\n{FOREIGN}\n\n{FOREIGN}\n"
+    )
+    made = subprocess.run(
+        ["git", "-C", path, "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+        input=text.encode(),
+        capture_output=True,
+        check=True,
+    )
+    name = made.stdout.decode().strip()
+    git(path, "update-ref", f"refs/heads/-{NAME}", name)
+    git(path, "update-ref", f"refs/tags/={NAME}", name)
+    return path
 
 
 def hostile_archive(root):
@@ -30,13 +65,13 @@ def hostile_archive(root):
     Every text that somebody else can choose is `ATTACK`.
     """
     records = []
-    for place, commit in enumerate((COMMIT, COMMIT[::-1])):
+    for place, name in enumerate((COMMIT, COMMIT[::-1])):
         record = example_result(
             [rate * (1 - 0.3 * place) for rate in MAX_RATES],
             started=START + timedelta(days=place),
-            commit=commit,
+            commit=name,
         )
-        records.append(confirmed(edited(record, partial(_built, place=place, commit=commit))))
+        records.append(confirmed(edited(record, partial(_built, place=place, commit=name))))
     records.append(invalid_result(scenario="v6-memfile", started=START + timedelta(days=2)))
     pair = example_result(scenario="v4-memfile-mt-hs", started=START + timedelta(days=3))
     records.append(edited(pair, _paired))

@@ -67,6 +67,8 @@ class Lab:
         self.made_by, self.bench = "", "docker"
         self.broken: set[str] = set()
         """Commits that do not build."""
+        self.complaint, self.version = BROKEN, DOCUMENT["servers"]["server"]["version"]
+        """What their compiler says; what servers call their version."""
         self.faults: dict[tuple[str, int], BaseException] = {}
         """What is raised in a round, by point and number."""
         self.deploy_faults: dict[str, BaseException] = {}
@@ -191,7 +193,7 @@ class Lab:
         self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
         self.built.append(commit.hash)
         if commit.hash in self.broken:
-            raise server_broken(BROKEN, where="sut")
+            raise server_broken(self.complaint, where="sut")
         return {"key": f"key of {commit.hash}"}
 
     def _deploy(
@@ -233,6 +235,7 @@ class Lab:
             "config_sha256": _CONFIG_SHA256,
             "variant": f"{name} {key}",
             "commit": commit,
+            "version": self.version,
         }
         if commit:
             server["build"] = {"source": self._sources[commit]}

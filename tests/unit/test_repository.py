@@ -3,8 +3,10 @@
 import os
 import re
 import tarfile
+from datetime import UTC, datetime
 
 import pytest
+from tests.hostile import NAME, hostile_repository
 from tests.repositories import commit, git, make_repository
 
 from leaselab.lab.repository import open_repository
@@ -45,6 +47,38 @@ def test_a_name_becomes_a_full_hash_with_what_is_to_be_known_of_it(place, five, 
     assert found.committer_date == "2026-11-01T12:04:00+01:00"
     assert found.described == f"v1.0-4-g{five[4][:7]}"
     assert (found.ref, found.dirty) == ("main", False)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("1700000000 +0130", "2023-11-14T23:43:20+01:30"),
+        ("1700000000 +9959", "2023-11-14T22:13:20+00:00"),
+        ("1700000000 -2400", "2023-11-14T22:13:20+00:00"),
+        ("253402300800 +0000", "1970-01-01T00:00:00+00:00"),
+        ("253402300799 -1200", "1970-01-01T00:00:00+00:00"),
+        ("18446744073709551615 +0000", "1970-01-01T00:00:00+00:00"),
+        ("99999999999999999999999 +0000", "1970-01-01T00:00:00+00:00"),
+        ("-1 +0000", "1970-01-01T00:00:00+00:00"),
+        ("yesterday", "1970-01-01T00:00:00+00:00"),
+        ("", "1970-01-01T00:00:00+00:00"),
+    ],
+)
+def test_the_dates_of_a_commit_can_be_counted_with_whatever_they_say(
+    place, mirrors, written, kept
+):
+    path = hostile_repository(place.parent, {}, dates=(written, written))
+    found = open_repository(str(path), mirrors).resolve(f"-{NAME}")
+    assert (found.author_date, found.committer_date) == (kept, kept)
+    assert datetime.fromisoformat(found.date).astimezone(UTC).timestamp() >= 0
+
+
+def test_long_texts_of_a_commit_are_cut(place, mirrors):
+    name = commit(place, "x" * 100_000, {"n": ""})
+    git(place, "tag", "/".join(["t" * 90] * 4))
+    found = open_repository(str(place), mirrors).resolve(name)
+    assert found.subject == "x" * 199 + "…"
+    assert found.described == name[:10]
 
 
 @pytest.mark.parametrize("ref", ["v1.0", "refs/tags/v1.0", "main~4"])

@@ -47,6 +47,7 @@ from leaselab.model.errors import (
 )
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import DUEL, Duel
+from leaselab.model.text import printable
 from leaselab.report.bisect import (
     Hunted,
     closing,
@@ -55,7 +56,6 @@ from leaselab.report.bisect import (
     print_hunted,
 )
 from leaselab.report.hunting import Telling
-from leaselab.report.listing import printable
 from leaselab.run.record import command
 
 if TYPE_CHECKING:

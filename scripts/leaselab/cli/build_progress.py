@@ -9,6 +9,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TextIO
 
+from leaselab.cli.terminal import Control
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
 from leaselab.report.live import build_words
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 BUILDING = ("build", "Build the commit")
 """Role and name of the one task that compiles; by then the builder has its contract."""
+_CLEAR = Control("\r\x1b[K")
 _SHARES = 10
 _EVERY_S = 60.0
 
@@ -33,13 +35,17 @@ class BuildFollower:
     """
 
     def __init__(
-        self, access: HostAccess, server: str, feed: LiveFeed, stream: TextIO = sys.stderr
+        self,
+        access: HostAccess,
+        server: str,
+        feed: LiveFeed,
+        stream: TextIO | None = None,
     ) -> None:
         """`server` names the build contract; `feed` and `stream` are told how far it is."""
         self._access = access
         self._argv = [f"/opt/leaselab/build-{server}", "progress"]
         self._feed = feed
-        self._lines = _Lines(stream)
+        self._lines = _Lines(stream or sys.stderr)
         self._following: ExitStack | None = None
 
     def event(self, event: Event) -> None:
@@ -94,7 +100,8 @@ class _Lines:
         if self._stream.isatty():
             # a line that wraps cannot be cleared as one
             width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"\r\x1b[K{f'  {build_words(reading)}'[:width]}")
+            self._stream.write(_CLEAR)
+            self._stream.write(f"  {build_words(reading)}"[:width])
             self._stream.flush()
             return
         share = _SHARES * reading["step"] // reading["steps"] if reading["steps"] else None
@@ -106,5 +113,5 @@ class _Lines:
     def clear(self) -> None:
         """Make room for another line where one stands that changes."""
         if self._stream.isatty():
-            self._stream.write("\r\x1b[K")
+            self._stream.write(_CLEAR)
             self._stream.flush()

@@ -35,7 +35,6 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.report.closing import closing
-from leaselab.report.listing import printable
 from leaselab.report.profile import print_profile, profile_document
 from leaselab.report.verdict import comparison_document, print_comparison
 from leaselab.report.verdicts import comparisons_document, print_comparisons
@@ -120,14 +119,14 @@ def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Out
             print_profile(profiles)
     sys.stdout.flush()
     if comparison.error is not None:
-        raise _printable(comparison.error)
+        raise comparison.error
     if comparison.outcome is Outcome.REGRESSION:
         where = comparison.other.scenario.name
-        raise _printable(regression(closing(comparison), where=where))
+        raise regression(closing(comparison), where=where)
     if comparison.outcome is Outcome.INVALID:
-        raise _printable(invalid_measurement(closing(comparison)))
+        raise invalid_measurement(closing(comparison))
     if comparison.verdict is None:
-        print(f"leaselab: {printable(closing(comparison))}", file=sys.stderr)
+        print(f"leaselab: {closing(comparison)}", file=sys.stderr)
     return Outcome.OK
 
 
@@ -144,12 +143,12 @@ def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) 
     ]
     if slower:
         told = f"{len(slower)} of {len(comparisons)} scenarios: {', '.join(slower)}"
-        raise _printable(regression(told))
+        raise regression(told)
     for one in comparisons:
         if one.error is not None:
-            raise _printable(one.error)
+            raise one.error
         if one.outcome is Outcome.INVALID:
-            raise _printable(invalid_measurement(closing(one), where=one.other.scenario.name))
+            raise invalid_measurement(closing(one), where=one.other.scenario.name)
     return Outcome.OK
 
 
@@ -225,14 +224,3 @@ def _write_files(
         from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
 
         write_output(args.junit, junit_of_comparisons(comparisons))
-
-
-def _printable(error: LeaselabError) -> LeaselabError:
-    """The same without what moves a terminal's cursor: a subject may hold anything."""
-    return replace(
-        error,
-        what=printable(error.what),
-        where=printable(error.where),
-        found=printable(error.found),
-        wanted=printable(error.wanted),
-    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.cli.options import add_results, open_store, write_output
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.text import printable_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 NAME = "export"
 HELP = "Write results for other programs: tables, metrics, a test report, a merge request."
 FORMS = {
-    "csv": "a table as CSV",
+    "csv": "a table as CSV, of which a spreadsheet computes no cell: texts that begin like a "
+    "formula have an apostrophe before them",
     "parquet": "the same table as Parquet",
     "openmetrics": "metrics for Prometheus",
     "junit": "a test report: a case for each result",
@@ -68,6 +70,8 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.form == "parquet" and args.output is None and sys.stdout.isatty():
         raise usage_error("Parquet is not for a terminal", todo="name a file with -o")
     content = _content(args, open_store(args, existing=True))
+    if args.form != "parquet":
+        content = printable_lines(content.decode()).encode()
     if args.output is not None:
         write_output(args.output, content)
     else:
@@ -99,6 +103,7 @@ def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
     from pyarrow import csv, parquet  # noqa: PLC0415  # slow to import
 
     from leaselab.report.export.records import (  # noqa: PLC0415
+        cells_of,
         results_table,
         runs_table,
         trials_table,
@@ -111,7 +116,7 @@ def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
         table = (runs_table if args.level == "runs" else results_table)(rows)
     stream = io.BytesIO()
     if args.form == "csv":
-        csv.write_csv(table, stream)
+        csv.write_csv(cells_of(table), stream)
     else:
         parquet.write_table(table, stream, compression="zstd")
     return stream.getvalue()

@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from leaselab import __version__
+from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.interrupts import INTERRUPTS, interrupter
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 
@@ -107,12 +108,16 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the process exit code."""
+    with guarded_streams():
+        return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _run(arguments: list[str]) -> int:
     logging.basicConfig(
         format="leaselab: %(message)s", level=logging.WARNING, stream=sys.stderr
     )
     # What it logs as an error it raises as well, and that is told in our words.
     logging.getLogger("paramiko").setLevel(logging.CRITICAL)
-    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         _hear_signals()
         code = _dispatch(arguments)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.archive.store import Store
 from leaselab.model.errors import usage_error
+from leaselab.model.text import escaped_json
 
 if TYPE_CHECKING:
     import argparse
@@ -91,13 +92,12 @@ def print_json(value: object) -> None:
     Indenting would take Python's slow encoder: 3 s for an index of 100 000 rows.
     """
     if isinstance(value, list):
-        rows = ",\n ".join(
-            json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value
-        )
-        sys.stdout.write(f"[{rows}]\n")
+        rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value)
+        text = ",\n ".join(map(escaped_json, rows))
+        sys.stdout.write(f"[{text}]\n")
         return
-    json.dump(value, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
-    sys.stdout.write("\n")
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(f"{escaped_json(text)}\n")
 
 
 def print_told(args: argparse.Namespace, document: object, text: object) -> None:

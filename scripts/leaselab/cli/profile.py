@@ -12,7 +12,7 @@ from leaselab.analysis.verdict import one_duel
 from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.profile import PROFILE
-from leaselab.report.listing import printable
+from leaselab.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

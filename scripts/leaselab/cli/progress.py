@@ -8,12 +8,14 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from leaselab.cli.terminal import guarded_streams
+from leaselab.report.console import Console
 from leaselab.report.listing import span
 from leaselab.report.live import CONFIRMING, estimate_words
 
@@ -43,7 +45,9 @@ def progress(bench: Bench, name: str = "", stream: TextIO | None = None) -> Iter
         return
     console = Console(file=stream)
     view = LiveProgress(bench)
-    with Live(view, console=console, refresh_per_second=REFRESHES_PER_S, transient=True):
+    live = Live(view, console=console, refresh_per_second=REFRESHES_PER_S, transient=True)
+    # What is printed meanwhile goes through rich, which would show the codes in it.
+    with live, guarded_streams():
         yield view
 
 

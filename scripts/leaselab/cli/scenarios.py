@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from leaselab.cli.options import add_json, checkout_root, print_json
@@ -15,6 +14,7 @@ from leaselab.lab.catalog import find_procedure, match_scenarios
 from leaselab.lab.roles import options_of
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.report.console import Console
 
 if TYPE_CHECKING:
     import argparse

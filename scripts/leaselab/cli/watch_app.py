@@ -10,6 +10,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Label, Sparkline, Static
 
+from leaselab.model.text import printable
 from leaselab.report.live import figure_words
 
 if TYPE_CHECKING:
@@ -58,10 +59,12 @@ class WatchApp(App[None]):
             self.exit()
             return
         view = self._source.view
-        self.query_one("#title", Static).update(view.title)
+        self.query_one("#title", Static).update(printable(view.title))
         facts = view.facts(datetime.now(UTC))
         width = max(map(len, facts))
-        text = "\n".join(f"{label:{width}}  {words}" for label, words in facts.items())
+        text = "\n".join(
+            f"{label:{width}}  {printable(words)}" for label, words in facts.items()
+        )
         self.query_one("#facts", Static).update(text)
         for name, line in view.series().items():
             await self._show(name, [value for _, value in line[-_SHOWN:]])
@@ -71,7 +74,7 @@ class WatchApp(App[None]):
         found = self.query(f"#{place}")
         if not found:
             row = Horizontal(
-                Label(name, markup=False),
+                Label(printable(name), markup=False),
                 Label(classes="now", markup=False),
                 Sparkline(values),
                 Label(classes="range", markup=False),

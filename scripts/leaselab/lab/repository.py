@@ -15,11 +15,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
 from leaselab.model.source import SHORT, Commit, public_address
+from leaselab.model.text import bounded, printable
 
 _LOCAL_S = 120.0
 _REMOTE_S = 1800.0
@@ -33,7 +36,10 @@ _MAIN = tuple(
     for name in names
 )
 """What the main branch is called; a mirror says it by its own HEAD as well."""
-_FIELDS = "%H%x00%T%x00%aI%x00%cI%x00%s"
+_FIELDS = "%H%x00%T%x00%at%x00%aI%x00%ct%x00%cI%x00%s"
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_LETTERS = 200
+"""The most that is kept of a subject or a name."""
 _OF_ANOTHER = ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "COMMON_DIR", "PREFIX")
 """Variables (GIT_...) by which a hook says which repository it is of: not the one read here."""
 _WORKTREE_AUTHOR = {
@@ -234,19 +240,19 @@ class Repository:
         if shown.status != 0:
             raise usage_error(f"git: {shown.reason}", where=self.name)
         # what is shown of a merge ends in an empty line
-        fields = shown.stdout.rstrip("\n").split("\0")
-        found, tree, author_date, committer_date, subject = fields
+        found, tree, *dates, subject = shown.stdout.rstrip("\n").split("\0", 6)
         described = _git(self.path, "describe", "--tags", "--always", found).stdout.strip()
+        named = printable(described) if len(described) <= _LETTERS // 2 else found[:SHORT]
         accepted = self._accepted(found)
         return Commit(
             repository=self.name,
-            ref=ref,
+            ref=bounded(ref, _LETTERS),
             hash=found,
             tree=tree,
-            described=described,
-            author_date=author_date,
-            committer_date=committer_date,
-            subject=subject,
+            described=named,
+            author_date=_date(*dates[:2]),
+            committer_date=_date(*dates[2:]),
+            subject=bounded(subject, _LETTERS),
             accepted=accepted,
         )
 
@@ -353,6 +359,21 @@ def _mirror(address: str, mirrors: Path) -> Repository:
             todo="see that `git ls-remote` gets an answer from it without a question",
         )
     return Repository(place, address)
+
+
+def _date(seconds: str, text: str) -> str:
+    """Return a commit's date as a moment that can be counted with, whatever its author wrote.
+
+    One whose zone is none is told in UTC; one that no calendar here has, as git tells it:
+    1970.
+    """
+    moment = _EPOCH
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        with suppress(ValueError, OverflowError):
+            moment = datetime.fromtimestamp(int(seconds), UTC)
+    return (moment if _EPOCH.year <= moment.year < MAXYEAR else _EPOCH).isoformat()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from leaselab.model.record import Server
 from leaselab.model.source import SHORT
+from leaselab.model.text import printable
 
 _NONE = "-"
 
@@ -32,4 +33,4 @@ def server_name(server: Server | Mapping[str, Any]) -> str:
     else:
         name, version, commit = server["server"], server["version"], server["commit"]
     parts = [name or _NONE, version or "", f"({commit[:SHORT]})" if commit else ""]
-    return " ".join(part for part in parts if part)
+    return printable(" ".join(part for part in parts if part))

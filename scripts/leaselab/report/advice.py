@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from leaselab.report.listing import printable
+from leaselab.model.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from leaselab.analysis.bisect import Ending, levels
 from leaselab.model.errors import Outcome
 from leaselab.model.source import SHORT
+from leaselab.model.text import printable
 from leaselab.report.export.markdown import markdown_of_profiles
-from leaselab.report.listing import aligned, escaped, markdown_table, printable
+from leaselab.report.listing import aligned, escaped, markdown_table
 from leaselab.report.profile import growth, print_profile, profile_document
 
 if TYPE_CHECKING:

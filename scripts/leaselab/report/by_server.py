@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.source import SHORT
-from leaselab.report.listing import aligned, printable
+from leaselab.model.text import printable
+from leaselab.report.listing import aligned
 from leaselab.report.matrix import cell_document, conditions, shown
 from leaselab.report.units import in_shown_units
 

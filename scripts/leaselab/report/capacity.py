@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.capacity import Basis, Carries
 from leaselab.analysis.demand import DAY_S, Restart
-from leaselab.report.listing import aligned, heading, number, printable
+from leaselab.model.text import printable
+from leaselab.report.listing import aligned, heading, number
 from leaselab.report.matrix import conditions, shown
 
 if TYPE_CHECKING:

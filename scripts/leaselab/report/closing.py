@@ -11,6 +11,7 @@ from leaselab.analysis.steadiness import UNSTEADY
 from leaselab.analysis.verdict import Change, Limit
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
+from leaselab.model.text import printable
 
 if TYPE_CHECKING:
     from leaselab.analysis.duel import DuelVerdict
@@ -115,7 +116,7 @@ def _server_words(record: Record) -> str:
         return f"{server_name(server)} as packaged{package}"
     told = f"{server_name(replace(server, commit=None))} of commit {server.commit[:SHORT]}"
     if source and source.subject:
-        told += f" ({source.subject})"
+        told += f" ({printable(source.subject)})"
     return told + " with uncommitted changes" * bool(source and source.dirty)
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.steadiness import moved
 from leaselab.model.record import PARTNER, SERVER
 from leaselab.model.server import server_name
-from leaselab.report.listing import moment_words, printable
+from leaselab.model.text import printable
+from leaselab.report.listing import moment_words
 from leaselab.report.machine import host_lines
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from leaselab.report.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
+from leaselab.model.text import printable
 from leaselab.report.units import rows_in_shown_units
 
 if TYPE_CHECKING:
@@ -138,13 +139,6 @@ def moment_words(text: str) -> str:
 def sentence(text: str) -> str:
     """A text that begins with a capital letter."""
     return text[:1].upper() + text[1:]
-
-
-def printable(text: str) -> str:
-    """Return a text that somebody else wrote without what moves a terminal's cursor."""
-    return "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
 
 
 def escaped(text: str) -> str:

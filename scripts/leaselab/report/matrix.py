@@ -6,10 +6,10 @@ import sys
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-
 from leaselab.analysis.curve import Standing, curves_of
 from leaselab.analysis.matrix import by_figure, cell_of, columns_of, rows_of
+from leaselab.model.text import printable
+from leaselab.report.console import Console
 from leaselab.report.listing import (
     aligned,
     escaped,
@@ -17,7 +17,6 @@ from leaselab.report.listing import (
     markdown_table,
     measured,
     number,
-    printable,
 )
 from leaselab.report.units import in_shown_units
 

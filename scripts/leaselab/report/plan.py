@@ -7,11 +7,11 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
 from rich.table import Table
 
 from leaselab.analysis.planning import Rhythm
-from leaselab.report.listing import printable
+from leaselab.model.text import printable
+from leaselab.report.console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

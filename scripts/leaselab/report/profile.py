@@ -6,7 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.profile import LEAST_SHARE, NOT_SAMPLED
-from leaselab.report.listing import aligned, printable
+from leaselab.model.text import printable
+from leaselab.report.listing import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,8 @@ from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import duels
 from leaselab.model.errors import LeaselabError
 from leaselab.model.source import SHORT
-from leaselab.report.listing import aligned, escaped, markdown_table, printable
+from leaselab.model.text import printable
+from leaselab.report.listing import aligned, escaped, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console, Group
+from rich.console import Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +16,7 @@ from leaselab.analysis.latency import PERCENTILES, latencies
 from leaselab.analysis.summary import other_cpu_us
 from leaselab.model.record import PARTNER
 from leaselab.model.server import server_name
+from leaselab.report.console import Console
 from leaselab.report.facts import facts, shown_where
 from leaselab.report.listing import measured, number, span
 from leaselab.report.steps import steps_of, whole_of

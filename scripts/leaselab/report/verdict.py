@@ -19,8 +19,9 @@ from leaselab.analysis.verdict import Limit
 from leaselab.model import moment
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
+from leaselab.model.text import printable
 from leaselab.report.closing import closing, p_words, sight_words, signed
-from leaselab.report.listing import aligned, heading, moment_words, printable
+from leaselab.report.listing import aligned, heading, moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
 
@@ -49,7 +50,7 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
         *doubts(comparison),
     ]
     stream.writelines(["\n", *(f"{printable(line)}\n" for line in told)])
-    stream.write(f"\n{printable(closing(comparison))}\n")
+    stream.write(f"\n{closing(comparison)}\n")
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
@@ -122,7 +123,7 @@ def rows(comparison: Comparison) -> Iterator[list[str]]:
         server, source = record.server, record.source
         yield [
             letter,
-            printable(server_name(replace(server, commit=None))),
+            server_name(replace(server, commit=None)),
             (server.commit or "")[:SHORT] + "*" * bool(source and source.dirty),
             printable(source.subject if source else "")[:_SUBJECT],
             record.id,

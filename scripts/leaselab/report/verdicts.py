@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.verdict import Change, Limit
 from leaselab.model.errors import Outcome
+from leaselab.model.text import printable
 from leaselab.report.closing import closing
-from leaselab.report.listing import aligned, heading, printable
+from leaselab.report.listing import aligned, heading
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import comparison_document

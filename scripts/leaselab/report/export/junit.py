@@ -8,6 +8,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.errors import BELIEVED, Outcome
+from leaselab.model.text import printable_lines
 from leaselab.report.closing import closing
 from leaselab.report.matrix import shown
 from leaselab.report.verdict import conditions
@@ -52,7 +53,7 @@ def _report(cases: Iterable[tuple[str | None, TestCase]]) -> bytes:
     """The report of cases, each with the bench whose suite it belongs to."""
     suites: dict[str, TestSuite] = {}
     for bench, case in cases:
-        name = _printable(bench or "unknown bench")
+        name = printable_lines(bench or "unknown bench")
         suites.setdefault(name, TestSuite(f"leaselab on {name}")).add_testcase(case)
     report = JUnitXml("leaselab")
     for suite in suites.values():
@@ -62,10 +63,10 @@ def _report(cases: Iterable[tuple[str | None, TestCase]]) -> bytes:
 
 
 def _verdict(comparison: Comparison) -> TestCase:
-    scenario = _printable(comparison.other.scenario.name)
+    scenario = printable_lines(comparison.other.scenario.name)
     # a name without versions, so that a server's trend is of one case
     case = TestCase(f"{scenario} verdict", f"{_CLASS}.{scenario}")
-    told = _printable(closing(comparison))
+    told = printable_lines(closing(comparison))
     if comparison.error is not None:
         case.result = [Error(told, comparison.word)]
     elif comparison.outcome is Outcome.REGRESSION:
@@ -74,22 +75,22 @@ def _verdict(comparison: Comparison) -> TestCase:
         case.result = [Error(told, comparison.word)]
     elif comparison.verdict is None:
         case.result = [Skipped(told, comparison.word)]
-    case.system_out = _printable("\n".join([told, *conditions(comparison)]))
+    case.system_out = printable_lines("\n".join([told, *conditions(comparison)]))
     return case
 
 
 def _unreadable(row: Row, why: str) -> TestCase:
     case = TestCase(str(row["id"]), _CLASS)
-    case.result = [Error(_printable(why), "unreadable")]
+    case.result = [Error(printable_lines(why), "unreadable")]
     return case
 
 
 def _case(record: Record) -> TestCase:
     cell = cell_of(record)
-    name = _printable(cell.scenario)
-    case = TestCase(f"{name} {_printable(cell.server)}", f"{_CLASS}.{name}", record.wall_s)
-    text = _printable("; ".join(reason.text for reason in record.reasons))
-    words = _printable(" ".join(reason.word for reason in record.reasons))
+    name = printable_lines(cell.scenario)
+    case = TestCase(f"{name} {printable_lines(cell.server)}", f"{_CLASS}.{name}", record.wall_s)
+    text = printable_lines("; ".join(reason.text for reason in record.reasons))
+    words = printable_lines(" ".join(reason.word for reason in record.reasons))
     if cell.outcome == Outcome.REGRESSION.label:
         case.result = [Failure(text, words or cell.outcome)]
     elif cell.outcome not in BELIEVED:
@@ -97,11 +98,3 @@ def _case(record: Record) -> TestCase:
     figure = f"{shown(cell)} {cell.unit}" if cell.value is not None else "no figure"
     case.system_out = f"{figure}, {cell.procedure}, result {record.id}"
     return case
-
-
-def _printable(text: str) -> str:
-    """The text without what XML cannot hold, such as a terminal's colours."""
-    return "".join(
-        letter if letter.isprintable() or letter in "\t\n" else "\N{REPLACEMENT CHARACTER}"
-        for letter in text
-    )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from leaselab.model.text import cell
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -100,6 +102,17 @@ def trials_table(results: Iterable[tuple[Row, Record]]) -> pa.Table:
         (trial for row, record in results for trial in _trials(row, record)),
         [*_RESULT, *_TRIAL],
     )
+
+
+def cells_of(table: pa.Table) -> pa.Table:
+    """The same table with texts that are no formula to a spreadsheet, for CSV."""
+    columns = [
+        pa.array([text and cell(text) for text in column.to_pylist()], _TEXT)
+        if column.type == _TEXT
+        else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)
 
 
 def _table(records: Iterable[Mapping[str, Any]], schema: Sequence[Any]) -> pa.Table:

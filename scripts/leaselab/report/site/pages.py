@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from leaselab import __version__
 from leaselab.model.errors import usage_error
+from leaselab.model.text import printable_lines
 from leaselab.report.listing import moment_words, number, sentence, short, span
 from leaselab.report.site.figure import script, script_version
 
@@ -199,10 +201,18 @@ def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _shown(value: object) -> object:
+    """A value as a page has it: of a text only letters, none that reorders the others."""
+    if isinstance(value, Markup):
+        return Markup(printable_lines(value))  # noqa: S704  (it was markup before)
+    return printable_lines(value) if isinstance(value, str) else value
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,0 +1,52 @@
+"""What goes to standard output and error: only our own escape codes reach a terminal."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from leaselab.model.text import printable_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class Control(str):
+    """A text of ours that a terminal is to obey."""
+
+    __slots__ = ()
+
+
+@contextmanager
+def guarded_streams() -> Iterator[None]:
+    """Print texts of somebody else's without what a terminal would obey in them.
+
+    Whatever is written to ``sys.stdout`` and ``sys.stderr``: versions that servers print,
+    compilers' errors, subjects of commits.
+    """
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (stream and cast("TextIO", _Guard(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+class _Guard:
+    """A stream before another one, whose attributes it has."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.rich_proxied_file = stream
+        """What rich writes to: `leaselab.report.console` has made its texts printable."""
+
+    def write(self, text: str) -> int:
+        return self._stream.write(text if isinstance(text, Control) else printable_lines(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (the stream's own)
+        return getattr(self._stream, name)

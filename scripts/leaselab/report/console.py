@@ -1,0 +1,29 @@
+"""Rich's console, for texts that somebody else wrote."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich import console
+from rich.segment import Segment
+
+from leaselab.model.text import printable_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Console(console.Console):  # noqa: TID251
+    """One that takes texts as they are: no markup, and no escape codes but its own."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  (rich's own)
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render(
+        self,
+        renderable: console.RenderableType,
+        options: console.ConsoleOptions | None = None,
+    ) -> Iterable[Segment]:
+        """Render as rich does, with every text printable."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable_lines(text), style, control)

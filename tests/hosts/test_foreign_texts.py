@@ -1,0 +1,312 @@
+"""A commit and a server whose texts are somebody else's, through all that reads or shows them.
+
+They are built and installed as on hosts, by Ansible as it is: each host is this machine, with
+folders of its own in the place of /opt, /etc and the builder's cache.
+"""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.bench_document import DOCUMENT
+from tests.hostile import CODES, COMMAND, FOREIGN, NAME, hostile_repository
+from tests.made_up import Lab
+from tests.repositories import git
+from tests.tools import AS_ROOT
+
+from leaselab.cli.main import main
+from leaselab.lab.bench_file import parse_bench
+from leaselab.model.text import printable
+
+ROOT = Path(__file__).parents[2]
+PRIVATE = """
+set -e
+mount -t tmpfs none /opt
+mount -t tmpfs none /var/cache
+for place in /etc /var/lib/apt; do
+  copy=$(mktemp -d /var/cache/XXXXXX)
+  chmod 0755 "$copy"
+  cp -a "$place/." "$copy"
+  mount --bind "$copy" "$place"
+done
+touch /var/lib/apt/lists
+"$@"
+"""
+HERE = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
+HOSTS = {"dhcp_server": "sut", "dhcp_generator": "gen", "builder": "bld"}
+SERVER = r"""
+#include <stdio.h>
+int main(void) { fputs(VERSION, stdout); return 0; }
+"""
+SUBJECT = printable(FOREIGN)
+SHOWN = ("\n", "\t")
+PLAY = """
+- hosts: dhcp_server
+  gather_facts: true
+  vars:
+    variant: "{{ folder }}/variants/v4-memfile"
+    version: {version: "{{ kea_found }}"}
+  tasks:
+    - ansible.builtin.include_role: {name: kea, tasks_from: install_build}
+    - ansible.builtin.file: {path: "{{ item }}", state: directory, mode: "0755"}
+      loop: ["{{ variant }}", "{{ folder }}/generators"]
+    - ansible.builtin.copy:
+        content: "{{ deployed | combine(version) | to_json }}"
+        dest: "{{ variant }}/deployed.json"
+        mode: "0644"
+    - ansible.builtin.copy:
+        content: "{{ generator | combine(version) | to_json }}"
+        dest: "{{ folder }}/generators/perfdhcp.json"
+        mode: "0644"
+    - ansible.builtin.set_fact:
+        lab_host_document: {cpu_model: "{{ kea_found }}"}
+        lab_host_of_environment: {kernel: "{{ kea_found }}"}
+    - block:
+        - ansible.builtin.assert: {that: kea_found == '', fail_msg: "It is {{ kea_found }}"}
+      rescue:
+        - ansible.builtin.set_stats: {data: {told: "{{ ansible_failed_result.msg }}"}}
+    - ansible.builtin.include_role: {name: bench_file}
+      vars: {bench_file_variants: [v4-memfile], bench_file_bench: here}
+"""
+
+
+def words(checkout, *arguments):
+    """The words of a command of that checkout on hosts that are this machine."""
+    return [
+        *(*AS_ROOT, "--preserve-env")[: 2 * len(AS_ROOT)],
+        *("unshare", "--mount", "sh", "-c", PRIVATE, "sh"),
+        *(sys.executable, *arguments, "-i", checkout / "hosts.yml"),
+    ]
+
+
+def played(checkout, *arguments, **variables):
+    """Run a command of that checkout to its end; whether a text of it was a command."""
+    done = subprocess.run(
+        words(checkout, *arguments),
+        env={
+            **os.environ,
+            "LEASELAB_ROOT": str(checkout),
+            "LEASELAB_RAN": str(checkout / "ran"),
+            "LC_ALL": "C.UTF-8",
+            **variables,
+        },
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert not (checkout / "ran").exists(), "a text was a command"
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A checkout with the project's playbooks and roles, and the hosts of a bench."""
+    folder = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(ROOT / "ansible", folder / "ansible")
+    for name in ("roles", "scenarios", "ansible.cfg"):
+        (folder / name).symlink_to(ROOT / name)
+    groups = {
+        group: {"hosts": {name: {"ansible_host": f"127.0.0.{place}"}}}
+        for place, (group, name) in enumerate(HOSTS.items(), start=2)
+    }
+    settings = {
+        **HERE,
+        "leaselab_bench": "here",
+        "leaselab_test_address": "198.18.0.10",
+        "lab_host_packages": [],
+        "lab_host_test_interface": "eth1",
+        "lab_host_of_environment": {},
+        "lab_host_document": {},
+        "dnsmasq_build_packages": [],
+        "build_disk_min_mib": 1,
+    }
+    text = yaml.safe_dump({"bench": {"children": groups, "vars": settings}})
+    (folder / "hosts.yml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def repository(checkout):
+    """dnsmasq as its build role knows it, of which each text is somebody else's."""
+    version = "".join(f"\\{byte:03o}" for byte in FOREIGN.encode())
+    files = {
+        "Makefile": "src/dnsmasq: src/dnsmasq.c\n\t$(CC) $(CFLAGS) -o $@ $<\n",
+        "src/dnsmasq.c": f'#define VERSION "{version}"{SERVER}',
+    }
+    return hostile_repository(checkout, files)
+
+
+@pytest.fixture(scope="module")
+def built(checkout, repository):
+    """What ``leaselab build`` ended with, and what it keeps of the build."""
+    done = played(
+        checkout,
+        *("-m", "leaselab", "build", "v4-dnsmasq", "--repo", repository),
+        *(f"--commit=-{NAME}", "--results", checkout / "results", "--json"),
+    )
+    (place,) = checkout.glob(".leaselab/builds/*/build.json")
+    return done, json.loads(place.read_text(encoding="utf-8"))
+
+
+def test_a_commit_is_built_and_no_text_of_it_runs(built, repository):
+    done, kept = built
+    source = kept["source"]
+    assert source["subject"] == SUBJECT
+    assert COMMAND in source["subject"]
+    assert "{{ placeholder }}" in source["subject"]
+    assert source["repository"] == str(repository)
+    assert (source["ref"], source["described"]) == (
+        f"-{printable(NAME)}",
+        f"={printable(NAME)}",
+    )
+    assert source["author_date"] == "1970-01-01T00:00:00+00:00"
+    assert source["committer_date"] == "2023-11-14T22:13:20+00:00"
+    assert json.loads(done.stdout)["described"] == source["described"]
+    assert is_shown(done.stdout + done.stderr)
+
+
+def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
+    """To a role that installs it, a fact, a failure, and the role that writes bench.json."""
+    _, kept = built
+    (checkout / "ansible" / "book.yml").write_text(PLAY, encoding="utf-8")
+    server, generator = DOCUMENT["servers"]["server"], DOCUMENT["generator"]
+    values = {
+        "kea_build": kept,
+        "kea_artifact": str(checkout / f".leaselab/builds/{kept['key']}/artifact.tar.gz"),
+        "kea_program": f"{kept['prefix']}/sbin/dnsmasq",
+        "folder": "/opt/leaselab",
+        "deployed": {
+            **server,
+            "scenario": "v4-memfile",
+            "capabilities": [FOREIGN],
+            "durability": "written",
+        },
+        "generator": {**generator, "load": DOCUMENT["scenario"]["load"]},
+        "bench_file_scenario": {**DOCUMENT["scenario"], "partner": False, "support": None}
+        | {"beside": {}, "description": FOREIGN},
+        "bench_file_procedure": DOCUMENT["procedure"],
+        "bench_file_path": str(checkout / "bench.json"),
+    }
+    program = (
+        "import json, sys; from pathlib import Path; from leaselab.cli.playbook import *;"
+        "stats = run_playbook('book', Path(sys.argv[-1]), json.loads(sys.argv[1]));"
+        "print(json.dumps(dict(stats.custom)))"
+    )
+    done = played(checkout, "-c", program, json.dumps(values), PYTHONPATH=str(ROOT / "scripts"))
+    assert json.loads(done.stdout) == {"told": f"It is {FOREIGN}"}
+    written = json.loads((checkout / "bench.json").read_text(encoding="utf-8"))
+    bench = parse_bench(written, "bench.json")
+    assert bench.server.version == bench.generator.version == FOREIGN
+    assert bench.server.capabilities == (FOREIGN,)
+    assert bench.scenario.description == FOREIGN
+    assert bench.hosts["server"].facts == {"cpu_model": FOREIGN}
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch, repository):
+    """The results of that commit, of a server that prints its text, and of one not built."""
+    monkeypatch.setenv("LEASELAB_RAN", str(tmp_path / "ran"))
+    lab = Lab(tmp_path, monkeypatch)
+    lab.version, lab.complaint = FOREIGN, f"a.c:1:1: error: {FOREIGN}"
+    run = ["run", "v4-memfile", "--repo", str(repository), "--runs", "3"]
+    foreign = git(repository, "rev-parse", f"refs/tags/={NAME}")
+    for ref, code in (("main", 0), (foreign, 0), (foreign, 5)):
+        assert main([*run, "--commit", ref]) == code
+        lab.broken |= {foreign} & set(lab.built)
+    yield lab
+    assert not (tmp_path / "ran").exists()
+
+
+def is_shown(text):
+    """Whether a terminal is told nothing but letters, lines and columns."""
+    return all(letter.isprintable() or letter in SHOWN for letter in text)
+
+
+def test_a_run_says_what_it_measures_in_letters(capsys, request):
+    request.getfixturevalue("measured")
+    out, err = capsys.readouterr()
+    assert COMMAND in out
+    assert "error: =1+1 {{ lookup" in err
+    assert is_shown(out + err)
+
+
+COMMANDS = (
+    *(["list"], ["show", "last"], ["table"], ["compare", "last", "last"], ["review"]),
+    *(["list", "--json"], ["show", "last", "--json"], ["table", "--json"]),
+    *(["export", f"--{form}"] for form in ("csv", "junit", "markdown", "openmetrics")),
+)
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_shows_it_as_letters(words, capfdbinary):
+    assert main(words) != 70
+    out, err = capfdbinary.readouterr()
+    assert is_shown((out + err).decode())
+    if "--json" in words:
+        json.loads(out)
+
+
+def test_the_commit_itself_is_listed_as_letters(repository, capsys):
+    foreign = git(repository, "rev-parse", f"refs/tags/={NAME}")
+    assert main(["commits", "--repo", str(repository), foreign]) == 0
+    out, err = capsys.readouterr()
+    assert COMMAND in out
+    assert is_shown(out + err)
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize("words", [["show", "last"], ["list"], ["show", f"1+1{CODES}"]])
+def test_a_terminal_gets_the_codes_that_are_ours_and_no_other(words):
+    """On a real one, in colours: ours are those of rich."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "leaselab", *words],
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "200"},
+    ):
+        os.close(theirs)
+        seen = b""
+        with suppress(OSError):  # of a terminal that nobody writes to any more
+            while part := os.read(ours, 1 << 16):
+                seen += part
+    os.close(ours)
+    assert b"1+1" in seen
+    assert b"\x1b[8m" not in seen
+    assert is_shown(re.sub(r"\x1b\[[0-9;]*m|\r\n", "", seen.decode()))
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize("level", ["results", "runs", "trials"])
+def test_a_spreadsheet_computes_nothing_of_it(level, capfdbinary):
+    assert main(["export", "--csv", "--level", level]) == 0
+    rows = list(csv.DictReader(io.StringIO(capfdbinary.readouterr().out.decode())))
+    assert rows
+    assert {row["subject"] for row in rows} >= {f"'{SUBJECT}"}
+    cells = [text for row in rows for text in row.values()]
+    assert [text for text in cells if text[:1] in ("=", "+", "-", "@", "\t", "\r")] == []
+
+
+def test_pages_and_comments_take_none_of_it_for_markup(measured, tmp_path):
+    assert main(["report", "-o", str(tmp_path / "site")]) == 0
+    pages = [page.read_text(encoding="utf-8") for page in tmp_path.glob("site/**/*.html")]
+    assert any("{{ placeholder }}" in page for page in pages)
+    ids = [row["id"] for row in measured.store.index.rows() if row["outcome"] == "ok"]
+    files = ["--markdown", str(tmp_path / "comment"), "--junit", str(tmp_path / "tests")]
+    assert main(["compare", *ids[:2], *files]) in (0, 2, 3)
+    for text in (*pages, (tmp_path / "comment").read_text(), (tmp_path / "tests").read_text()):
+        assert is_shown(text)
