@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.hostile import NAME, hostile_repository
+from tests.repositories import git
 
 ROOT = Path(__file__).parents[2]
 PLACES = {"dhcp_server": 10, "dhcp_generator": 30}
@@ -93,11 +95,19 @@ def checked(inventory, name, *arguments, **variables):
     return said
 
 
-def test_a_whole_way_is_foreseen_on_hosts_that_nothing_was_done_to(fresh):
-    """Nothing fails as what comes before it was only foreseen; a commit is not built."""
+def test_a_whole_way_is_foreseen_on_hosts_that_nothing_was_done_to(fresh, monkeypatch):
+    """Nothing fails as what comes before it was only foreseen; a commit is not built.
+
+    Its texts are read by the playbook itself then, and none of them is a template either.
+    """
+    repository = fresh.with_name("repository")
+    repository.symlink_to(hostile_repository(fresh.parent, {}))
+    monkeypatch.setenv("LEASELAB_RAN", str(fresh.with_name("ran")))
+    commit = git(repository, "rev-parse", f"refs/tags/={NAME}")
     said = checked(
-        fresh, "site", scenario="v4-dnsmasq", dnsmasq_repo=ROOT, dnsmasq_commit="HEAD"
+        fresh, "site", scenario="v4-dnsmasq", dnsmasq_repo=repository, dnsmasq_commit=commit
     )
+    assert not fresh.with_name("ran").exists()
     assert "TASK [perfdhcp : Install the package that perfdhcp is in]" in said
     assert "TASK [dnsmasq_build : " in said or "TASK [build : Look into the cache]" in said
     assert re.search(r"^\+\+\+ after.*/bench-lock$", said, re.M), (

@@ -1,5 +1,6 @@
 """Running a playbook: what its caller hears, and how its failures read."""
 
+import json
 import os
 import shutil
 import signal
@@ -76,6 +77,43 @@ def test_a_failure_is_the_tasks_own_words_with_its_outcome_and_the_log(checkout)
     assert caught.value.what == "it does not start (found exit 1)"
     log = Path(caught.value.todo.removeprefix("the whole output is in "))
     assert "it does not start" in log.read_text(encoding="utf-8")
+
+
+DATA = {
+    "number": "10",
+    "word": "yes",
+    "day": "2026-11-21",
+    "nothing": "",
+    "codes": "\x00\x1b[31m\u202e\x85\u2028 é 😀\r\n\t ",
+    "tag": "!unsafe {{ 1 + 1 }}",
+    "deep": [{"{{ 1 + 1 }}": ["{% raw %}", 1.5, None, True, [], {}]}],
+}
+
+
+def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(checkout):
+    """Also where a fact, a template's file and another fact are made of them."""
+    (checkout / "ansible" / "told.j2").write_text("{{ again | to_json }}", encoding="utf-8")
+    name, inventory = playbook(
+        checkout,
+        """
+    - ansible.builtin.set_fact: {kept: "{{ given }}"}
+    - ansible.builtin.set_fact: {again: "{{ kept | combine({'tag': kept.tag ~ ''}) }}"}
+    - ansible.builtin.template: {src: told.j2, dest: "{{ playbook_dir }}/told", mode: "0600"}
+    - ansible.builtin.command: {argv: [ps, -eo, args]}
+      register: seen
+    - ansible.builtin.find: {paths: "{{ playbook_dir }}/../.leaselab/logs"}
+      register: found
+    - ansible.builtin.set_stats:
+        data: {kept: "{{ again }}", seen: "{{ seen.stdout }}", found: "{{ found.files }}"}
+""",
+    )
+    stats = run_playbook(name, inventory, {"given": DATA}).custom
+    assert stats["kept"] == DATA
+    assert json.loads((checkout / "ansible" / "told").read_text(encoding="utf-8")) == DATA
+    assert "2026-11-21" not in stats["seen"]
+    (file,) = [one for one in stats["found"] if one["path"].endswith(".variables")]
+    assert file["mode"] == "0600"
+    assert not Path(file["path"]).exists()
 
 
 def test_a_failed_command_is_told_by_its_last_words(checkout):

@@ -44,6 +44,10 @@ touch /var/lib/apt/lists
 """
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
 HOSTS = {"dhcp_server": "sut", "dhcp_generator": "gen", "builder": "bld"}
+FAMILY = {
+    "server": {"kind": "kea", "options": {"backend": "memfile"}},
+    "axes": [[{"name": "v4", "load": "dhcpv4"}], [{"name": "foreign"}]],
+}
 SERVER = r"""
 #include <stdio.h>
 int main(void) { fputs(VERSION, stdout); return 0; }
@@ -54,9 +58,10 @@ PLAY = """
 - hosts: dhcp_server
   gather_facts: true
   vars:
-    variant: "{{ folder }}/variants/v4-memfile"
+    variant: "{{ folder }}/variants/v4-foreign"
     version: {version: "{{ kea_found }}"}
   tasks:
+    - ansible.builtin.include_tasks: tasks/load_scenario.yml
     - ansible.builtin.include_role: {name: kea, tasks_from: install_build}
     - ansible.builtin.file: {path: "{{ item }}", state: directory, mode: "0755"}
       loop: ["{{ variant }}", "{{ folder }}/generators"]
@@ -76,7 +81,11 @@ PLAY = """
       rescue:
         - ansible.builtin.set_stats: {data: {told: "{{ ansible_failed_result.msg }}"}}
     - ansible.builtin.include_role: {name: bench_file}
-      vars: {bench_file_variants: [v4-memfile], bench_file_bench: here}
+      vars:
+        bench_file_variants: [v4-foreign]
+        bench_file_bench: here
+        bench_file_scenario: "{{ leaselab_scenario }}"
+        bench_file_procedure: "{{ leaselab_measurement }}"
 """
 
 
@@ -116,8 +125,11 @@ def checkout(tmp_path_factory):
     """A checkout with the project's playbooks and roles, and the hosts of a bench."""
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "ansible", folder / "ansible")
-    for name in ("roles", "scenarios", "ansible.cfg"):
+    for name in ("roles", "ansible.cfg"):
         (folder / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "scenarios", folder / "scenarios")
+    family = yaml.safe_dump({**FAMILY, "description": FOREIGN})
+    (folder / "scenarios" / "foreign.yml").write_text(family, encoding="utf-8")
     groups = {
         group: {"hosts": {name: {"ansible_host": f"127.0.0.{place}"}}}
         for place, (group, name) in enumerate(HOSTS.items(), start=2)
@@ -166,7 +178,7 @@ def test_a_commit_is_built_and_no_text_of_it_runs(built, repository):
     source = kept["source"]
     assert source["subject"] == SUBJECT
     assert COMMAND in source["subject"]
-    assert "{{ placeholder }}" in source["subject"]
+    assert "{{ placeholder }} {# note #}" in source["subject"]
     assert source["repository"] == str(repository)
     assert (source["ref"], source["described"]) == (
         f"-{printable(NAME)}",
@@ -179,7 +191,10 @@ def test_a_commit_is_built_and_no_text_of_it_runs(built, repository):
 
 
 def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
-    """To a role that installs it, a fact, a failure, and the role that writes bench.json."""
+    """To a role that installs it, a fact, a failure, and the role that writes bench.json.
+
+    So is what a scenario says of itself.
+    """
     _, kept = built
     (checkout / "ansible" / "book.yml").write_text(PLAY, encoding="utf-8")
     server, generator = DOCUMENT["servers"]["server"], DOCUMENT["generator"]
@@ -190,14 +205,12 @@ def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
         "folder": "/opt/leaselab",
         "deployed": {
             **server,
-            "scenario": "v4-memfile",
+            "scenario": "v4-foreign",
             "capabilities": [FOREIGN],
             "durability": "written",
         },
-        "generator": {**generator, "load": DOCUMENT["scenario"]["load"]},
-        "bench_file_scenario": {**DOCUMENT["scenario"], "partner": False, "support": None}
-        | {"beside": {}, "description": FOREIGN},
-        "bench_file_procedure": DOCUMENT["procedure"],
+        "generator": generator,
+        "scenario": "v4-foreign",
         "bench_file_path": str(checkout / "bench.json"),
     }
     program = (

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.hostile import FOREIGN, NAME
 
 from leaselab.cli.main import COMMANDS
 
@@ -83,6 +84,12 @@ def stage(tmp_path):
         ("REPO", "--upload-pack=id"),
         ("COMMITS", "--results=/etc"),
         ("COMMITS", "v1,--results=/etc"),
+        *(
+            (name, foreign)
+            for name in ("COMMIT", "BRANCH", "REPO")
+            for foreign in (NAME, FOREIGN)
+        ),
+        *((name, FOREIGN) for name in ("SCENARIO", "COMMITS", "ANCHOR", "BENCH", "OPTIONS")),
         ("MONTH", "2026-13"),
         ("MONTH", "last --results=/etc"),
     ],

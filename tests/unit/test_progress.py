@@ -2,15 +2,18 @@
 
 import io
 import re
+import sys
 from dataclasses import replace
 
 import pytest
 from msgspec.structs import replace as change
 from rich.console import Console
 from tests.bench_document import DOCUMENT
+from tests.hostile import CODES
 
 from leaselab.cli import progress as module
 from leaselab.cli.progress import LiveProgress, PlainProgress, describe, progress
+from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.bench_file import parse_bench
 from leaselab.model.load import Load
 from leaselab.model.procedures.event import Event
@@ -51,6 +54,27 @@ FOUND = Round(
 @pytest.fixture
 def bench():
     return parse_bench(DOCUMENT, "bench.json")
+
+
+class Terminal(io.StringIO):
+    """What a terminal is told."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+def test_what_is_printed_beside_a_live_view_brings_no_codes(bench, monkeypatch):
+    server = replace(bench.servers["server"], version=f"2.6{CODES}[/nosuch]")
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with guarded_streams(), progress(replace(bench, servers={"server": server})):
+        sys.stderr.write(f"leaselab: {CODES}\n")
+    told = terminal.getvalue()
+    assert "2.6" in told
+    assert "[/nosuch]" in told
+    assert [code for code in ("\x1b[8m", "\x1b]0", "\x9b", "\u202e") if code in told] == []
 
 
 @pytest.fixture
