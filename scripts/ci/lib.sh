@@ -48,14 +48,14 @@ parameters_are_ours() {
   fi
   place=$(realpath -m "${INVENTORY:-inventory/docker}")
   if [[ $place != "$PWD"/inventory/* ]]; then
-    echo "leaselab: INVENTORY is not one of this checkout (found $INVENTORY, wanted a place below inventory/)" >&2
+    echo "leaselab: INVENTORY is not one of this checkout (found ${INVENTORY@Q}, wanted a place below inventory/)" >&2
     return 1
   fi
   options=$sweep kind=sweep example='--runs 9'
   ! is_duel || options=$duel kind=duel example='--budget 30'
   for word in "${PLAN[@]}"; do
     [[ $word =~ ^($options(=[0-9.]+)?|[0-9.]+)$ ]] && continue
-    echo "leaselab: OPTIONS are not those of a $kind (found $word, wanted such as $example)" >&2
+    echo "leaselab: OPTIONS are not those of a $kind (found ${word@Q}, wanted such as $example)" >&2
     return 1
   done
 }
