@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -301,6 +302,15 @@ def test_a_terminal_gets_the_codes_that_are_ours_and_no_other(words):
     assert b"1+1" in seen
     assert b"\x1b[8m" not in seen
     assert is_shown(re.sub(r"\x1b\[[0-9;]*m|\r\n", "", seen.decode()))
+
+
+def test_a_command_that_is_told_is_one_command_to_a_shell(measured, capsys):
+    assert main(["rerun", "last"]) == 2
+    _, told = capsys.readouterr().err.split("measure it with: ")
+    (row,) = measured.store.index.rows(outcome="build-failed")
+    *words, commit = shlex.split(told)
+    assert words[:4] + words[5:] == ["leaselab", "run", "v4-memfile", "--repo", "--commit"]
+    assert commit == row["commit"]
 
 
 @pytest.mark.usefixtures("measured")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -201,12 +202,13 @@ def _of_commit(store: Store, ref: str, names: CommitNames) -> list[Row]:
         and not row["dirty"]
     ]
     if not rows:
+        again = ["leaselab", "run", names.scenario]
+        again += ["--repo", names.repository.name, "--commit", ref]
         raise usage_error(
             f"no result of {names.scenario} for {ref}",
             where=str(store.root),
             found=f"none of commit {commit.hash}",
-            todo=f"measure it: leaselab run {names.scenario} --repo {names.repository.name} "
-            f"--commit {ref}",
+            todo=f"measure it: {shlex.join(again)}",
         )
     return rows
 

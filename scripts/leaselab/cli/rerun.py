@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,15 +94,15 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _not_deployed(record: Record) -> LeaselabError:
     """The refusal of a result that has no bench document, as nothing was deployed for it."""
-    again = f"leaselab run {record.scenario.name}"
+    again = ["leaselab", "run", record.scenario.name]
     if record.source:
-        again += f" --repo {record.source.repository} --commit {record.source.hash}"
+        again += ["--repo", record.source.repository, "--commit", record.source.hash]
     return usage_error(
         "nothing was measured that could be measured again: its server was never deployed",
         where=f"result {record.id}",
         found=f"{record.outcome}, no {BENCH_FILE}",
         wanted="a result of a server that was deployed",
-        todo=f"build and measure it with: {again}",
+        todo=f"build and measure it with: {shlex.join(again)}",
     )
 
 
