@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.dnsmasq_changes import START, break_build, mend_build, slow_down
+from tests.hostile import COMMAND
 from tests.lab.commands import complaint, leaselab, playbook
 from tests.repositories import commit, git, make_repository
 from tests.sources import SourceLists, repository_of
@@ -119,7 +120,7 @@ def test_a_result_says_what_it_was_built_from_and_how(source, hunted):
 def test_a_commit_is_never_built_twice_even_by_two_at_once(source, build):
     # of its own each time: the builder's cache outlasts labs and checkouts
     files = {"a-file": secrets.token_hex()}
-    name = commit(source.path, "A commit of its own", files, minute=20)
+    name = commit(source.path, f"A commit of its own {COMMAND}", files, minute=20)
     with ThreadPoolExecutor(2) as both:
         done = list(both.map(build, [name, name]))
     assert [one.returncode for one in done] == [0, 0], done[0].stdout + done[1].stdout
