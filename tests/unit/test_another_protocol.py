@@ -202,7 +202,6 @@ def test_it_has_pages_that_speak_of_queries(results, tmp_path, monkeypatch):
 
 
 def test_the_rooms_that_judge_keep_and_show_know_no_protocol():
-    """But for the reader of version 1, which measured nothing else."""
     words = r"\b(kea|perfdhcp|dhcp\w*|leases?|discover|solicit|pairs?)\b(?!-state)"
     folders = [f"scripts/leaselab/{room}" for room in ("analysis", "archive", "report")]
     files = subprocess.run(
@@ -211,7 +210,7 @@ def test_the_rooms_that_judge_keep_and_show_know_no_protocol():
     found = [
         f"{name}: {line.strip()}"
         for name in files
-        if name.endswith((".py", ".html", ".js")) and not name.endswith("version1.py")
+        if name.endswith((".py", ".html", ".js"))
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
         if re.search(words, line, re.IGNORECASE)
     ]

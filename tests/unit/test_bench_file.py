@@ -6,7 +6,7 @@ import json
 import pytest
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench, parse_measured, read_bench
+from leaselab.lab.bench_file import parse_bench, read_bench
 from leaselab.lab.lock import lease_s
 from leaselab.lab.server import PROFILE_END_S
 from leaselab.model.errors import LeaselabError, Outcome
@@ -108,33 +108,6 @@ def test_a_lock_lasts_until_a_support_and_then_the_server_have_started(document)
 def test_a_bench_needs_its_server(document):
     document["servers"] = {}
     refused(document, r"no server.*wanted servers\.server")
-
-
-def test_what_an_old_result_was_measured_with_is_read_as_of_today(document):
-    """So that it can be measured again."""
-    today = parse_measured(document, "bench.json")
-    old = {name: document[name] for name in ("name", "inventory", "environment", "hosts")}
-    old |= {
-        "schema_version": 1,
-        "server": document["servers"]["server"],
-        "scenario": {
-            "name": "v4-memfile",
-            "description": "",
-            "family": 4,
-            "server": "kea",
-            "backend": "memfile",
-            "pool": {"subnet": "10.0.0.0/8", "range": "10.0.0.1 - 10.255.255.254"},
-        },
-        "plan": {"runs": 3, "goal": {"late_s": 1.0}, "limits": {"max_trials": 30}},
-    }
-    found = parse_measured(old, "bench.json")
-    assert found.scenario.load == today.scenario.load
-    assert found.scenario.transaction == today.scenario.transaction
-    assert found.scenario.factors.items() >= today.scenario.factors.items()
-    assert found.scenario.server.options["lease_lifetime_s"] == 86400
-    assert (found.procedure.rounds, found.procedure.max_trials) == (3, 30)
-    assert found.procedure.late_s == today.procedure.late_s
-    assert found.servers["server"].config_sha256 == today.servers["server"].config_sha256
 
 
 def test_a_lock_outlasts_the_end_of_a_profile(document):

@@ -1,17 +1,14 @@
 """A scenario asks of its server only what the server's role declares, and says all of it."""
 
-import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
-from leaselab.archive.version1 import upgraded_scenario
 from leaselab.lab.catalog import find_scenario, load_scenarios
 from leaselab.lab.roles import ROLES, apart, lab_roles, options_of, resolved, roles_of
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.record import Scenario, ServerOptions
+from leaselab.model.record import ServerOptions
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
@@ -24,8 +21,6 @@ TEN = {**KEA.load, "clients": 10, "first_client": "00:0c:01:02:03:04"}
 MYSQL = find_scenario(SCENARIOS, "v4-mysql")
 APART = find_scenario(SCENARIOS, "v4-mysql-apart")
 THREE = ServerOptions(kind="mysql", options={"nodes": 3})
-OLD = json.loads((ROOT / "tests/data/scenarios_v1.json").read_text(encoding="utf-8"))
-"""The scenarios as the last release with version 1 of results printed them."""
 
 
 def asking(scenario, kind=None, **options):
@@ -230,23 +225,6 @@ def test_what_a_server_does_not_have_is_refused_by_name(scenario, said):
     assert caught.value.outcome is Outcome.USAGE
     assert said in str(caught.value)
     assert caught.value.where.startswith("here")
-
-
-@pytest.mark.parametrize("old", OLD, ids=[old["name"] for old in OLD])
-def test_a_scenario_of_an_old_result_is_the_one_of_today(old):
-    """Else no new result could be compared with it."""
-    now = find_scenario(SCENARIOS, old["name"])
-    then = msgspec.convert(upgraded_scenario(old, old["server"]), Scenario)
-    assert then.beside_another(now) == now.beside_another(then)
-
-
-def test_an_old_result_that_does_not_say_all_has_what_held_then():
-    """Pairs, threads, tuning and the kind of server came one after the other."""
-    known = ("name", "description", "family", "backend", "pool")
-    old = next(one for one in OLD if one["name"] == "v4-memfile")
-    less = {name: old[name] for name in known}
-    then = msgspec.convert(upgraded_scenario(less, "kea"), Scenario)
-    assert then.beside_another(KEA) == KEA.beside_another(then)
 
 
 def test_a_support_has_every_option_of_its_role():

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from leaselab.archive import version1
 from leaselab.model import procedures, record, source, trial
 from leaselab.model.errors import invalid_measurement, usage_error
 from leaselab.model.record import SCHEMA_VERSION, Record
@@ -39,25 +38,23 @@ class _Version(msgspec.Struct):
 
 
 def decode(content: bytes, where: str) -> Record:
-    """Read the record of a result.json, of this schema version or of version 1.
+    """Read the record of a result.json, of this schema version.
 
-    Raises usage_error for a version of a newer leaselab, invalid_measurement for what is no
+    Raises usage_error for another version, invalid_measurement for what is no
     result or does not fit its schema; both say `where`.
     """
     try:
         version = msgspec.json.decode(content, type=_Version).schema_version
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise invalid_measurement("not a result", where=where, found=str(error)) from error
-    if version not in (version1.VERSION, SCHEMA_VERSION):
+    if version != SCHEMA_VERSION:
         raise usage_error(
             "this result needs another version of leaselab",
             where=where,
             found=f"schema version {version}",
-            wanted=f"{version1.VERSION} or {SCHEMA_VERSION}",
+            wanted=str(SCHEMA_VERSION),
         )
     try:
-        if version == version1.VERSION:
-            return version1.upgraded(msgspec.json.decode(content))
         return msgspec.json.decode(content, type=Record)
     except (msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
         raise invalid_measurement(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from leaselab.archive import version1
 from leaselab.lab.build import build
 from leaselab.model.bench import Bench, ServerUnderTest
 from leaselab.model.errors import usage_error
@@ -64,9 +63,9 @@ class Measured:
     """What a result was measured with: its bench document without the hosts."""
 
     inventory: str
-    """Its place in the checkout, or its own name; a path in results of older releases."""
+    """Its place in the checkout, or its own name."""
     servers: Mapping[str, ServerUnderTest]
-    """By role; of releases that had no variants, they have no names."""
+    """By role."""
     scenario: Scenario
     procedure: AnyProcedure
     distribution: str = ""
@@ -75,9 +74,7 @@ class Measured:
 
 
 def parse_measured(document: Any, where: str) -> Measured:  # noqa: ANN401  (parsed JSON)
-    """Turn the bench document of a result, also an old one, into what it was measured with."""
-    if isinstance(document, Mapping) and document.get("schema_version") == version1.VERSION:
-        document = version1.upgraded_bench(document)
+    """Turn the bench document of a result into what it was measured with."""
     given = _fields(document, where, SCHEMA_VERSION)
     wanted = {one.name for one in fields(Measured)}
     return build(Measured, {key: given[key] for key in given if key in wanted}, where)
