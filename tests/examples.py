@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
+from tests.bench_document import DOCUMENT
 
 from leaselab.analysis.matrix import Cell
 from leaselab.analysis.summary import at_least, metrics_of
@@ -24,6 +26,8 @@ from leaselab.model.trial import WHOLE, Percentiles, Sample, Second, Trial
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from leaselab.archive.running import RunningSweep
 
 CONFIG = '{"Dhcp4": {"valid-lifetime": 86400}}\n'
 MAX_RATES = (6015.0, 5988.0, 6122.0, 6003.0, 5731.0, 6040.0, 5996.0, 6021.0, 5979.0)
@@ -397,15 +401,22 @@ def example_cell(value: float | None = 1000.0, **fields: Any) -> Cell:
 def archive_result(root: Path, record: Record | None = None) -> Record:
     """Put a record into the results folder as a sweep does; returns the record."""
     record = record or example_result()
-    with Store(root).create(record.id) as running:
-        running.record("created", {"scenario": record.scenario.name})
-        if record.server.config_file:
-            running.write_text(record.server.config_file, CONFIG)
-        confirming = record.confirmation.trials if record.confirmation else ()
-        for trial in (*record.trials, *confirming):
-            running.write_bytes(str(trial.raw_file), gzip.compress(b"Running: perfdhcp\n"))
+    with begun(Store(root), record) as running:
         Store(root).seal(running, record)
     return record
+
+
+def begun(store: Store, record: Record) -> RunningSweep:
+    """The sweep of a record, with every file that it names, before it is sealed."""
+    running = store.create(record.id)
+    running.record("created", {"scenario": record.scenario.name})
+    if record.generator.host:
+        running.write_text("bench.json", json.dumps(DOCUMENT))
+    for name in record.files:
+        text = CONFIG if name.startswith("config/") else "Running: perfdhcp\n"
+        content = text.encode()
+        running.write_bytes(name, gzip.compress(content) if name.endswith(".gz") else content)
+    return running
 
 
 def _percentiles(middle: float) -> Percentiles:

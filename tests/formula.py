@@ -312,6 +312,8 @@ def archived(
     found = msgspec.structs.replace(found, rounds=apart)
     store = Store(root)
     with store.create(found.id) as running:
+        running.record("created", {})
+        running.write_text("bench.json", "{}")
         running.write_text("config/formula.conf", "zones 10000\n")
         for name, content in zones.files.items():
             if name.startswith("rounds/"):

@@ -281,7 +281,7 @@ class TestPrevious:
         path.write_text(path.read_text() + " ")
         code, out, err, *_ = compared("previous", "last", "--json")
         assert (code, json.loads(out)["a"]["id"]) == (0, wanted.id)
-        assert f"leaselab: {damaged.id} is passed over: " in err
+        assert f"leaselab: {damaged.id} is left out: " in err
 
 
 class TestNamesOfCommits:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
-from tests.examples import built, example_result
+from tests.examples import archive_result, built, edited, example_result
 
 from leaselab.archive.published import published_bench
 from leaselab.archive.store import Store
@@ -16,6 +16,7 @@ from leaselab.cli import bench_setup, rerun
 from leaselab.cli.main import main
 from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import LeaselabError
+from leaselab.model.record import Generator
 
 ROOT = Path(__file__).parents[2]
 FAILED = {"word": "build-failed", "text": "error: expected ';'"}
@@ -114,8 +115,11 @@ def test_a_commit_that_did_not_build_is_refused_with_the_way_to_build_it(
     tmp_path, monkeypatch, capsys
 ):
     record = built(example_result((), outcome="build-failed", reasons=[FAILED]), "4f2a" * 10)
-    with Store(tmp_path).create(record.id) as running:
-        Store(tmp_path).seal(running, record)
+    record = replace(record, generator=Generator(name="perfdhcp"))
+    record = edited(
+        record, lambda document: document["servers"]["server"].update(config_file=None)
+    )
+    archive_result(tmp_path, record)
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     monkeypatch.setattr(rerun, "prepare", lambda *_, **__: pytest.fail("a host was touched"))
     assert main(["rerun", record.id]) == 2

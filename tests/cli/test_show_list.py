@@ -183,7 +183,7 @@ class TestList:
 
 class TestArchive:
     def test_verify_all(self, capsys, records):
-        files = sum(2 + 1 + 3 * len(record.rounds) for record in records)
+        files = sum(3 + 1 + 3 * len(record.rounds) for record in records)
         assert call(capsys, "archive", "verify") == (
             0,
             f"3 of 3 results match their checksums ({files} files)\n",

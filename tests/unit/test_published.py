@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
-from tests.examples import edited, example_result
+from tests.examples import archive_result, edited, example_result
 
 from leaselab.archive.published import by_role, inventory_name, published
 from leaselab.archive.running import access_path
@@ -108,7 +108,9 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
             raise faults.pop()
         wrong = invalid_measurement("too slow", where="gen1.lab.example", found="gen1: late")
         part.point = SimpleNamespace(rounds=[], confirmation=None, error=wrong)
-        part.configs = {"server": KeptConfig("", "0" * 64)}
+        part.configs = {
+            "server": KeptConfig(part.running.write_text("config/x.conf", "{}"), "0" * 64)
+        }
         owner = point_owner(part.running.id, part.bench.name, root)
         return [measurement._seal(store, part, owner, root)]
 
@@ -158,9 +160,7 @@ def test_an_older_result_is_shown_as_a_new_one_is(tmp_path):
     """As they lie in archives: nothing of them can be changed."""
     old = edited(example_result(commit="b" * 40, outcome="invalid"), reveal)
     store = Store(tmp_path)
-    with store.create(old.id) as running:
-        running.write_text(old.server.config_file, "{}")
-        place = store.seal(running, old)
+    place = store.place(archive_result(tmp_path, old).id)
     found = store.load(old.id)
     assert [secret for secret in SECRETS if secret in encode(found).decode()] == []
     assert found.reasons[0].text == "server: late; generator: https://git/x fails"

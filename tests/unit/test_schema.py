@@ -179,7 +179,7 @@ def test_the_stable_core_is_required():
 )
 def test_what_does_not_fit_is_named(change, field):
     error = refusal(changed(change))
-    assert error.outcome is Outcome.INVALID
+    assert error.outcome is Outcome.USAGE
     assert field in error.found
 
 
@@ -234,7 +234,7 @@ def test_a_result_of_another_version_is_refused(version):
 def test_what_is_no_result_is_said_to_be_none(content):
     with pytest.raises(LeaselabError, match="not a result") as caught:
         decode(content, "here")
-    assert (caught.value.outcome, caught.value.where) == (Outcome.INVALID, "here")
+    assert (caught.value.outcome, caught.value.where) == (Outcome.USAGE, "here")
 
 
 def test_the_version_of_schema_and_code_agree():

@@ -14,6 +14,7 @@ from tests.examples import (
     PROCEDURE,
     START,
     archive_result,
+    begun,
     example_result,
     invalid_result,
 )
@@ -98,7 +99,7 @@ class TestSeal:
     def test_nothing_is_ever_overwritten(self, root, store):
         record = archive_result(root)
         assert "exists" in refusal(store.create, record.id).what
-        other = store.create("20261121T113005Z-v4-memfile-0000")
+        other = begun(store, replace(record, id="20261121T113005Z-v4-memfile-0000"))
         other.close()
         other.path.rename(root / ".running" / record.id)
         with store.open_running(record.id) as running:
@@ -125,7 +126,7 @@ class TestSeal:
 
     def test_a_full_disk_while_sealing_leaves_the_running_sweep(self, store, monkeypatch):
         record = example_result()
-        running = store.create(record.id)
+        running = begun(store, record)
 
         def full(_):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -144,26 +145,24 @@ class TestSeal:
             record = example_result(
                 MAX_RATES[:3], started=started, procedure=replace(PROCEDURE, rounds=3, trim=0)
             )
-            with store.create(record.id) as running:
-                running.write_bytes("raw/run-1-trial-01.txt.gz", b"text")
+            begun(store, record).close()
             finished = seal_in_child(store, record, fatal)
             if store.running():
                 with store.open_running(record.id) as running:
                     running.write_bytes("raw/run-1-trial-01.txt.gz", b"text")
                     store.seal(running, record)
             assert store.load(record.id) == record
-            assert store.verify(record.id) == 3
+            assert store.verify(record.id) == 4 + 3 * 3
             if finished:
                 break
         assert fatal > 10
 
     def test_leftovers_of_a_killed_write_are_not_archived(self, store):
         record = example_result()
-        with store.create(record.id) as running:
-            running.write_text("raw/a.txt", "a")
+        with begun(store, record) as running:
             (running.path / "raw" / "b.txt.part").write_text("half")
             place = store.seal(running, record)
-        assert [path.name for path in (place / "raw").iterdir()] == ["a.txt"]
+        assert list(place.rglob("*.part")) == []
 
 
 def seal_in_child(store, record, fatal):

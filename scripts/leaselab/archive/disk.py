@@ -1,4 +1,4 @@
-"""Writing so that it lasts: whole files or none, and a full disk that is said plainly."""
+"""Files of the archive: written so that they last, and read only where they are files."""
 
 from __future__ import annotations
 
@@ -6,15 +6,45 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 from typing import TYPE_CHECKING
 
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedReader
     from pathlib import Path
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_MOST_BYTES = 256 * 2**20
+"""Largest file that is read at once."""
+
+
+@contextlib.contextmanager
+def ordinary(path: Path) -> Iterator[BufferedReader]:
+    """Open a file to read it.
+
+    Raises OSError also for what is none: a folder, a link (which may lead anywhere), a pipe or
+    a device (which may never end).
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not an ordinary file", str(path))
+        with os.fdopen(handle, "rb", closefd=False) as stream:
+            yield stream
+    finally:
+        os.close(handle)
+
+
+def content_of(path: Path) -> bytes:
+    """Read a whole file.  Raises OSError as `ordinary`, and where it is larger than 256 MiB."""
+    with ordinary(path) as stream:
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {_MOST_BYTES >> 20} MiB", str(path))
+    return content
 
 
 def sync_directory(path: Path) -> None:

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures.duel import DUEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
 
 
-def duels(
-    store: Store,
-    rows: Iterable[Row],
-    unreadable: Callable[[str, Exception], None] | None = None,
-) -> Iterator[tuple[Record, Record]]:
+def duels(store: Store, rows: Iterable[Row]) -> Iterator[tuple[Record, Record]]:
     """Yield the results (A, B) of each duel of which the index's rows have both.
 
-    They come in the order of the rows.  `unreadable` is told the id of a duel that cannot be
-    read, and why; without it, that is raised as `Store.load` does.
+    They come in the order of the rows.  A duel that cannot be read is named and left out.
     """
     ids: dict[str, set[str]] = {}
     for row in rows:
@@ -32,12 +26,8 @@ def duels(
     for experiment, both in ids.items():
         if len(both) != 2:
             continue
-        try:
-            found = {one: store.load(one) for one in both}
-        except (LeaselabError, OSError, ValueError) as error:
-            if unreadable is None:
-                raise
-            unreadable(experiment, error)
+        found = {one.id: one for one in store.load_readable(sorted(both))}
+        if len(found) != 2:
             continue
         of = found[experiment].experiment if experiment in found else None
         if of is not None and set(of.points) == both:
@@ -49,7 +39,7 @@ def calibrating(
 ) -> list[tuple[Record, Record]]:
     """Return the duels (A, B) that calibrated a bench in an environment, the newest first.
 
-    Their answer was known beforehand.  Raises as `Store.load`.
+    Their answer was known beforehand.
     """
     rows = [
         row

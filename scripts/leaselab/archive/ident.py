@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from leaselab.model.errors import usage_error
 
 _SHAPE = re.compile(
-    r"(?P<year>\d{4})(?P<month>\d{2})\d{2}T\d{6}Z-[a-z0-9][a-z0-9._-]*-[0-9a-f]{4}"
+    r"(?P<year>[0-9]{4})(?P<month>[0-9]{2})[0-9]{2}T[0-9]{6}Z"
+    r"-[a-z0-9][a-z0-9._-]{0,149}-[0-9a-f]{4}"
 )
-_WORD = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_WORD = re.compile(r"[a-z0-9][a-z0-9._-]{0,149}")
 _TOKEN = re.compile(r"[0-9a-f]{4}")
 
 
@@ -28,7 +29,7 @@ def new_id(now: datetime, scenario: str, token: str) -> str:
         raise usage_error(
             "a scenario's name cannot stand in a result's id",
             found=repr(scenario),
-            wanted="lower-case letters, digits, '.', '_' and '-'",
+            wanted="at most 150 lower-case letters, digits, '.', '_' and '-'",
         )
     if not _TOKEN.fullmatch(token):
         raise ValueError(f"an id's token is four hexadecimal digits, not {token!r}")

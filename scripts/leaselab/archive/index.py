@@ -20,10 +20,11 @@ import logging
 import os
 import sqlite3
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from leaselab.archive.ident import is_id
 from leaselab.archive.row import COLUMNS, LISTED, PLACE, Row, read_row
+from leaselab.archive.running import RESULT
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INDEX = "index.sqlite"
-_VERSION = 8
+_VERSION = 9
 _SETTLED_NS = 2_000_000_000
 _UNSETTLED = -1
 _PATIENCE_S = 10.0
@@ -68,9 +69,20 @@ _TABLES = (
     "CREATE INDEX result_by_scenario ON result (scenario, started_at, id)",
     "CREATE INDEX result_by_experiment ON result (experiment, id) WHERE experiment NOT NULL",
     "CREATE TABLE month (name PRIMARY KEY, changed_ns INTEGER NOT NULL) WITHOUT ROWID",
+    # results that could not be read: of which state of their files, and why
+    "CREATE TABLE unread (path PRIMARY KEY, stamp NOT NULL, why NOT NULL) WITHOUT ROWID",
     f"PRAGMA user_version = {_VERSION}",
 )
 _log = logging.getLogger(__name__)
+
+
+class _Looked(NamedTuple):
+    """What came of reading a result: its row, and why it cannot be read; empty where it can."""
+
+    path: str
+    stamp: str
+    row: Row
+    why: str
 
 
 class Index:
@@ -83,6 +95,20 @@ class Index:
         """
         self._root = root
         self._only = only
+        self.said: set[str] = set()
+        """Results that were named as ones that cannot be read."""
+
+    def of(self, only: Sequence[str] | None) -> Index:
+        """The same index, asked about the results of these ids alone; None for all."""
+        index = Index(self._root, only)
+        index.said = self.said
+        return index
+
+    def say_unreadable(self, name: str, why: object) -> None:
+        """Name a result that cannot be read; each is named once, however often it is met."""
+        if name not in self.said:
+            self.said.add(name)
+            _log.warning("%s is left out: %s", name, why)
 
     def rows(
         self,
@@ -211,7 +237,7 @@ class Index:
                 raise sqlite3.DatabaseError(f"index version {found}, not {_VERSION}")
             if found == 0:
                 _create(database)
-            self._read_changed_months(database)
+            self._catch_up(database)
         return database
 
     def _in_memory(self, *, copied: bool) -> sqlite3.Connection:
@@ -219,7 +245,7 @@ class Index:
         with _closed_on_error(_memory()) as database:
             if not copied or not self._copy_into(database):
                 _log.warning("%s cannot be written: reading every result", self._path)
-            self._read_changed_months(database)
+            self._catch_up(database)
         return database
 
     def _copy_into(self, database: sqlite3.Connection) -> bool:
@@ -247,6 +273,25 @@ class Index:
         for name in (INDEX, f"{INDEX}-journal"):
             (self._root / name).unlink(missing_ok=True)
 
+    def _catch_up(self, database: sqlite3.Connection) -> None:
+        """Make the index agree with the results, and name those that cannot be read."""
+        self._read_changed_months(database)
+        unread = database.execute("SELECT path, stamp, why FROM unread ORDER BY path")
+        for path, stamp, why in unread.fetchall():
+            now = why
+            if _stamp(self._root / path) != stamp:  # somebody mended it, or let us read it
+                looked = self._look(path)
+                database.execute("BEGIN IMMEDIATE")
+                with database:
+                    _write(database, looked)
+                now = looked.why
+            if now:
+                self.say_unreadable(path.rpartition("/")[2], now)
+
+    def _look(self, path: str) -> _Looked:
+        stamp = _stamp(self._root / path)
+        return _Looked(path, stamp, *read_row(self._root, path))
+
     def _read_changed_months(self, database: sqlite3.Connection) -> None:
         noted = dict(database.execute("SELECT name, changed_ns FROM month").fetchall())
         present = _months(self._root)
@@ -270,12 +315,14 @@ class Index:
             note = _UNSETTLED
         if present == known and note == noted:
             return
-        rows = [read_row(self._root, f"{month}/{name}") for name in sorted(present - known)]
+        looked = [self._look(f"{month}/{name}") for name in sorted(present - known)]
         database.execute("BEGIN IMMEDIATE")
         with database:
-            database.executemany(_INSERT, rows)
-            gone = [(name,) for name in known - present]
-            database.executemany("DELETE FROM result WHERE id = ?", gone)
+            for one in looked:
+                _write(database, one)
+            for name in known - present:
+                database.execute("DELETE FROM result WHERE id = ?", (name,))
+                database.execute("DELETE FROM unread WHERE path = ?", (f"{month}/{name}",))
             if note is None:
                 database.execute("DELETE FROM month WHERE name = ?", (month,))
             else:
@@ -329,6 +376,23 @@ def _create(database: sqlite3.Connection) -> None:
         if _version(database) == 0:  # nobody else was quicker
             for statement in _TABLES:
                 database.execute(statement)
+
+
+def _write(database: sqlite3.Connection, looked: _Looked) -> None:
+    database.execute(_INSERT, looked.row)
+    database.execute("DELETE FROM unread WHERE path = ?", (looked.path,))
+    if looked.why:
+        values = (looked.path, looked.stamp, looked.why)
+        database.execute("INSERT INTO unread VALUES (?, ?, ?)", values)
+
+
+def _stamp(place: Path) -> str:
+    """Which state of a result's file was looked at, and whether we may read it."""
+    path = place / RESULT
+    try:
+        return f"{path.lstat().st_ctime_ns} {os.access(path, os.R_OK)}"
+    except OSError as error:
+        return str(error.errno)
 
 
 def _months(root: Path) -> dict[str, int]:

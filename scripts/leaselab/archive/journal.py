@@ -102,6 +102,13 @@ class Journal:
         self._events.append(event)
         return event
 
+    def is_in_place(self) -> bool:
+        """Whether what is written still has its name: nobody removed or replaced the file."""
+        try:
+            return os.path.samestat(os.fstat(self._stream.fileno()), self.path.stat())
+        except OSError:
+            return False
+
     def close(self) -> None:
         """Let the file go; a second call does nothing."""
         self._stream.close()

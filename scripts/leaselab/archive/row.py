@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from leaselab.archive.checksums import TODO
+from leaselab.archive.disk import content_of
 from leaselab.archive.running import RESULT
 from leaselab.archive.schema import decode
-from leaselab.model.errors import LeaselabError
+from leaselab.model.errors import LeaselabError, usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -92,19 +94,37 @@ def row_of(found: Record, path: str) -> Row:
     return known | {name: tell(found) for name, tell in {**_LISTED, **_MORE}.items()}
 
 
-def read_row(root: Path, path: str) -> Row:
-    """The row of the result at `path`; one that cannot be read has a row that says so."""
+def read_row(root: Path, path: str) -> tuple[Row, str]:
+    """The row of the result at `path`, and why it cannot be read; empty where it can.
+
+    One that cannot be read has a row that says so.
+    """
     name = path.rpartition("/")[2]
+    place = root / path / RESULT
     try:
-        found = decode((root / path / RESULT).read_bytes(), path)
+        found = decode(content_of(place), str(place))
         if found.id != name:
-            raise ValueError(found.id)  # a folder that somebody renamed
-        return row_of(found, path)
-    except (OSError, ValueError, LeaselabError):
-        started = f"{name[:4]}-{name[4:6]}-{name[6:11]}:{name[11:13]}:{name[13:16]}"
-        told = {"id": name, "path": path, "outcome": UNREADABLE}
-        return (
-            dict.fromkeys(COLUMNS)
-            | told
-            | dict.fromkeys(("started_at", "finished_at"), started)
+            raise usage_error(
+                "not the result of its folder",
+                where=str(place),
+                found=found.id,
+                wanted=name,
+                todo="give the folder its name",
+            )
+        return row_of(found, path), ""
+    except OSError as error:
+        why = str(
+            usage_error(
+                "cannot be read",
+                where=str(place),
+                found=error.strerror or str(error),
+                todo=TODO,
+            )
         )
+    except LeaselabError as error:
+        why = str(error)
+    started = f"{name[:4]}-{name[4:6]}-{name[6:11]}:{name[11:13]}:{name[13:16]}"
+    told = {"id": name, "path": path, "outcome": UNREADABLE}
+    return (
+        dict.fromkeys(COLUMNS) | told | dict.fromkeys(("started_at", "finished_at"), started)
+    ), why

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from leaselab.archive.checksums import SUMS, write_sums
+from leaselab.archive.checksums import SUMS, files_of, write_sums
 from leaselab.archive.disk import explain_full_disk, sync_directory, write_whole
 from leaselab.archive.journal import Event, Journal
-from leaselab.model.errors import lab_broken, usage_error
+from leaselab.model.errors import LeaselabError, lab_broken, usage_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 JOURNAL = "journal.jsonl"
+BENCH_FILE = "bench.json"
 RESULT = "result.json"
 _ACCESS = ".access"
 
@@ -51,7 +52,10 @@ class RunningSweep:
     def record(self, name: str, data: Mapping[str, Any]) -> Event:
         """Append one event to the journal."""
         with explain_full_disk(self.journal.path, self.id):
-            return self.journal.append(name, data)
+            event = self.journal.append(name, data)
+        if not self.journal.is_in_place():
+            raise _gone(self.path, [JOURNAL])
+        return event
 
     def write_text(self, name: str, text: str) -> str:
         """Write a text file; returns its name within the result.
@@ -68,6 +72,8 @@ class RunningSweep:
         if inside.is_absolute() or ".." in inside.parts or reserved:
             raise ValueError(f"not the name of a file of its own inside the result: {name!r}")
         target = self.path / inside
+        if not self.path.is_dir():
+            raise _gone(self.path, [inside.as_posix()])
         with explain_full_disk(target, self.id):
             if not target.parent.exists():
                 target.parent.mkdir(parents=True)
@@ -98,13 +104,19 @@ class Unfinished:
     """Events in its journal."""
 
 
-def seal_into(running: RunningSweep, content: bytes, place: Path) -> Path:
+def seal_into(
+    running: RunningSweep, content: bytes, place: Path, needed: Sequence[str]
+) -> Path:
     """Write result.json beside the sweep's files, and rename all of it to `place`.
 
+    Raises lab_broken where one of the files that are `needed` is not there.
     Until the rename everything can be repeated, so a crash before it leaves a
     sweep that resumes; a crash just after it may leave write permissions.
     """
     source = running.path
+    missing = sorted({*needed} - {RESULT, *files_of(source)})
+    if missing or not running.journal.is_in_place():
+        raise _gone(source, missing or [JOURNAL])
     with explain_full_disk(source, running.id):
         for part in source.rglob("*.part"):  # left by a kill in the middle of a write
             part.unlink()
@@ -121,6 +133,17 @@ def seal_into(running: RunningSweep, content: bytes, place: Path) -> Path:
         path.chmod(0o555 if path.is_dir() else 0o444)
     running.close()
     return place
+
+
+def _gone(sweep: Path, names: Sequence[str]) -> LeaselabError:
+    """The error of a sweep from which somebody removed files while it ran."""
+    return lab_broken(
+        "files of this running sweep were removed",
+        where=str(sweep),
+        found=f"no {', '.join(names[:5])}{', …' if len(names) > 5 else ''}",
+        wanted="nobody but leaselab changes .running/",
+        todo="it cannot be completed: remove what is left of it, and measure again",
+    )
 
 
 def _sync_tree(source: Path) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from leaselab.archive.checksums import TODO
 from leaselab.model import procedures, record, source, trial
-from leaselab.model.errors import invalid_measurement, usage_error
+from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import SCHEMA_VERSION, Record
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SCHEMA_PATH = Path(__file__).resolve().parents[3] / "results" / "schema.json"
 """The schema for other programs: what `json_schema` makes of the types."""
+_SHOWN = 200
+"""Letters of what was wrong: a decoder quotes what it was given."""
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _ID = f"https://leaselab.invalid/schema/result-{SCHEMA_VERSION}.json"
 _RULES = """
@@ -40,26 +43,25 @@ class _Version(msgspec.Struct):
 def decode(content: bytes, where: str) -> Record:
     """Read the record of a result.json, of this schema version.
 
-    Raises usage_error for another version, invalid_measurement for what is no
-    result or does not fit its schema; both say `where`.
+    Raises usage_error for what is no result, or one of another version, or does not fit its
+    schema; all say `where`.  What decodes can be shown by every page.
     """
     try:
         version = msgspec.json.decode(content, type=_Version).schema_version
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise invalid_measurement("not a result", where=where, found=str(error)) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _refused("not a result", where, error) from error
     if version != SCHEMA_VERSION:
         raise usage_error(
             "this result needs another version of leaselab",
             where=where,
             found=f"schema version {version}",
             wanted=str(SCHEMA_VERSION),
+            todo=TODO,
         )
     try:
         return msgspec.json.decode(content, type=Record)
-    except (msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
-        raise invalid_measurement(
-            "the result does not fit its schema", where=where, found=_told(error)
-        ) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LeaselabError) as error:
+        raise _refused("the result does not fit its schema", where, error) from error
 
 
 def encode(found: Record) -> bytes:
@@ -133,9 +135,13 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _told(error: Exception) -> str:
-    """What was wrong, in one line; a KeyError tells the name of a field alone."""
-    return f"no field {error}" if isinstance(error, KeyError) else str(error)
+def _refused(what: str, where: str, error: Exception) -> LeaselabError:
+    told, pattern, rest = str(error).partition(" matching regex ")  # says nothing to people
+    if pattern:
+        told = f"{told} of another form - at {rest.rpartition(' - at ')[2]}"
+    return usage_error(
+        what, where=where, found=told[:_SHOWN], wanted="results/schema.json", todo=TODO
+    )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sqlite3
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ from leaselab.archive.journal import is_being_written, read_journal
 from leaselab.archive.published import published
 from leaselab.archive.row import PLACE
 from leaselab.archive.running import (
+    BENCH_FILE,
     JOURNAL,
     RESULT,
     RunningSweep,
@@ -27,7 +29,7 @@ from leaselab.archive.schema import decode, encode
 from leaselab.model.errors import LeaselabError, usage_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from leaselab.model.record import Record
 
@@ -99,12 +101,13 @@ class Store:
         """Turn a running sweep into a result that is never written again.
 
         Returns its directory.  Raises ValueError for a record that is of another sweep or does
-        not fit the schema, lab_broken when the disk is full; the sweep is then still running.
+        not fit the schema, lab_broken when the disk is full, or when a file of the sweep was
+        removed meanwhile; the sweep is then still running.
         A crash at any point leaves either the running sweep or the result.
         """
         if found.id != running.id:
             raise ValueError(f"the record of {found.id} in the sweep {running.id}")
-        place = seal_into(running, encode(found), self.place(running.id))
+        place = seal_into(running, encode(found), self.place(running.id), needed(found))
         forget_access(running.path)
         try:
             self.index.refresh()
@@ -124,29 +127,37 @@ class Store:
         result.json, ``last`` for the result that finished last, or ``last~N`` for the Nth
         before it.  Raises usage_error when that is no result, or more than one.
         """
-        if is_id(ref) and (self.place(ref) / RESULT).exists():
+        if is_id(ref) and os.path.lexists(self.place(ref)):
             return self.place(ref)
         last = _LAST.fullmatch(ref)
         if last is not None:
             return self._newest(int(last[1] or 0))
         path = Path(ref)
-        if path.name == RESULT and path.is_file():
+        if path.name == RESULT and _is_file(path):
             return path.parent
-        if (path / RESULT).is_file():
+        if _is_file(path / RESULT):
             return path
-        rows = self.index.starting_with(ref, limit=6) if ref else []
+        rows = self.index.starting_with(ref, limit=6) if ref and ref.isascii() else []
         name = _only(ref, [row["id"] for row in rows], "result", self._unknown)
         return self.place(name)
 
     def load(self, ref: str) -> Record:
         """The record of one result, once it matches its checksum, as others may read it.
 
-        Raises usage_error as `find` does, or when a newer leaselab wrote it;
-        invalid_measurement when it does not match its checksum or its schema.
+        Raises usage_error as `find` does, or when it does not fit this version's schema;
+        invalid_measurement when it does not match its checksum.
         """
         directory = self.find(ref)
         where = str(directory / RESULT)
         return published(decode(check_file(directory, RESULT), where))
+
+    def load_readable(self, refs: Iterable[str]) -> Iterator[Record]:
+        """The records of results, but for those that cannot be read: each is named, once."""
+        for ref in refs:
+            try:
+                yield self.load(ref)
+            except LeaselabError as error:
+                self.index.say_unreadable(ref, error)
 
     def read(self, ref: str, name: str) -> bytes:
         """The content of one file of a result, once it matches its checksum.
@@ -156,12 +167,12 @@ class Store:
         return check_file(self.find(ref), name)
 
     def verify(self, ref: str) -> int:
-        """Check every file of one result; returns how many there are.
+        """Check one result: its record, and every file; returns how many there are.
 
-        Raises usage_error as `find` does, invalid_measurement where a file
-        is missing, changed or added.
+        Raises usage_error as `find` does, and as `load` where its record cannot be read;
+        invalid_measurement where a file is missing, changed or added.
         """
-        return check_all(self.find(ref))
+        return check_all(self.find(ref), needed(self.load(ref)))
 
     def _newest(self, back: int) -> Path:
         row = self.index.newest(back)
@@ -221,6 +232,20 @@ def _nearest(ref: str, names: Sequence[str]) -> str:
     """The name that somebody may have meant, as a question; empty where none is near."""
     near = get_close_matches(ref, names, 1, 0.5)
     return f"did you mean {near[0]}?" if near else ""
+
+
+def needed(record: Record) -> list[str]:
+    """The files that a result has at least: those of the format, and those its record names."""
+    deployed = [BENCH_FILE] if record.generator.host else []
+    return sorted({RESULT, JOURNAL, *deployed, *record.files})
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a text that somebody typed is the path of a file; it may be none at all."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False
 
 
 def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str]) -> str:

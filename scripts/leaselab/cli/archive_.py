@@ -44,10 +44,9 @@ def _verify(args: argparse.Namespace) -> Outcome:
         try:
             files += store.verify(ref)
         except LeaselabError as error:
-            if error.outcome is not Outcome.INVALID:
-                raise
             damaged.append({"id": place.name, "error": str(error)})
-            print(f"leaselab: {error}", file=sys.stderr)
+            if place.name not in store.index.said:
+                print(f"leaselab: {error}", file=sys.stderr)
     if args.json:
         print_json({"results": len(places), "files": files, "damaged": damaged})
     else:

@@ -216,7 +216,7 @@ class Search:
     limits: Limits
     ids: list[str] = field(default_factory=list)
     """Of the results that this search has made."""
-    _read: dict[str, Record] = field(default_factory=dict)
+    _read: dict[str, Record | None] = field(default_factory=dict)
 
     def run(self) -> End:
         """Make duels until the search ends.
@@ -333,14 +333,18 @@ class Search:
         ):
             told = row["procedure"] == DUEL or row["outcome"] == Outcome.BUILD.label
             if told and row["commit"] in tasks:
-                found = self._record(row["id"])
-                if self.session.earlier.is_like(tasks[row["commit"]], found, self.plan):
+                found = self._readable(row["id"])
+                task = tasks[row["commit"]]
+                if found and self.session.earlier.is_like(task, found, self.plan):
                     records.append(found)
         return facts_of([*tasks], records, self.limits.find)
 
     def _record(self, ref: str) -> Record:
+        return self._readable(ref) or self.session.store.load(ref)
+
+    def _readable(self, ref: str) -> Record | None:
         if ref not in self._read:
-            self._read[ref] = self.session.store.load(ref)
+            self._read[ref] = next(self.session.store.load_readable([ref]), None)
         return self._read[ref]
 
     def _build_s(self) -> float | None:
@@ -350,7 +354,8 @@ class Search:
             build.seconds["total"]
             for row in rows
             if row["commit"] and row["outcome"] in BELIEVED
-            if (build := self._record(row["id"]).server.build) and "total" in build.seconds
+            if (found := self._readable(row["id"]))
+            if (build := found.server.build) and "total" in build.seconds
         ]
         return statistics.median(took) if took else None
 

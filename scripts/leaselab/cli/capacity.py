@@ -155,8 +155,7 @@ def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Confi
 
 def _giving(store: Store, ids: Iterable[str]) -> Iterator[Record]:
     """The results of servers that give their clients something out of a pool."""
-    found = (store.load(one) for one in ids)
-    return (one for one in found if POOL in one.scenario.load)
+    return (one for one in store.load_readable(ids) if POOL in one.scenario.load)
 
 
 def _page(store: Store, demand: Demand, found: Sequence[Configuration]) -> str:

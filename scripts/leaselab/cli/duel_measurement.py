@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.archive.ident import fresh_id
+from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.options import checkout_root
 from leaselab.cli.progress import progress
 from leaselab.cli.variants import PLACES, variant_of
@@ -14,7 +15,7 @@ from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
-from leaselab.run.experiment import BENCH_FILE, begin, open_experiment
+from leaselab.run.experiment import begin, open_experiment
 from leaselab.run.measurement import finish
 from leaselab.run.part import Ended
 

@@ -8,7 +8,6 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model import moment
-from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.plan import counted
@@ -87,11 +86,8 @@ def _span_min(rows: Sequence[dict[str, Any]]) -> float:
 def _builds(store: Store, ids: Sequence[str]) -> list[float]:
     """What the builds behind these results took, each once (min)."""
     found: dict[str, float] = {}
-    for one in ids:
-        try:
-            build = store.load(one).server.build
-        except LeaselabError:
-            continue  # an unreadable result says nothing of its build
+    for one in store.load_readable(ids):
+        build = one.server.build
         if build and build.key and build.seconds.get("total"):
             found[build.key] = build.seconds["total"] / 60
     return list(found.values())

@@ -9,7 +9,7 @@ import msgspec
 
 from leaselab.analysis.hindrances import same_settings
 from leaselab.cli.task import files_of
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import Outcome
 from leaselab.model.procedures import procedure_of
 from leaselab.model.record import Scenario
 
@@ -53,12 +53,11 @@ class EarlierResults:
         """
         commit = task.commit.hash if task.commit else None
         wanted = task.procedure(self.overrides)
-        for row in self.store.index.rows(
+        rows = self.store.index.rows(
             scenario=task.scenario.name, commit=commit, bench=self.bench
-        ):
-            if row["outcome"] not in _SETTLED:
-                continue
-            found = self.store.load(row["id"])
+        )
+        settled = (row["id"] for row in rows if row["outcome"] in _SETTLED)
+        for found in self.store.load_readable(settled):
             if not self.is_like(task, found, wanted):
                 continue
             # A commit that does not build has no figure that rounds or an anchor could move.
@@ -66,7 +65,7 @@ class EarlierResults:
                 found.procedure.rounds == wanted.rounds
                 and (anchor is None or self._beside(found, anchor))
             ):
-                return str(row["id"])
+                return found.id
         return ""
 
     def is_like(self, task: Task, found: Record, procedure: AnyProcedure) -> bool:
@@ -93,11 +92,10 @@ class EarlierResults:
 
     def _is_made_of(self, name: str, task: Task) -> bool:
         """Whether a result is of a task's commit."""
-        try:
-            found = self.store.load(name)
-        except LeaselabError:
-            return False  # its folder is damaged, or gone
-        return files_of(found.source) == files_of(task.commit)
+        return any(
+            files_of(found.source) == files_of(task.commit)
+            for found in self.store.load_readable([name])
+        )
 
     def is_beside(
         self,

@@ -126,8 +126,8 @@ def _load(store: Store, row: Row) -> Record | str:
     """A result's record, or why it cannot be read; that is said, too."""
     try:
         return store.load(row["id"])
-    except (LeaselabError, OSError) as error:
-        print(f"leaselab: {row['id']}: {error}", file=sys.stderr)
+    except LeaselabError as error:
+        store.index.say_unreadable(row["id"], error)
         return str(error)
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from leaselab.archive.running import BENCH_FILE
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.run.experiment import BENCH_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

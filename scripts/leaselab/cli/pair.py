@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,12 +89,7 @@ def load_previous(store: Store, other: Record) -> Record | None:
     verdict, and the same scenario, bench, environment and procedure.  One that cannot be read
     is said and passed over.  None where there is none.
     """
-    for row in _candidates(store, other):
-        try:
-            record = store.load(row["id"])
-        except (LeaselabError, OSError) as error:
-            print(f"leaselab: {row['id']} is passed over: {error}", file=sys.stderr)
-            continue
+    for record in store.load_readable(row["id"] for row in _candidates(store, other)):
         if (
             record.server.made_of != other.server.made_of
             and not hindrances(record, other)
@@ -111,11 +105,14 @@ def load_version(store: Store, other: Record, version: str) -> Record:
     A fixed one, such as a release, against which changes add up.  Raises a usage error
     where there is none.
     """
-    for row in reversed(store.index.every(other.scenario.name)):
-        if row["version"] == version and row["id"] != other.id and row["outcome"] in BELIEVED:
-            record = store.load(row["id"])
-            if not hindrances(record, other):
-                return record
+    ids = (
+        row["id"]
+        for row in reversed(store.index.every(other.scenario.name))
+        if row["version"] == version and row["id"] != other.id and row["outcome"] in BELIEVED
+    )
+    for record in store.load_readable(ids):
+        if not hindrances(record, other):
+            return record
     raise usage_error(
         f"no result of version {version} compares with it",
         where=other.id,
@@ -134,11 +131,10 @@ def load_pair(store: Store, point: str, base: str) -> tuple[Record, Record] | No
     # Sorting is stable: the newest stay first among those that alternated, and the others.
     both = sorted(_alike(store, point, base), key=lambda pair: not _together(*pair))
     for rows in both:
-        try:
-            found, other = (store.load(row["id"]) for row in rows)
-        except (LeaselabError, OSError) as error:
-            print(f"leaselab: a result is passed over: {error}", file=sys.stderr)
+        read = [*store.load_readable(row["id"] for row in rows)]
+        if len(read) < len(rows):
             continue
+        found, other = read
         if all(each.what in _MAY_DIFFER for each in hindrances(other, found)):
             return found, other
     return None

@@ -113,13 +113,15 @@ def _profiled(store: Store, base: Record, other: Record) -> tuple[Record, Record
             continue
         if (row["bench"], row["environment"]) != (bench.name, bench.environment):
             continue
-        after = store.load(row["id"])
-        points = after.experiment.points if after.experiment else ()
-        if points[-1:] != (after.id,) or len(points) != len((base, other)):
+        after = next(store.load_readable([row["id"]]), None)
+        points = after.experiment.points if after and after.experiment else ()
+        if not after or points[-1:] != (after.id,) or len(points) != len((base, other)):
             continue
         if points[0] not in sealed:
             continue  # it was interrupted
-        before = store.load(points[0])
+        before = next(store.load_readable([points[0]]), None)
+        if not before:
+            continue
         made_of = [one.server.made_of for one in (before, after)]
         if made_of == [one.server.made_of for one in (base, other)]:
             return before, after

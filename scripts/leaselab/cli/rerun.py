@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.bench_setup import (
     add_inventory,
     build_commit,
@@ -25,7 +26,6 @@ from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error
 from leaselab.model.record import SERVER
 from leaselab.model.source import public_address
-from leaselab.run.experiment import BENCH_FILE
 from leaselab.run.measurement import measure_alone
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.ident import fresh_id
+from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.bench_setup import build_commit, build_log, prepare
 from leaselab.cli.earlier import EarlierResults
 from leaselab.cli.max_rates import MaxRates
@@ -16,7 +17,7 @@ from leaselab.cli.task import by_hosts
 from leaselab.cli.variants import PLACES, deploy, give_back, variant_of
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.record import Experiment
-from leaselab.run.experiment import BENCH_FILE, archive_failure, begin, open_experiment
+from leaselab.run.experiment import archive_failure, begin, open_experiment
 from leaselab.run.measurement import finish
 from leaselab.run.part import Ended
 
@@ -216,11 +217,10 @@ class Session:
         def is_of(point: str, task: Task) -> bool:
             if point in unfinished:
                 return earlier.is_of(task, unfinished[point]["bench"])
-            try:
-                record = self.store.load(point)
-            except LeaselabError:
-                return False  # its folder is damaged, or gone
-            return earlier.is_like(task, record, self.procedure(task))
+            return any(
+                earlier.is_like(task, record, self.procedure(task))
+                for record in self.store.load_readable([point])
+            )
 
         for point_id, begun in unfinished.items():
             points = (begun.get("experiment") or {}).get("points", [])

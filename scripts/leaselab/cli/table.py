@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> Outcome:
         raise usage_error("--json and --markdown exclude each other", where="table")
     store = open_store(args, existing=True)
     newest = newest_of(store.index, args.pattern, args.bench)
-    records = [store.load(ref) for ref in newest]
+    records = [*store.load_readable(newest)]
     if args.json:
         print_json(document([cell_of(record) for record in records]))
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.bench_setup import play
 from leaselab.cli.options import checkout_root
 from leaselab.lab.bench_file import parse_bench
@@ -26,7 +27,6 @@ from leaselab.lab.deployment import (
 from leaselab.lab.servers import can_have_company
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import SERVER
-from leaselab.run.experiment import BENCH_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,30 @@
-"""Moments as documents have them."""
+"""Moments as documents have them: real dates, so that whoever reads one can count with it."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from leaselab.model.bounds import END
+
+_YEAR = "(?:19[7-9][0-9]|2[01][0-9]{2})"
+_LEAP = (
+    "(?:19(?:7[26]|8[048]|9[26])|20(?:[02468][048]|[13579][26])"
+    "|21(?:0[48]|[2468][048]|[13579][26]))"
+)
+_DAY = (
+    f"(?:{_YEAR}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    f"|{_LEAP}-02-29)"
+)
+_TIME = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
+_ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+Moment = Annotated[str, Meta(pattern=f"^{_DAY}{_TIME}Z{END}")]
+"""From 1970 to 2199, in UTC: other zones and years do not overflow in its neighbours."""
+Zoned = Annotated[str, Meta(pattern=f"^{_DAY}{_TIME}{_ZONE}{END}")]
+"""Likewise, with any zone that Python knows."""
 
 
 def timestamp(moment: datetime) -> str:

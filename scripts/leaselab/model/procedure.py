@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 import msgspec
 
+from leaselab.model.bounds import Bounded
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ the trial that stands for the round."""
 
 
 class Procedure(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="name"
+    Bounded, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="name"
 ):
     """What every procedure has; each is a class of its own, told apart by `name`."""
 
@@ -100,6 +101,7 @@ class Procedure(
 
     def __post_init__(self) -> None:
         """Put in what follows from the other parameters."""
+        super().__post_init__()
         if self.trim == -1:
             msgspec.structs.force_setattr(self, "trim", int(self.rounds >= TRIM_FROM))
 

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta, to_builtins
 
+from leaselab.model.bounds import END, Amount, Count, Figure, File, Name, Share, Word
+from leaselab.model.moment import Moment
 from leaselab.model.procedures import AnyProcedure
-from leaselab.model.source import Commit
-from leaselab.model.trial import Amount, Count, Description, Figures, Moment, Share, Trial, Word
+from leaselab.model.source import Commit, Hash
+from leaselab.model.trial import Description, Figures, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +27,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 2
 SERVER, PARTNER, GENERATOR = "server", "partner", "generator"
 """Roles of hosts: the server under test, what serves with it or for it, the load's source."""
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-"""A name that pages and files are called by: a foreign result's leads nowhere else."""
-Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
-Hash = Annotated[str, Meta(pattern=r"^[0-9a-f]{7,64}$")]
-"""Of a commit."""
+Sha256 = Annotated[str, Meta(pattern=f"^[0-9a-f]{{64}}{END}")]
 
 
 class Reason(Figures, frozen=True, kw_only=True):
@@ -52,7 +50,7 @@ class Metric(Figures, frozen=True, kw_only=True):
     """Of the figure and of all that is known of it, such as exchanges/s."""
     better: Literal["higher", "lower", "neither"]
     """Which way it is better; neither: it is not judged."""
-    value: float | None
+    value: Figure | None
     """The figure; null where the result came to none."""
     how: str
     """How it was got of the rounds' values, such as trimmed mean."""
@@ -62,7 +60,7 @@ class Metric(Figures, frozen=True, kw_only=True):
     """Rounds dropped at each end."""
     dropped: tuple[Count, ...] = ()
     """Which rounds those are, by their position in `rounds`, from 0."""
-    ci95: tuple[float, float] | None = None
+    ci95: tuple[Figure, Figure] | None = None
     """95 % confidence interval: value ± t(0.975; n - 2 trim - 1) x standard_error; null where
     one round is left, or none is known."""
     standard_error: Amount | None = None
@@ -70,9 +68,9 @@ class Metric(Figures, frozen=True, kw_only=True):
     spread: Amount | None = None
     """Standard deviation of all n rounds over their mean (ratio); null for one round, and where
     one of them is below 0."""
-    lowest: float | None = None
+    lowest: Figure | None = None
     """Lowest round."""
-    highest: float | None = None
+    highest: Figure | None = None
     """Highest round."""
 
     @property
@@ -86,7 +84,7 @@ class Bracket(Figures, frozen=True, kw_only=True):
 
     lower: Amount
     """Highest offered load that passed for the full trial length (transactions/s)."""
-    upper: Amount
+    upper: Annotated[float, Meta(gt=0)]
     """Lowest offered load above it that failed (transactions/s)."""
     lower_trial: Count
     """The trial that passed, by its position in the round's trials, from 0."""
@@ -106,14 +104,14 @@ class Round(Figures, frozen=True, kw_only=True):
     """Position in the result, from 1."""
     started_at: Moment
     """When the server's clean start began (UTC)."""
-    metrics: dict[str, float | None]
+    metrics: dict[Name, Figure | None]
     """What it came to, by the metric's name; null where it found no figure."""
     bracket: Bracket | None = None
     """What proves its max rate; null where there is none."""
     shown_trial: Count | None = None
     """The trial whose latency stands for the round, by its position in `trials`, from 0: at the
     lower bound of a max rate; null where there is none."""
-    files: dict[str, str] = {}
+    files: dict[str, File] = {}
     """What else was kept of it, by what it is: its path within the result.  stacks: samples of
     where the server's CPU time went, by stack."""
     traffic_s: Amount
@@ -125,6 +123,14 @@ class Round(Figures, frozen=True, kw_only=True):
     trials: tuple[Trial, ...] = ()
     """Every trial, in the order they were made."""
 
+    def __post_init__(self) -> None:
+        """See that the trials that it names are there."""
+        super().__post_init__()
+        proofs = (self.bracket.lower_trial, self.bracket.upper_trial) if self.bracket else ()
+        for place in (self.shown_trial, *proofs):
+            if place is not None and place >= len(self.trials):
+                raise ValueError(f"round {self.index} names trial {place}, which it has not")
+
     @property
     def shown(self) -> Trial | None:
         """The trial of `shown_trial`."""
@@ -134,7 +140,7 @@ class Round(Figures, frozen=True, kw_only=True):
 class Confirmation(Figures, frozen=True, kw_only=True):
     """What came of offering, for tens of seconds, a load that every round passed."""
 
-    rate: int
+    rate: Count
     """Offered load (transactions/s)."""
     loss_ratio: Share
     """Of its valid trials at that rate together (0..1)."""
@@ -277,7 +283,7 @@ class Server(Description, frozen=True, kw_only=True):
     """Package and version it was installed from; null when built from source."""
     build: Build | None = None
     """What it was built from; null for a package."""
-    config_file: str | None = None
+    config_file: File | None = None
     """Its configuration, by its path within the result."""
     config_sha256: Sha256 | None = None
     """SHA-256 of that file."""
@@ -404,7 +410,7 @@ class Host(Description, frozen=True, kw_only=True):
     """Processors that are on."""
     processors: Count | None = None
     """How many of them its work may use."""
-    cpu_limit: float | None = None
+    cpu_limit: Amount | None = None
     """How many processors' worth of time its work may use; null without a limit."""
     smt: str | None = None
     """Several threads on a core, as the kernel says it: on, off, forceoff, notsupported or
@@ -460,7 +466,7 @@ class Experiment(Description, frozen=True, kw_only=True):
 
     id: Name
     """Its id, which the results of all its points share."""
-    points: tuple[str, ...]
+    points: tuple[Name, ...]
     """Ids of the results of all its points, in order."""
     interleaved: bool
     """Whether the points alternated round by round; false: one after the other, so that the
@@ -473,7 +479,7 @@ class Experiment(Description, frozen=True, kw_only=True):
     both_up: bool = False
     """Whether the servers of both points of a duel were up at once, at two addresses, which
     they changed from round to round."""
-    anchor: str | None = None
+    anchor: Name | None = None
     """Id of the result of the point that is the fixed reference of this session, one of
     `points`: each other point stands in a ratio to it, from which the machine's drift cancels.
     Null where there is none."""
@@ -484,14 +490,19 @@ class Record(Description, frozen=True, kw_only=True):
 
     schema_version: Literal[2] = SCHEMA_VERSION
     """Raised when a field changes its meaning or goes away."""
-    id: Annotated[str, Meta(pattern=r"^\d{8}T\d{6}Z-[a-z0-9][a-z0-9._-]*-[0-9a-f]{4}$")]
+    id: Annotated[
+        str,
+        Meta(
+            pattern=rf"^[0-9]{{8}}T[0-9]{{6}}Z-[a-z0-9][a-z0-9._-]{{0,149}}-[0-9a-f]{{4}}{END}"
+        ),
+    ]
     """Start (UTC), scenario and four random hexadecimal digits."""
     started_at: Moment
     """When it was begun (UTC)."""
     finished_at: Moment
     """When its last trial, or what ended it, was over (UTC)."""
     outcome: Annotated[
-        str, Meta(pattern="^(ok|regression|usage|invalid|lab-broken|build-failed)$")
+        str, Meta(pattern=f"^(ok|regression|usage|invalid|lab-broken|build-failed){END}")
     ]
     """How it ended."""
     reasons: tuple[Reason, ...] = ()
@@ -511,7 +522,7 @@ class Record(Description, frozen=True, kw_only=True):
     """Every round, the dropped ones included; fewer than planned where it was not completed."""
     confirmation: Confirmation | None = None
     """What came of holding the figure for longer; null where that was not tried."""
-    metrics: tuple[Metric, ...]
+    metrics: Annotated[tuple[Metric, ...], Meta(min_length=1)]
     """Its figures; the first is what the procedure is about."""
     at_least: Amount | None = None
     """A load that every round passed for the full trial length, where there is no max rate
@@ -524,6 +535,12 @@ class Record(Description, frozen=True, kw_only=True):
     """Null where the point was measured alone."""
     provenance: Provenance
     """What made it, and how it was asked to."""
+
+    def __post_init__(self) -> None:
+        """See that what it names is there."""
+        super().__post_init__()
+        if SERVER not in self.servers:
+            raise ValueError(f"servers has no {SERVER}")
 
     @property
     def server(self) -> Server:
@@ -555,6 +572,23 @@ class Record(Description, frozen=True, kw_only=True):
     def trials(self) -> Iterator[Trial]:
         """The trials of all rounds that count, in order."""
         return (trial for one in self.rounds for trial in one.trials)
+
+    @property
+    def files(self) -> Iterator[str]:
+        """The files beside it that it names, by their paths within the result."""
+        yield from (one.config_file for one in self.servers.values() if one.config_file)
+        for one in self.rounds:
+            yield from one.files.values()
+        for trial in self._every_trial():
+            yield from (
+                part.raw_file for part in (trial, trial.early_attempt) if part and part.raw_file
+            )
+
+    def _every_trial(self) -> Iterator[Trial]:
+        for one in self.rounds:
+            yield from (*one.warm_ups, *one.trials)
+        if self.confirmation:
+            yield from self.confirmation.trials
 
     def metric(self, name: str) -> Metric | None:
         """A metric by its name; None where the record has none of it."""

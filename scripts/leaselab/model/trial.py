@@ -6,31 +6,29 @@ Units stand in the names of fields or in their descriptions; moments are UTC, IS
 
 from __future__ import annotations
 
-from typing import Annotated
+from msgspec import Struct, field
 
-from msgspec import Meta, Struct, field
-
+from leaselab.model.bounds import Amount, Bounded, Count, Figure, File, Text
 from leaselab.model.load import Load
+from leaselab.model.moment import Moment
 
 WHOLE = "whole exchange"
 """Stage that stands for all stages of a transaction together."""
-Moment = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$")]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Count = Annotated[int, Meta(ge=0)]
-Amount = Annotated[float, Meta(ge=0)]
-"""A time, a rate or a ratio; never negative."""
-Word = Annotated[str, Meta(pattern=r"^[a-z0-9-]+$")]
 
 
-class Figures(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Figures(Bounded, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where numbers stand, an unknown field is an error: a misspelt one is noticed."""
 
 
-class Description(Struct, frozen=True, kw_only=True):
+class Reading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Likewise, where there are thousands: their types alone bound them."""
+
+
+class Description(Bounded, frozen=True, kw_only=True):
     """Where things are described, more fields are welcome, and a reader ignores them."""
 
 
-class Percentiles(Figures, frozen=True, kw_only=True):
+class Percentiles(Reading, frozen=True, kw_only=True):
     """Latency of one stage, over what was answered (s)."""
 
     p50: Amount
@@ -45,7 +43,7 @@ class Percentiles(Figures, frozen=True, kw_only=True):
     """Slowest reply (s)."""
 
 
-class Second(Figures, frozen=True, kw_only=True):
+class Second(Reading, frozen=True, kw_only=True):
     """One second of a trial's traffic."""
 
     t: Amount
@@ -60,10 +58,10 @@ class Second(Figures, frozen=True, kw_only=True):
     """99th percentile likewise (s)."""
 
 
-class Sample(Figures, frozen=True, kw_only=True):
+class Sample(Reading, frozen=True, kw_only=True):
     """One reading of a server."""
 
-    t: float
+    t: Amount
     """When it was taken, by the server's clock (s since 1970-01-01 UTC)."""
     cpu_s: Amount | None
     """CPU time the server has used since it started, all its processes and threads (s)."""
@@ -87,7 +85,7 @@ class Sample(Figures, frozen=True, kw_only=True):
     """CPU time of what serves beside it since it started, such as its database, by name (s)."""
 
 
-class HostUse(Figures, frozen=True, kw_only=True):
+class HostUse(Reading, frozen=True, kw_only=True):
     """What happened to a host during a trial."""
 
     work_s: tuple[Amount, Amount]
@@ -101,7 +99,7 @@ class HostUse(Figures, frozen=True, kw_only=True):
     """Datagrams dropped for want of receive buffer."""
 
 
-class EarlyAttempt(Figures, frozen=True, kw_only=True):
+class EarlyAttempt(Reading, frozen=True, kw_only=True):
     """An attempt that was ended early although it might still have passed."""
 
     attempted: Count
@@ -116,9 +114,9 @@ class EarlyAttempt(Figures, frozen=True, kw_only=True):
     """When the generator was started (UTC)."""
     traffic_s: Amount
     """How long transactions were being begun (s)."""
-    argv: tuple[str, ...]
+    argv: tuple[Text, ...]
     """Command line of the generator."""
-    raw_file: str | None
+    raw_file: File | None
     """The generator's output, gzip, by its path within the result; null where none was kept."""
     wall_s: Amount
     """From the reset of the server to the end of the generator (s)."""
@@ -130,10 +128,10 @@ class Trial(Figures, frozen=True, kw_only=True):
     ``completed + late + lost`` and all of `failures` together are `attempted`.
     """
 
-    rate: int
+    rate: Count
     """Offered load asked for (transactions/s); 0 where clients began at once, and of a
     flood."""
-    duration_s: int
+    duration_s: Count
     """Traffic period asked for (s); the longest one where clients began at once."""
     at_once: Count = 0
     """Clients that were to begin all at once, and to send again until they are served; 0 where
@@ -149,7 +147,7 @@ class Trial(Figures, frozen=True, kw_only=True):
     buffer after the traffic."""
     lost: Count
     """Transactions that were never completed."""
-    failures: dict[str, int] = {}
+    failures: dict[str, Count] = {}
     """Transactions answered in another way than expected, by kind such as an RCODE."""
     traffic_s: Amount
     """How long transactions were really being begun (s)."""
@@ -184,11 +182,11 @@ class Trial(Figures, frozen=True, kw_only=True):
     """What happened to the hosts meanwhile, by role."""
     cpu_us: Amount | None = None
     """Server CPU time for each transaction completed (us); null when unknown."""
-    argv: tuple[str, ...] = ()
+    argv: tuple[Text, ...] = ()
     """Command line of the generator."""
-    raw_file: str | None = None
+    raw_file: File | None = None
     """The generator's output, gzip, by its path within the result."""
-    figures: dict[str, float] = {}
+    figures: dict[str, Figure] = {}
     """Further figures of the trial by the metric's name, such as what an event led to."""
     early_attempt: EarlyAttempt | None = None
     """An attempt before it that was ended too early; null where there was none."""

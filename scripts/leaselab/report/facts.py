@@ -139,7 +139,7 @@ def _build(server: Server) -> Iterator[tuple[str, str]]:
         changed = " with uncommitted changes" if source and source.dirty else ""
         parts = [server.commit + changed]
         if source:
-            parts += [source.date[:10], printable(source.subject)]
+            parts += [source.day, printable(source.subject)]
         yield "commit", ", ".join(parts)
         if source:
             yield "repository", source.repository

@@ -90,8 +90,7 @@ def commit_lines(commits: Sequence[Commit]) -> Iterator[str]:
     """One line a commit: short hash, day, subject."""
     for commit in commits:
         changed = " (with uncommitted changes)" if commit.dirty else ""
-        day = commit.date[:10]
-        yield f"{commit.hash[:SHORT]}  {day}  {printable(commit.subject)}{changed}"
+        yield f"{commit.hash[:SHORT]}  {commit.day}  {printable(commit.subject)}{changed}"
 
 
 def number(value: float | None, unit: str | None = None, like: float | None = None) -> str:

@@ -111,17 +111,13 @@ def review_of(
 
 def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
     """What each duel of the rows, by their ids, says of the builds of its two servers."""
-
-    def unreadable(name: str, error: Exception) -> None:
-        _log.warning("%s settles nothing: %s", name, error)
-
     clean = [row for row in rows.values() if not row["dirty"]]
-    for both in duels(store, clean, unreadable):
+    for both in duels(store, clean):
         first, second = (rows[one.id] for one in both)
         try:
             verdict = compare(*both).verdict
         except LeaselabError as error:
-            unreadable(first["id"], error)
+            _log.warning("%s settles nothing: %s", first["id"], error)
             continue
         if verdict is None or verdict.duel is None:
             continue

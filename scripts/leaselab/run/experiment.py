@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.archive.published import published, published_bench
-from leaselab.archive.running import keep_access
+from leaselab.archive.running import BENCH_FILE, keep_access
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators import check_fits
 from leaselab.model import moment
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from leaselab.model.record import Experiment, Scenario
     from leaselab.model.source import Commit
 
-BENCH_FILE = "bench.json"
 """The bench document, as a file of the result."""
 BUILD_LOG = "build.log.gz"
 """The log of a build that failed, as a file of the result."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from leaselab.analysis.profile import spent_of
 from leaselab.archive.checksums import SUMS
-from leaselab.archive.index import Index
+from leaselab.archive.disk import content_of
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.report.listing import common_kind
 from leaselab.report.review import review_of
@@ -62,7 +62,7 @@ def write_site(
     for a reference that names no result, and where there is none.
     """
     named = list(dict.fromkeys(store.find(ref).name for ref in refs))
-    if named and len(Index(store.root, named).every()) < len(named):
+    if named and len(store.index.of(named).every()) < len(named):
         raise usage_error(
             "a result of another archive",
             where=str(store.root),
@@ -97,7 +97,7 @@ class _Site:
     ) -> None:
         self._store = store
         self._named = named
-        self._index = Index(store.root, named or None)
+        self._index = store.index.of(named or None)
         self._experiments = self._index.experiments()
         self._pages = pages
         self._sweeps = sweeps
@@ -264,16 +264,15 @@ class _Site:
         page = sweep_page(ref)
         try:
             # a result never changes, so that its checksums stand for all of it
-            sums = (self._store.place(ref) / SUMS).read_text(encoding="utf-8")
-            source = [sums, self._to_results]
+            sums = content_of(self._store.place(ref) / SUMS)
+            source = [sums.decode(errors="replace"), self._to_results]
             self._pages.write(page, "sweep.html", source, partial(self._sweep, ref))
         except (LeaselabError, OSError) as error:
             self._refuse(ref, error)
             self._pages.drop(page)
 
     def _refuse(self, ref: str, error: Exception) -> None:
-        if ref not in self._refused:
-            _log.warning("%s is left out: %s", ref, error)
+        self._store.index.say_unreadable(ref, error)
         self._refused[ref] = str(error)
 
     def _sweep(self, ref: str) -> tuple[Mapping[str, Any], list[Any]]:

@@ -1,0 +1,68 @@
+"""What values a record may have: whoever reads one can count with them, and show them.
+
+A record may be anybody's, so these are part of its types: what decodes has no number whose
+square overflows, no text that fills a page, and no path out of its result.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+END: Final = r"$(?!\n)"
+"""Of a pattern: Python's ``$`` alone would allow a line's end after it."""
+LONGEST: Final = 10_000
+"""Letters of a text, and entries of a table."""
+_MOST, _LEAST = 1e15, 1e-15
+_DEEPEST = 20
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+"""As far as other programs read whole numbers exactly."""
+Amount = Annotated[float, Meta(ge=0, le=_MOST)]
+"""A time, a rate or a ratio; never negative."""
+Figure = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
+Text = Annotated[str, Meta(max_length=LONGEST)]
+Word = Annotated[str, Meta(pattern=f"^[a-z0-9-]{{1,100}}{END}")]
+Name = Annotated[str, Meta(pattern=f"^[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}{END}")]
+"""A name that pages and files are called by: a foreign result's leads nowhere else."""
+_PART = r"(?!\.{1,2}(?:/|$))[^/\x00-\x1f\x7f]{1,200}"
+File = Annotated[str, Meta(pattern=f"^{_PART}(?:/{_PART}){{0,9}}{END}")]
+"""A file of the result, by its path within it."""
+
+
+class Bounded(Struct, frozen=True, kw_only=True):
+    """What checks its own values, whatever their types allow."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a value out of bounds; parts that are structs checked theirs."""
+        for name in self.__struct_fields__:
+            _check(getattr(self, name), name, _DEEPEST)
+
+
+def clipped(text: str) -> str:
+    """Return a text that a record can hold: of one that is too long its beginning."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
+
+
+def _check(value: object, name: str, deep: int) -> None:
+    match value:
+        case bool() | None:
+            return
+        case str():
+            good = len(value) <= LONGEST
+        case int() | float():
+            good = value == 0 or _LEAST <= abs(value) <= _MOST
+        case dict():
+            good = deep > 0 and len(value) <= LONGEST
+            for key, part in value.items() if good else ():
+                _check(key, name, deep)
+                _check(part, name, deep - 1)
+        case list() | tuple():
+            good = deep > 0 and len(value) <= LONGEST
+            for part in value if good else ():
+                _check(part, name, deep - 1)
+        case _:
+            return
+    if not good:
+        raise ValueError(f"{name} holds what is too long, too deep or no usual number")
