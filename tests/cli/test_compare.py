@@ -273,15 +273,15 @@ class TestPrevious:
         _, out, *_ = compared("previous", "last", "--json")
         assert json.loads(out)["outcome"] == "first"
 
-    def test_a_damaged_one_is_said_and_passed_over(self, root, measured, compared):
+    def test_a_damaged_one_is_said_and_passed_over(self, root, measured, compared, caplog):
         wanted, damaged = measured("a"), measured("b")
         measured("c")
         path = Store(root).place(damaged.id) / "result.json"
         path.chmod(0o644)
         path.write_text(path.read_text() + " ")
-        code, out, err, *_ = compared("previous", "last", "--json")
+        code, out, *_ = compared("previous", "last", "--json")
         assert (code, json.loads(out)["a"]["id"]) == (0, wanted.id)
-        assert f"leaselab: {damaged.id} is left out: " in err
+        assert f"{damaged.id} is left out: " in caplog.text
 
 
 class TestNamesOfCommits:

@@ -464,6 +464,7 @@ def test_a_foreign_result_neither_leaves_the_folder_nor_shows_a_file_of_this_mac
     )
     _forge(tmp_path / "results", first.id, _escape)
     _forge(tmp_path / "results", second.id, partial(_show_file, path=str(secret)))
+    archive_result(tmp_path / "results", example_result(scenario="v6-memfile"))
     report = tmp_path / "results" / "report"
     write_site(Store(tmp_path / "results"), report)
     assert list(tmp_path.rglob("escaped*")) == []

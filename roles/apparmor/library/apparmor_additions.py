@@ -47,7 +47,9 @@ SWITCH = Path("/sys/module/apparmor/parameters/enabled")
 LOADED = Path("/sys/kernel/security/apparmor/profiles")
 PARSER_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 PARSE_S = 120
-_INCLUDE = re.compile(r"^\s*#?include\s+(?:if\s+exists\s+)?<local/([^>]+)>", re.MULTILINE)
+_INCLUDE = re.compile(
+    r"^[ \t]*#?include[ \t]+(?:if[ \t]+exists[ \t]+)?<local/([^>\n]+)>", re.MULTILINE
+)
 _MODE = 0o644
 
 

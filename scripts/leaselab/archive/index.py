@@ -19,6 +19,7 @@ import json
 import logging
 import os
 import sqlite3
+import stat
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -231,6 +232,8 @@ class Index:
         return self._root / INDEX
 
     def _updated(self) -> sqlite3.Connection:
+        if not _is_file(self._path):  # SQLite would wait for a pipe's other end
+            raise sqlite3.DatabaseError("not an ordinary file")
         with _closed_on_error(_connect(self._path)) as database:
             found = _version(database)
             if found not in (0, _VERSION):
@@ -250,6 +253,8 @@ class Index:
 
     def _copy_into(self, database: sqlite3.Connection) -> bool:
         """Copy the file into the database; False when there is none to copy."""
+        if not _is_file(self._path):
+            return False
         address = f"{self._path.absolute().as_uri()}?mode=ro"
         with (
             contextlib.suppress(sqlite3.DatabaseError),
@@ -294,16 +299,31 @@ class Index:
 
     def _read_changed_months(self, database: sqlite3.Connection) -> None:
         noted = dict(database.execute("SELECT name, changed_ns FROM month").fetchall())
-        present = _months(self._root)
+        present = dict(self._months())
         for month in sorted(noted.keys() | present.keys()):
             if noted.get(month) != present.get(month):
                 self._read_month(database, month, present.get(month), noted.get(month))
+
+    def _months(self) -> Iterator[tuple[str, int]]:
+        """The folders ``<yyyy>/<mm>`` with their modification times (ns)."""
+        for year in _folders(self._root, 4):
+            try:
+                months = _folders(self._root / year.name, 2)
+                yield from (
+                    (f"{year.name}/{one.name}", one.stat().st_mtime_ns) for one in months
+                )
+            except OSError as error:  # another user's
+                self.say_unreadable(year.name, error)
 
     def _read_month(
         self, database: sqlite3.Connection, month: str, changed: int | None, noted: int | None
     ) -> None:
         """Make the index agree with a month, whose folder changed when (ns); None: is gone."""
-        present = _ids(self._root / month) if changed is not None else set()
+        try:
+            present = _ids(self._root / month) if changed is not None else set()
+        except OSError as error:
+            self.say_unreadable(month, error)
+            return
         known = {
             row[0]
             for row in database.execute(
@@ -355,6 +375,16 @@ def _closed_on_error(database: sqlite3.Connection) -> Iterator[sqlite3.Connectio
         raise
 
 
+def _is_file(path: Path) -> bool:
+    """Whether it is a file, or could be made."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
 def _memory() -> sqlite3.Connection:
     database = _connect(":memory:")
     _create(database)
@@ -393,15 +423,6 @@ def _stamp(place: Path) -> str:
         return f"{path.lstat().st_ctime_ns} {os.access(path, os.R_OK)}"
     except OSError as error:
         return str(error.errno)
-
-
-def _months(root: Path) -> dict[str, int]:
-    """The folders ``<yyyy>/<mm>`` with their modification times (ns)."""
-    return {
-        f"{year.name}/{month.name}": month.stat().st_mtime_ns
-        for year in _folders(root, 4)
-        for month in _folders(root / year.name, 2)
-    }
 
 
 def _folders(path: Path, digits: int) -> list[os.DirEntry[str]]:

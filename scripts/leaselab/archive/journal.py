@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
+from leaselab.archive.disk import content_of, ordinary
 from leaselab.model import moment
 from leaselab.model.errors import lab_broken, usage_error
 
@@ -43,7 +44,7 @@ def event_of(line: bytes) -> Event | None:
     """What a line says; None for one that a full disk or a kill has cut."""
     try:
         return msgspec.convert(json.loads(line), Event)
-    except (msgspec.ValidationError, ValueError):
+    except (msgspec.ValidationError, ValueError, RecursionError):
         return None
 
 
@@ -119,7 +120,7 @@ def read_journal(path: Path) -> tuple[Event, ...]:
 
     Raises lab_broken when a line before the last is damaged.
     """
-    events, _ = _parse(path, path.read_bytes())
+    events, _ = _parse(path, content_of(path))
     return events
 
 
@@ -137,7 +138,7 @@ def _take(stream: IO[bytes]) -> bool:
 
 def is_being_written(path: Path) -> bool:
     """True while a process holds the journal open for writing."""
-    with path.open("rb") as stream:
+    with ordinary(path) as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

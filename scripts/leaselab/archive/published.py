@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from leaselab.model.bounds import clipped
 from leaselab.model.record import GENERATOR
 from leaselab.model.source import public_address
 
@@ -42,7 +43,7 @@ def published(found: Record, names: Mapping[str, str] | None = None) -> Record:
     return replace(
         found,
         reasons=tuple(
-            replace(reason, text=public_address(by_role(reason.text, known)))
+            replace(reason, text=clipped(public_address(by_role(reason.text, known))))
             for reason in found.reasons
         ),
         servers={role: _server(server) for role, server in found.servers.items()},

@@ -70,13 +70,13 @@ class Store:
     def running(self) -> list[Unfinished]:
         """Sweeps that were started and not sealed, oldest first."""
         folder = self.root / RUNNING
-        if not folder.is_dir():
+        try:
+            paths = sorted(folder.iterdir()) if folder.is_dir() else []
+        except OSError as error:  # another user's
+            self.index.say_unreadable(RUNNING, error)
             return []
-        return [
-            _unfinished(path)
-            for path in sorted(folder.iterdir())
-            if is_id(path.name) and (path / JOURNAL).exists()
-        ]
+        found = (_unfinished(path) for path in paths if is_id(path.name))
+        return [one for one in found if one is not None]
 
     def first_event(self, sweep: Unfinished) -> Mapping[str, Any] | None:
         """What an unfinished sweep was begun with; None where it was killed before."""
@@ -263,15 +263,17 @@ def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str
     return matches[0]
 
 
-def _unfinished(path: Path) -> Unfinished:
+def _unfinished(path: Path) -> Unfinished | None:
+    """A sweep that was started; None where it has no journal, or none that we may read."""
     try:
-        events = read_journal(path / JOURNAL)
+        active = is_being_written(path / JOURNAL)
+        events = len(read_journal(path / JOURNAL))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        _log.warning("%s", error)
+        return None
     except LeaselabError as error:  # opening it to go on says the same and stops
         _log.warning("%s", error)
-        events = ()
-    return Unfinished(
-        id=path.name,
-        path=path,
-        active=is_being_written(path / JOURNAL),
-        events=len(events),
-    )
+        events = 0
+    return Unfinished(id=path.name, path=path, active=active, events=events)

@@ -16,6 +16,7 @@ from leaselab.measure.generators.adapter import Adapter, Seen
 from leaselab.measure.ports import Clock, During, Host, Recorder, Server, Watch
 from leaselab.model import moment
 from leaselab.model.bench import Bench
+from leaselab.model.bounds import clipped
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
 from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading, ServerStarted
@@ -173,7 +174,7 @@ class Trials:
         except LeaselabError as error:
             if error.outcome is not Outcome.INVALID:
                 raise
-            trial = replace(trial, valid=False, reason=NO_FIGURE, detail=str(error))
+            trial = replace(trial, valid=False, reason=NO_FIGURE, detail=clipped(str(error)))
         return replace(
             trial,
             started_at=moment.timestamp(started_at),
@@ -190,7 +191,7 @@ class Trials:
         """
         word, detail = _foreign_doubt(self._foreign())
         if word:
-            return replace(trial, valid=False, reason=word, detail=detail)
+            return replace(trial, valid=False, reason=word, detail=clipped(detail))
         if trouble and self.procedure.passes(trial):
             return replace(trial, valid=False, reason=NOT_IN_STATE)
         if self.bench.scenario.support and trial.valid and not self.procedure.passes(trial):

@@ -16,7 +16,7 @@ SHORT = 10
 Hash = Annotated[str, Meta(pattern=f"^[0-9a-f]{{7,64}}{END}")]
 """Of a commit."""
 _ADDRESS = re.compile(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<user>[^\s/?#'\"]*)@)?"
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30})://(?:(?P<user>[^\s/?#'\"]*)@)?"
     r"(?P<place>[^\s?#'\"]*)(?P<rest>[?#][^\s'\"]*)?"
 )
 _SHELLS = frozenset({"ssh", "git+ssh", "ssh+git"})

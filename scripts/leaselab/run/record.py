@@ -16,6 +16,7 @@ from leaselab import __version__
 from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.model import moment, record
+from leaselab.model.bounds import clipped
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
 from leaselab.model.procedures.max_rate import MaxRate
@@ -160,7 +161,7 @@ def _how_it_ran(tool: GeneratorTool) -> dict[str, Any]:
 def command() -> list[str]:
     """Return the command as the user gave it, without what may be a secret of an address."""
     given = shlex.split(os.environ.get("LEASELAB_COMMAND", "")) or ["leaselab", *sys.argv[1:]]
-    return [public_address(word) for word in given]
+    return [clipped(public_address(word)) for word in given]
 
 
 def own_provenance(root: Path, command: Sequence[str]) -> Provenance:
@@ -198,7 +199,7 @@ def _reasons(error: LeaselabError | None) -> tuple[Reason, ...]:
         return ()
     reason = getattr(error, "reason", None)
     word = str(reason.value) if reason is not None else error.outcome.label
-    return (Reason(word=word, text=str(error)),)
+    return (Reason(word=word, text=clipped(str(error))),)
 
 
 def _server(server: ServerUnderTest, config: KeptConfig) -> record.Server:

@@ -27,7 +27,7 @@ EMPTY_S = 20.0
 FLUSH_S = 10.0
 RELOAD_POLL_S = 0.02
 _THREADS = re.compile(r"using (\d+) worker thread")
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_VERSION = re.compile(r"\b\d+\.\d+\.\d+")
 
 
 def start(config):

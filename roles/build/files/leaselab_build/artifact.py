@@ -100,7 +100,8 @@ def runtime_packages(config, top):
                 raise ContractError(f"{path.name} cannot be read: {last_line(told.stderr)}")
             needed.update(_NEEDED.findall(told.stdout))
         own.add(path.name)
-    found = dict(re.findall(r"^\s+(\S+) \(.*=> (\S+)$", _run("ldconfig", "-p"), re.MULTILINE))
+    known = _run("ldconfig", "-p")
+    found = dict(re.findall(r"^[ \t]+(\S+) \(.*=> (\S+)$", known, re.MULTILINE))
     packages = {}
     for name in sorted(needed - own):
         if name not in found:

@@ -13,7 +13,7 @@ _ERRORS = (
     re.compile(
         r"^configure\.ac:\d+: error: |^autoreconf: error: |error: possibly undefined macro"
     ),
-    re.compile(r"\*\*\* .*(Error|Stop)|\bFAILED: "),
+    re.compile(r"\*\*\* .{0,200}(Error|Stop)|\bFAILED: "),
 )
 
 

@@ -20,7 +20,7 @@ JOURNAL = (
 JOURNAL_S = 10.0
 _ENFORCED = " (enforce)"
 _REFUSED = re.compile(r"permission denied|operation not permitted", re.IGNORECASE)
-_FIELD = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
+_FIELD = re.compile(r'\b(\w+)=(?:"([^"]*)"|(\S+))')
 
 
 def label_of(pid):

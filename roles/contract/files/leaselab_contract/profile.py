@@ -30,9 +30,9 @@ END_S = 60.0
 FOLDER = "/dev/shm"  # noqa: S108  # private files in it; no disk takes part in a trial
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 UNKNOWN = "[unknown]"
-_HEAD = re.compile(r"(?P<thread>\S.*?)\s+(?P<period>\d+)\s*")
-_NUMBER = re.compile(r"[-_/:]?\d+$")
-_FRAME = re.compile(r"(?P<address>[0-9a-f]+) (?P<symbol>.*) \((?P<file>.*)\)")
+_HEAD = re.compile(r"(?P<thread>\S(?:.*\S)?)\s+(?P<period>\d+)")
+_NUMBER = re.compile(r"[-_/:]?(?<!\d)\d+$")
+_FRAME = re.compile(r"(?P<address>[0-9a-f]+) (?P<symbol>.*) \((?P<file>[^(]*)\)")
 _KERNEL = re.compile(r"ffff[89a-f][0-9a-f]{11}")
 """Addresses of the kernel on processors of 64 bits."""
 _LOST = re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\D+(?P<count>\d+)")

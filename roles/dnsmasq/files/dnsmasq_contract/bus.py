@@ -47,7 +47,7 @@ def version(config):
 
 def metrics(config, seconds=CALL_S):
     """Return its counters by name."""
-    told = re.findall(r"(\w+)\s+uint32 (\d+)", ask(config, "GetMetrics", seconds))
+    told = re.findall(r"\b(\w+)\s+uint32 (\d+)", ask(config, "GetMetrics", seconds))
     return {name: int(value) for name, value in told}
 
 

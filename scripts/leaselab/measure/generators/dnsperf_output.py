@@ -30,7 +30,7 @@ from leaselab.model.trial import Percentiles
 _ENDED = b"[Status] Testing complete (time limit)"
 _TOTAL, _INTERVAL = "Statistics:", "Interval Statistics:"
 _SECTION = re.compile(rb"^(Interval )?Statistics:$", re.MULTILINE)
-_CODE = re.compile(rb"([A-Z][A-Z0-9]*) (\d+) \(")
+_CODE = re.compile(rb"\b([A-Z][A-Z0-9]*) (\d+) \(")
 _BUCKET = re.compile(rb"^  (\d+\.\d+) - (\d+\.\d+): +(\d+)$", re.MULTILINE)
 _RATE = re.compile(rb"^(\d{9,}\.\d+): (\d+\.\d+)$", re.MULTILINE)
 _COUNTS = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BASE = "https://vega.github.io/vega-datasets/"
 """What vl-convert puts before a relative link; Vega in a browser leaves them alone."""
 _SIZE = re.compile(r'<svg( [^>]*?) width="[\d.]+" height="[\d.]+"')
-_PRECISE = re.compile(r"(\d+\.\d)\d+")
+_PRECISE = re.compile(r"(?<!\d)(\d+\.\d)\d+")
 _EMPTY = re.compile(r'<path class="(?:back|fore)ground" aria-hidden="true" d=""[^>]*/>')
 _NUMBERS = re.compile(r' (?:d|transform|x2|y2|x|y|width|height)="[^"]*"')
 _SERVED = "globalThis.vegaEmbed = vegaEmbed; globalThis.vega = vega;"

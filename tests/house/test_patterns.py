@@ -1,0 +1,152 @@
+"""Patterns over text of others take time in proportion to it, whatever it is."""
+
+import ast
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LENGTH = 10_000
+"""Letters; for these a quadratic pattern takes some seconds, a linear one some milliseconds."""
+LIMIT_S = 0.5
+PIECES = (
+    *(
+        "a",
+        "1",
+        " ",
+        "\n",
+        "-",
+        ".",
+        "/",
+        ":",
+        "\\",
+        '"',
+        "'",
+        "(",
+        "[",
+        "<",
+        "*",
+        "A",
+        "f",
+        "@",
+    ),
+    *(
+        "\t",
+        "a:",
+        "a.",
+        "1.",
+        "a=",
+        "a ",
+        "a\n",
+        "\n ",
+        "a://",
+        "://",
+        "a@",
+        "1:1",
+        "{{",
+        "{{ a",
+    ),
+    *(
+        "/*",
+        "[a",
+        " (",
+        "a (",
+        "*** ",
+        "0-",
+        "[clone ",
+        ".isra",
+        ".1",
+        "a-",
+        "www.",
+        ":a ",
+        "]:",
+    ),
+)
+METHODS = {"search", "match", "fullmatch", "sub", "findall", "finditer", "split"}
+
+
+def patterns():
+    """Every pattern of a module, each with how it is used."""
+    listed = subprocess.run(
+        ["git", "ls-files", "scripts/leaselab", "roles", "ansible"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    for name in (one for one in listed if one.endswith(".py")):
+        tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+        parents = {
+            child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)
+        }
+        used = _used(tree)
+        for node in ast.walk(tree):
+            method = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if not method.startswith("re.") or method == "re.escape":
+                continue
+            how = {method.removeprefix("re.")}
+            if method == "re.compile":
+                target = parents[node]
+                named = target.targets[0] if isinstance(target, ast.Assign) else None
+                how = used.get(ast.unparse(named)) if named else None
+                how = how or set().union(*used.values()) or {"search"}
+            for one in sorted(how):
+                yield pytest.param(
+                    _text(node.args[0]), _flags(node), one, id=f"{name}:{node.lineno}-{one}"
+                )
+
+
+def _used(tree):
+    """How a module uses what it compiles, by the name of the pattern."""
+    used = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
+                if attr in METHODS and name != "re":
+                    used.setdefault(name, set()).add(attr)
+    return {name: how for name, how in used.items() if name.isupper()} or used
+
+
+def _text(node):
+    """The pattern of a call; what is put into it stands for a word."""
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.JoinedStr(values):
+            return "".join(map(_text, values))
+        case ast.BinOp(left, ast.Add(), right):
+            left, right = _text(left), _text(right)
+            kind = bytes if bytes in (type(left), type(right)) else str
+            return _as(left, kind) + _as(right, kind)
+    return "word"
+
+
+def _as(text, kind):
+    return text.encode() if kind is bytes and isinstance(text, str) else text
+
+
+def _flags(node):
+    told = " ".join(ast.unparse(one) for one in (*node.args[1:], *node.keywords))
+    known = (re.MULTILINE, re.IGNORECASE, re.VERBOSE, re.DOTALL)
+    return sum(flag for flag in known if flag.name in told)
+
+
+@pytest.mark.parametrize(("pattern", "flags", "method"), patterns())
+def test_a_pattern_takes_time_in_proportion_to_the_text(pattern, flags, method):
+    compiled = re.compile(pattern, flags)
+    use = getattr(compiled, method)
+    for piece in PIECES:
+        long = (piece * LENGTH)[:LENGTH]
+        for text in (f"a{long}\n!", f"!{long}"):
+            given = _as(text, type(pattern))
+            began = time.process_time()
+            use(_as("", type(pattern)), given) if method == "sub" else [*_all(use(given))]
+            assert time.process_time() - began < LIMIT_S, repr(piece)
+
+
+def _all(found):
+    """What an iterator finds, else nothing."""
+    return found if hasattr(found, "__next__") else ()
