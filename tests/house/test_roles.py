@@ -122,7 +122,7 @@ def test_a_playbook_begins_by_saying_what_it_does(playbook):
 
 TAGS = yaml.safe_load((ROOT / "ansible/vars/tags.yml").read_text("utf-8"))["leaselab_tags"]
 VERBS = {"install", "configure", "verify"}
-ENTERED = {"provision", "build", "deploy", "tune", "untune", "retune", "take", "power"}
+ENTERED = {"provision", "build", "deploy", "tune", "untune", "retune", "take", "power", "prune"}
 """Playbooks that change hosts of a bench."""
 
 

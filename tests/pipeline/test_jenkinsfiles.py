@@ -288,6 +288,16 @@ def test_a_check_takes_a_broken_bench_out_of_use_and_puts_a_whole_one_back(site)
     assert "whole: " in site.controller.resource("rack1")["note"]
 
 
+@pytest.mark.parametrize(("fails", "with_"), [("", 0), ("prune", 4), ("lab take", 4)])
+def test_a_check_prunes_and_what_comes_of_that_is_no_fault_of_the_bench(site, fails, with_):
+    record, calls = site.run(CHECK, fails=fails, with_=with_)
+    assert "prune -i inventory/racks --bench=rack1" in calls
+    assert calls[-1].startswith("lab release ")
+    well = fails != "lab take"
+    assert record.result == ("SUCCESS" if well else "NOT_BUILT"), record.log
+    assert labels(site, "rack1") == [LABEL if well else BROKEN]
+
+
 @pytest.mark.parametrize(
     ("commits", "compared"),
     [("v1,v2", ["--scenario=v4-memfile"]), ("v1..v2", []), ("main", [])],

@@ -121,6 +121,13 @@ def test_a_commit_is_built_once_and_found_from_then_on(builder):
     assert first["builder"]["compiler"]
 
 
+def test_an_artifact_that_is_looked_for_counts_as_used(builder):
+    place = builder.cache / "artifacts" / made(builder("build"))["key"]
+    os.utime(place, (0, 0))
+    made(builder("find"))
+    assert time.time() - place.stat().st_mtime < 600
+
+
 def test_the_artifact_holds_what_was_installed_and_no_times(builder):
     key = made(builder("build"))["key"]
     path = builder.cache / "artifacts" / key / "artifact.tar.gz"

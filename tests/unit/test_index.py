@@ -225,12 +225,6 @@ def test_an_index_without_its_tables_is_rebuilt(root, index):
     assert index.rows() == before
 
 
-def test_rebuilding_counts_the_results(root, index):
-    for number in range(3):
-        place_result(root, f"20261101T000000Z-v4-memfile-{number:04x}")
-    assert index.rebuild() == 3
-
-
 def test_where_the_index_cannot_be_written_the_results_are_read(root, index, caplog):
     place_result(root, "20261101T000000Z-v4-memfile-0001")
     (root / INDEX).mkdir()

@@ -250,6 +250,9 @@ def test_the_files_of_a_commit_are_those_and_no_others(place, five, mirrors, tmp
     with tarfile.open(path) as files:
         assert files.getnames() == ["n"]
         assert files.extractfile("n").read() == b"1"
+    os.utime(path, (0, 0))
+    repository.archive(repository.resolve(five[1]), tmp_path / "sources")
+    assert path.stat().st_mtime > 0  # it counts as used, or `prune` would remove it
 
 
 def test_a_checkout_is_taken_with_its_changes(place, five, mirrors, tmp_path):

@@ -26,6 +26,7 @@ from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
 from tests.past import fought, past
 
 from leaselab.archive.bench_notes import STATUS, write_note
+from leaselab.archive.index import INDEX
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
@@ -512,7 +513,7 @@ def _forge(root, ref, edit):
         (place / name).chmod(0o644)
         (place / name).write_text(text, encoding="utf-8")
     os.utime(place.parent)
-    Store(root).index.rebuild()
+    (root / INDEX).unlink(missing_ok=True)
 
 
 def test_an_interrupted_rewrite_leaves_nothing_that_counts_as_current(tmp_path, monkeypatch):

@@ -152,7 +152,7 @@ class TestSeal:
                     running.write_bytes("raw/run-1-trial-01.txt.gz", b"text")
                     store.seal(running, record)
             assert store.load(record.id) == record
-            assert store.verify(record.id) == 4 + 3 * 3
+            assert store.verify(record.id).files == 4 + 3 * 3
             if finished:
                 break
         assert fatal > 10
@@ -315,7 +315,7 @@ class TestChecksums:
 
     def test_verify_reads_every_file(self, root, store):
         record = archive_result(root)
-        assert store.verify("last") == len(list(store.find("last").rglob("*.*")))
+        assert store.verify("last").files == len(list(store.find("last").rglob("*.*")))
         raw = store.place(record.id) / "raw" / "run-3-trial-02.txt.gz"
         tamper(raw, b"")
         assert store.load("last") == record

@@ -1,4 +1,8 @@
-"""SHA256SUMS: the digests of a result's files, in the format of coreutils' sha256sum."""
+"""SHA256SUMS: the digests of a result's files, in the format of coreutils' sha256sum.
+
+They are never written again.  What `leaselab prune` removes later is listed in pruned.json
+beside them, so that a file that was pruned differs from one that was lost.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,52 @@ import contextlib
 import hashlib
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from leaselab.archive.disk import content_of, ordinary, write_whole
 from leaselab.model.errors import invalid_measurement
+from leaselab.model.moment import Moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 SUMS = "SHA256SUMS"
+PRUNED = "pruned.json"
+_LISTS = {SUMS, PRUNED, f"{PRUNED}.part"}
+"""Files of a result that have no checksum; a prune that was killed may leave the last."""
+RAW = "raw"
+"""Folder of what generators printed: the one part of a result that no command reads."""
 TODO = "restore its folder from a copy, or remove it"
 """What to do about a result that cannot be read."""
+
+
+class PrunedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of a result that was removed."""
+
+    bytes: int
+    sha256: str
+    """As in SHA256SUMS."""
+
+
+class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was removed of a result; pruned.json."""
+
+    at: Moment
+    """When (UTC)."""
+    by: str
+    """The program and its version."""
+    files: dict[str, PrunedFile]
+    """By path within the result."""
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What the check of a whole result came to."""
+
+    files: int
+    """Files that are there and match."""
+    pruned: Pruned | None = None
+    """What was removed of it; None where nothing was."""
 
 
 def write_sums(directory: Path) -> None:
@@ -27,27 +67,38 @@ def write_sums(directory: Path) -> None:
 def check_file(directory: Path, name: str) -> bytes:
     """The content of one file of a result, once it matches its checksum.
 
-    Raises invalid_measurement when the file or its checksum cannot be read or the two disagree.
+    Raises invalid_measurement when the file or its checksum cannot be read or the two disagree;
+    the error of a file that was pruned says so.
     """
-    wanted = _read_sums(directory).get(name)
+    wanted = read_sums(directory).get(name)
     if wanted is None:
         raise invalid_measurement(f"{SUMS} has no checksum of {name}", where=str(directory))
     with _explained(directory / name):
-        content = content_of(directory / name)
+        try:
+            content = content_of(directory / name)
+        except FileNotFoundError:
+            pruned = read_pruned(directory)
+            if pruned is None or name not in pruned.files:
+                raise
+            raise invalid_measurement(
+                f"this file was pruned on {pruned.at[:10]}", where=str(directory / name)
+            ) from None
     _compare(directory / name, hashlib.sha256(content).hexdigest(), wanted)
     return content
 
 
-def check_all(directory: Path, needed: Iterable[str]) -> int:
-    """Check every file of a result; returns how many there are.
+def check_all(directory: Path, needed: Iterable[str]) -> Checked:
+    """Check every file of a result.
 
-    Raises invalid_measurement at the first file that is missing, among them those `needed`,
-    that has changed, or was added after the result was sealed.
+    Raises invalid_measurement at the first file that is missing and was not pruned, among
+    them those `needed`, that has changed, or was added after the result was sealed.
     """
-    sums = _read_sums(directory)
+    sums = read_sums(directory)
+    pruned = read_pruned(directory)
     present = files_of(directory)
+    gone = pruned.files if pruned else {}
     for name in (*needed, *sums):
-        if name not in present:
+        if name not in present and name not in gone:
             raise _missing(directory / name)
     for name in present:
         if name not in sums:
@@ -56,13 +107,42 @@ def check_all(directory: Path, needed: Iterable[str]) -> int:
             )
         with _explained(directory / name):
             _compare(directory / name, _digest(directory / name), sums[name])
-    return len(sums)
+    return Checked(len(present), pruned)
+
+
+def read_pruned(directory: Path) -> Pruned | None:
+    """What was removed of a result; None where nothing was.
+
+    Raises invalid_measurement where the file is no such list, or lists what is never pruned
+    or has another checksum: it must not hide a loss.
+    """
+    path = directory / PRUNED
+    if not path.exists():
+        return None
+    with _explained(path):
+        content = content_of(path)
+    try:
+        pruned = msgspec.json.decode(content, type=Pruned)
+    except (msgspec.DecodeError, RecursionError) as error:
+        what = f"not a list of pruned files: {error}"
+        raise invalid_measurement(what, where=str(path), todo=TODO) from None
+    sums = read_sums(directory)
+    for name, file in pruned.files.items():
+        if not name.startswith(f"{RAW}/") or sums.get(name) != file.sha256:
+            raise invalid_measurement(
+                "this file cannot have been pruned",
+                where=str(path),
+                found=repr(name[:200]),
+                wanted=f"files below {RAW}/ with their checksums in {SUMS}",
+                todo=TODO,
+            )
+    return pruned
 
 
 def files_of(directory: Path) -> list[str]:
-    """Every file below the directory but the sums, by its path relative to it, sorted."""
+    """Every file below the directory but the lists, by its path relative to it, sorted."""
     found = (path for path in directory.rglob("*") if not path.is_dir())
-    return sorted({path.relative_to(directory).as_posix() for path in found} - {SUMS})
+    return sorted({path.relative_to(directory).as_posix() for path in found} - _LISTS)
 
 
 def _digest(path: Path) -> str:
@@ -70,7 +150,8 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _read_sums(directory: Path) -> dict[str, str]:
+def read_sums(directory: Path) -> dict[str, str]:
+    """The digests of a result's files, by path; raises invalid_measurement for no such list."""
     path = directory / SUMS
     with _explained(path):
         text = content_of(path).decode(errors="backslashreplace")

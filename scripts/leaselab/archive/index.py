@@ -150,6 +150,11 @@ class Index:
             found.setdefault(row["experiment"], []).append(row["id"])
         return found
 
+    def builds(self) -> set[str]:
+        """The keys of all builds that results name."""
+        rows = self._query("SELECT DISTINCT builds FROM result WHERE builds NOT NULL")
+        return {key for row in rows for key in row["builds"].split()}
+
     def outcomes(self) -> dict[str, int]:
         """How many results ended how."""
         query = "SELECT outcome, count(*) AS n FROM result GROUP BY outcome ORDER BY outcome"
@@ -185,11 +190,6 @@ class Index:
     def refresh(self) -> None:
         """Bring the index up to date now, rather than at the next question."""
         self._open().close()
-
-    def rebuild(self) -> int:
-        """Throw the index away and make it anew; returns how many results it has."""
-        self._unlink()
-        return sum(self.outcomes().values())
 
     def _query(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         try:

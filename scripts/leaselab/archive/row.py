@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.checksums import TODO
@@ -79,13 +80,22 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     "interleaved": lambda one: int(bool(one.experiment and one.experiment.interleaved)),
     # id of the result of the session's fixed reference
     "anchor": lambda one: one.experiment and one.experiment.anchor,
+    # keys of the builds that it names
+    "builds": lambda one: " ".join(sorted(_builds(one))),
 }
 LISTED = (*_LISTED, "path")
 """Columns of a list."""
 PLACE = ("scenario", "procedure", "durability")
 """Columns by which results take each other's place: the newest of each is shown."""
+_BUILT = re.compile(r"/builds/([0-9a-f]{24})/")
 COLUMNS = (*LISTED, *_MORE)
 """All columns: what a history shows, so that it reads no result.json."""
+
+
+def _builds(found: Record) -> set[str]:
+    """Keys of the builds of its servers and its generator, whose path has its key."""
+    keys = {one.build.key for one in found.servers.values() if one.build and one.build.key}
+    return keys | set(_BUILT.findall(str(found.generator.options.get("path"))))
 
 
 def row_of(found: Record, path: str) -> Row:

@@ -31,6 +31,7 @@ from leaselab.model.errors import LeaselabError, usage_error
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from leaselab.archive.checksums import Checked
     from leaselab.model.record import Record
 
 RUNNING = ".running"
@@ -166,11 +167,11 @@ class Store:
         """
         return check_file(self.find(ref), name)
 
-    def verify(self, ref: str) -> int:
-        """Check one result: its record, and every file; returns how many there are.
+    def verify(self, ref: str) -> Checked:
+        """Check one result: its record, and every file.
 
         Raises usage_error as `find` does, and as `load` where its record cannot be read;
-        invalid_measurement where a file is missing, changed or added.
+        invalid_measurement where a file is missing and was not pruned, changed or added.
         """
         return check_all(self.find(ref), needed(self.load(ref)))
 

@@ -1,4 +1,4 @@
-"""``leaselab archive``: verify results, rebuild the index."""
+"""``leaselab archive``: verify results, say where one lies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
 NAME = "archive"
-HELP = "Verify results against their checksums, find them, rebuild the index from them."
+HELP = "Verify results against their checksums, say where one lies."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,17 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     verify = verbs.add_parser("verify", help="check every file of results against its checksum")
     verify.add_argument("refs", metavar="REF", nargs="*", help="results (default: all)")
-    reindex = verbs.add_parser("reindex", help="make the index anew from the results")
     where = verbs.add_parser("where", help="print the folder of a result")
     where.add_argument("ref", metavar="REF", nargs="?", default="last")
-    for verb in (verify, reindex, where):
+    for verb in (verify, where):
         add_results(verb)
         add_json(verb)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Do the verb."""
-    return {"verify": _verify, "reindex": _reindex, "where": _where}[args.verb](args)
+    return {"verify": _verify, "where": _where}[args.verb](args)
 
 
 def _verify(args: argparse.Namespace) -> Outcome:
@@ -39,29 +38,30 @@ def _verify(args: argparse.Namespace) -> Outcome:
     refs = args.refs or [row["id"] for row in store.index.rows()]
     places = [store.find(ref) for ref in refs]  # a mistyped name ends it before the work
     files = 0
-    damaged = []
+    damaged, pruned, days = [], [], []
     for ref, place in zip(refs, places, strict=True):
         try:
-            files += store.verify(ref)
+            checked = store.verify(ref)
         except LeaselabError as error:
             damaged.append({"id": place.name, "error": str(error)})
             if place.name not in store.index.said:
                 print(f"leaselab: {error}", file=sys.stderr)
+            continue
+        files += checked.files
+        if gone := checked.pruned:
+            days.append(gone.at[:10])
+            pruned.append({"id": place.name, "at": gone.at, "files": len(gone.files)})
     if args.json:
-        print_json({"results": len(places), "files": files, "damaged": damaged})
+        told = {"results": len(places), "files": files, "pruned": pruned, "damaged": damaged}
+        print_json(told)
     else:
         good = len(places) - len(damaged)
         print(f"{good} of {len(places)} results match their checksums ({files} files)")
+        if pruned:
+            print(
+                f"raw outputs of {len(pruned)} of them were pruned ({min(days)} to {max(days)})"
+            )
     return Outcome.INVALID if damaged else Outcome.OK
-
-
-def _reindex(args: argparse.Namespace) -> Outcome:
-    count = open_store(args, existing=True).index.rebuild()
-    if args.json:
-        print_json({"results": count})
-    else:
-        print(f"{count} results in the index")
-    return Outcome.OK
 
 
 def _where(args: argparse.Namespace) -> Outcome:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.live import LiveFeed
 from leaselab.cli.build_progress import BuildFollower
-from leaselab.cli.options import checkout_root
+from leaselab.cli.options import checkout_root, kept_folder
 from leaselab.cli.playbook import run_playbook
 from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.cli.recovery import recover
@@ -215,7 +215,7 @@ def built_commit(build_key: str) -> Commit:
 
 
 def _builds() -> Path:
-    return checkout_root() / ".leaselab" / "builds"
+    return kept_folder("builds")
 
 
 def refuse_bench_in_use(inventory: Inventory) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leaselab.archive.prune import use
 from leaselab.archive.store import Store
 from leaselab.model.errors import usage_error
 from leaselab.model.text import escaped_json
@@ -23,6 +24,16 @@ def checkout_root() -> Path:
     """The checkout: LEASELAB_ROOT, else the directory two above the package."""
     named = os.environ.get("LEASELAB_ROOT")
     return Path(named).absolute() if named else Path(__file__).resolve().parents[3]
+
+
+def kept_folder(name: str) -> Path:
+    """A folder of `.leaselab` with what takes time to make again.
+
+    Until this process ends, no `leaselab prune` removes anything there.
+    """
+    folder = checkout_root() / ".leaselab"
+    use(folder)
+    return folder / name
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 
 import yaml
 
-from leaselab.cli.options import checkout_root
+from leaselab.cli.options import checkout_root, kept_folder
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 Event = Mapping[str, Any]
@@ -60,7 +60,7 @@ def run_playbook(
     several = (names,) if isinstance(names, str) else tuple(names)
     name = "-".join(several)
     root = checkout_root()
-    logs = root / ".leaselab" / "logs"
+    logs = kept_folder("logs")
     logs.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     log = logs / f"{stamp}-{name}-{os.getpid()}.log"

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         help="newest results of each scenario that have a page of their own (default: 3); "
-        "pages of older ones stay",
+        "pages of older ones stay until they are pruned",
     )
     add_results(parser)
     add_json(parser)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import checkout_root
+from leaselab.cli.options import kept_folder
 from leaselab.lab.repository import open_repository
 from leaselab.model.errors import usage_error
 
@@ -54,7 +54,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 def source_folder() -> Path:
     """Where the files of commits are kept for the builder."""
-    return checkout_root() / ".leaselab" / "sources"
+    return kept_folder("sources")
 
 
 def source_of(args: argparse.Namespace) -> Repository:
@@ -66,7 +66,7 @@ def source_of(args: argparse.Namespace) -> Repository:
 
 def open_source(where: str) -> Repository:
     """Open a repository by its path or address; errors as `open_repository`."""
-    return open_repository(where, checkout_root() / ".leaselab" / "repositories")
+    return open_repository(where, kept_folder("repositories"))
 
 
 def one_commit(repository: Repository, args: argparse.Namespace) -> Commit:

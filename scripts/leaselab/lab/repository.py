@@ -222,6 +222,7 @@ class Repository:
         """
         target = folder / f"{commit.tree}.tar"
         if target.exists():
+            os.utime(target)  # what was used lately is not pruned
             return target
         folder.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f"{target.name}.{os.getpid()}")

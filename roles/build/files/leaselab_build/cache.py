@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def find(config, job):
     """Return what is known of an artifact, or None; a damaged one is as good as none."""
     folder = place(config, job)
     try:
+        os.utime(folder)  # what was used lately is not pruned
         document = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
         found = sha256(folder / ARTIFACT)
     except (FileNotFoundError, ValueError):

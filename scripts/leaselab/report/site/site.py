@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from leaselab.analysis.profile import spent_of
-from leaselab.archive.checksums import SUMS
+from leaselab.archive.checksums import PRUNED, SUMS, read_pruned
 from leaselab.archive.disk import content_of
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.report.listing import common_kind
@@ -58,8 +58,9 @@ def write_site(
     """Write the report of an archive, or of the results that `refs` name.
 
     `sweeps` is how many of the newest results of each scenario have a page of their own; pages
-    of older ones that were written before stay.  Returns the first page.  Raises usage_error
-    for a reference that names no result, and where there is none.
+    of older ones that were written before stay until their raw outputs are pruned.  Returns
+    the first page.  Raises usage_error for a reference that names no result, and where there
+    is none.
     """
     named = list(dict.fromkeys(store.find(ref).name for ref in refs))
     if named and len(store.index.of(named).every()) < len(named):
@@ -263,9 +264,9 @@ class _Site:
         """The page of a result; one that is damaged has none, and is told on another."""
         page = sweep_page(ref)
         try:
-            # a result never changes, so that its checksums stand for all of it
+            # a result never changes but for what is pruned of it: its checksums stand for it
             sums = content_of(self._store.place(ref) / SUMS)
-            source = [sums.decode(errors="replace"), self._to_results]
+            source = [sums.decode(errors="replace"), self._to_results, self._pruned(ref)]
             self._pages.write(page, "sweep.html", source, partial(self._sweep, ref))
         except (LeaselabError, OSError) as error:
             self._refuse(ref, error)
@@ -276,7 +277,13 @@ class _Site:
         self._refused[ref] = str(error)
 
     def _sweep(self, ref: str) -> tuple[Mapping[str, Any], list[Any]]:
-        return sweep(self._store.load(ref), self._store.place(ref), self._raw(ref, "../"))
+        place = self._store.place(ref)
+        return sweep(self._store.load(ref), place, self._raw(ref, "../"), self._pruned(ref))
+
+    def _pruned(self, ref: str) -> str:
+        """The day on which raw outputs of a result were removed; empty where they are there."""
+        pruned = read_pruned(self._store.place(ref))
+        return pruned.at[:10] if pruned else ""
 
     def _compared(
         self, groups: Sequence[tuple[str, Sequence[str]]]
@@ -299,7 +306,10 @@ class _Site:
             return True
         if page == experiment_page(ref):
             return ref in self._experiments
-        return sweep_page(ref) == page and folder != "" and self._store.place(ref).exists()
+        if sweep_page(ref) != page or folder == "":
+            return False
+        place = self._store.place(ref)
+        return place.exists() and not (place / PRUNED).exists()
 
     def _has_page(self, ref: str) -> bool:
         return self._pages.has(sweep_page(ref))

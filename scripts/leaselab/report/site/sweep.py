@@ -43,12 +43,13 @@ _CONFIG_LIMIT = 200_000
 
 
 def sweep(
-    record: Record, directory: Path, raw: str | None
+    record: Record, directory: Path, raw: str | None, pruned: str
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
     `directory` is the result's, `raw` the way there from the page; None where
-    the site does not lie beside its results.
+    the site does not lie beside its results.  `pruned` is the day on which its raw outputs
+    were removed, empty where they are there.
     """
     (record,) = in_shown_units([record])
     charts = {
@@ -96,6 +97,7 @@ def sweep(
         "configs": list(_configs(record, directory)),
         "commands": _commands(record),
         "raw": raw,
+        "pruned": pruned,
     }
     last = [confirmation["seconds"]] if confirmation else []
     return context, [*charts.values(), *seconds, *last]

@@ -1,0 +1,323 @@
+"""What grows and may go: raw outputs of old results, and what a checkout keeps to save time.
+
+A result is never removed, and of its files none but those below ``raw/``, which people may look
+at and no command reads.  What goes is named in its pruned.json first, with checksums, so that a
+kill at any moment leaves a whole result.  Links are not followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import shutil
+import stat
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+
+from leaselab import __version__
+from leaselab.archive.checksums import (
+    PRUNED,
+    RAW,
+    Pruned,
+    PrunedFile,
+    read_pruned,
+    read_sums,
+)
+from leaselab.archive.disk import write_whole
+from leaselab.archive.journal import event_of
+from leaselab.archive.row import UNREADABLE
+from leaselab.archive.running import JOURNAL
+from leaselab.model import moment
+from leaselab.model.errors import LeaselabError, lab_broken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from leaselab.archive.store import Store
+
+LOCK = ".prune.lock"
+RAW_OUTPUTS = "raw outputs"
+_DAY_S = 86400.0
+_PATIENCE_S = 60.0
+_POLL_S = 0.1
+_KEY = re.compile(r"[0-9a-f]{24}")
+_GONE = ".gone"
+"""Ends the name of a folder that is being removed."""
+_WRITABLE = 0o222
+_NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS}
+_used: dict[Path, IO[str]] = {}
+"""Locks that this process holds until it ends, by their folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that may go."""
+
+    kind: str
+    """In words, of several."""
+    path: Path
+    used_at: float
+    """When it was made or last used (s since the epoch)."""
+    needed: bool = False
+    """Whether something still names it."""
+
+
+@dataclass(slots=True)
+class Freed:
+    """What was removed of a kind, or would be."""
+
+    items: int = 0
+    bytes: int = 0
+    """Sizes of its files."""
+
+
+def may_go(items: Iterable[Item], now: float, days: int) -> list[Item]:
+    """Those that nothing names and that were not used for so many days before `now` (s)."""
+    return [one for one in items if not one.needed and now - one.used_at >= days * _DAY_S]
+
+
+def remove(items: Iterable[Item], *, dry_run: bool) -> tuple[dict[str, Freed], list[str]]:
+    """Remove them, or only say what that would free: by kind; and what could not be removed.
+
+    One that cannot be removed does not keep the others.
+    """
+    freed: dict[str, Freed] = {}
+    errors = []
+    for item in items:
+        act = _free_raw if item.kind == RAW_OUTPUTS else _free
+        try:
+            size = act(item.path, dry_run=dry_run)
+        except (OSError, LeaselabError) as error:
+            errors.append(f"{item.path}: {error}")
+            continue
+        if size is not None:
+            known = freed.setdefault(item.kind, Freed())
+            known.items += 1
+            known.bytes += size
+    return freed, errors
+
+
+def results(store: Store) -> Iterator[Item]:
+    """Raw outputs of each result; those of an experiment that is not finished are needed."""
+    root = store.root.resolve()
+    unfinished = set(_unfinished(root))
+    experiments = store.index.experiments()
+    needed = {one for name in unfinished for one in experiments.get(name, ())}
+    for row in store.index.rows():
+        place = root / row["path"]
+        try:
+            ended = datetime.fromisoformat(row["finished_at"]).timestamp()
+        except (ValueError, OverflowError):
+            continue
+        unreadable = row["outcome"] == UNREADABLE  # whoever mends it may need all of it
+        if not unreadable and _has_raw(place) and place.resolve() == place:
+            yield Item(RAW_OUTPUTS, place, ended, row["id"] in needed)
+
+
+def leftovers(store: Store) -> Iterator[Item]:
+    """What sweeps that were killed have left beside `.running/<id>/`, for nobody any more."""
+    for path in _files(store.root / ".running", "*.live", "*.access"):
+        needed = path.suffix == ".access" and path.with_suffix("").exists()
+        yield Item("leftovers", path, path.lstat().st_mtime, needed)
+
+
+def caches(store: Store, checkout: Path) -> Iterator[Item]:
+    """What a checkout keeps in `.leaselab` to save time; results name builds of it."""
+    folder = checkout / ".leaselab"
+    named = store.index.builds()
+    places = [*_files(folder / "deployments", "*.json"), *_files(folder, "bench*.json")]
+    places += (store.root / ".running").glob("*/bench.json")
+    for place in places:
+        named |= set(_KEY.findall(place.read_text(encoding="utf-8", errors="replace")))
+    for path in _entries(folder / "builds"):
+        if path.is_dir() and _KEY.fullmatch(path.name):
+            yield Item("builds", path, path.stat().st_mtime, path.name in named)
+            for draft in _files(path, "artifact.*"):
+                kept = draft.name == "artifact.tar.gz"
+                yield Item("leftovers", draft, draft.lstat().st_mtime, kept)
+        elif path.suffix == _GONE:
+            yield Item("leftovers", path, 0.0)
+    for path in _files(folder / "builds", "*.log.gz"):
+        yield Item("build logs", path, path.lstat().st_mtime)
+    for path in _files(folder / "sources"):
+        yield Item("sources", path, path.lstat().st_mtime)
+    for path in _files(folder / "logs"):
+        yield Item("playbook logs", path, path.lstat().st_mtime)
+    for path in _entries(folder / "repositories"):
+        if path.is_dir():
+            asked = path.with_suffix(".lock")  # opened for writing with each use
+            used = (asked if asked.exists() else path).stat().st_mtime
+            yield Item("repositories", path, used)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[bool]:
+    """Whether nobody else prunes in a folder meanwhile, or uses it (`use`)."""
+    with (folder / LOCK).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def use(folder: Path) -> None:
+    """Have nothing pruned in a folder until this process ends.
+
+    In a folder that may not be written, the age of what was used has to do.  Raises a
+    broken-lab error where a prune does not end.
+    """
+    if folder in _used:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("a")  # until the process ends
+    except OSError as error:
+        if error.errno in _NOT_OURS:
+            return
+        raise
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                lock.close()
+                raise lab_broken(
+                    f"`leaselab prune` does not end within {_PATIENCE_S:.0f} s",
+                    where=str(folder),
+                    todo="wait for it, or end it",
+                ) from None
+            time.sleep(_POLL_S)
+        else:
+            break
+    _used[folder] = lock
+
+
+def _unfinished(root: Path) -> Iterator[str]:
+    """Experiments that a sweep below `.running` belongs to."""
+    for path in (root / ".running").glob(f"*/{JOURNAL}"):
+        with path.open("rb") as stream:
+            event = event_of(stream.readline())
+        experiment = event and event.data.get("experiment")
+        if isinstance(experiment, dict):
+            yield str(experiment.get("id"))
+
+
+def _has_raw(place: Path) -> bool:
+    """Whether there is something to prune, or a prune of it was killed near its end."""
+    if _is_folder(place / RAW):
+        return True
+    return (place / PRUNED).exists() and bool(place.stat().st_mode & _WRITABLE)
+
+
+def _free_raw(place: Path, *, dry_run: bool) -> int | None:
+    """Remove the raw outputs of a result; return their size (bytes), None for none.
+
+    Files that it was not sealed with, and folders, stay.  What an earlier prune has listed and
+    not removed goes without a second list.
+    """
+    sums, pruned = read_sums(place), read_pruned(place)
+    handle = _open_folder(place / RAW)
+    try:
+        sizes = {f"{RAW}/{name}": size for name, size in _sizes(handle).items()}
+        listed = sums if pruned is None else pruned.files
+        sizes = {name: size for name, size in sizes.items() if name in listed}
+        if dry_run:
+            return sum(sizes.values()) if sizes else None
+        with _writable(place):
+            if pruned is None and sizes:
+                files = {name: PrunedFile(size, sums[name]) for name, size in sizes.items()}
+                told = Pruned(moment.now(), f"leaselab prune {__version__}", files)
+                text = msgspec.json.format(msgspec.json.encode(told), indent=1)
+                write_whole(place / PRUNED, text + b"\n")
+                (place / PRUNED).chmod(0o444)
+            if handle is not None:
+                with _writable(place / RAW):
+                    for name in sizes:
+                        os.unlink(name.removeprefix(f"{RAW}/"), dir_fd=handle)
+                with contextlib.suppress(OSError):  # something else is in it
+                    (place / RAW).rmdir()
+    finally:
+        if handle is not None:
+            os.close(handle)
+    return sum(sizes.values()) if sizes else None
+
+
+def _open_folder(path: Path) -> int | None:
+    """A handle of a folder that is no link; None where it is not there."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+
+
+def _sizes(handle: int | None) -> dict[str, int]:
+    """Names and sizes (bytes) of the files in a folder, without links."""
+    if handle is None:
+        return {}
+    with os.scandir(handle) as entries:
+        return {
+            entry.name: entry.stat(follow_symlinks=False).st_size
+            for entry in entries
+            if entry.is_file(follow_symlinks=False)
+        }
+
+
+@contextlib.contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Let names in a folder of a result be changed; afterwards it is read-only again."""
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    folder.chmod(mode | stat.S_IWUSR)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            folder.chmod(mode & ~_WRITABLE)
+
+
+def _free(path: Path, *, dry_run: bool) -> int:
+    """Remove a file or a folder; return its size (bytes)."""
+    folder = _is_folder(path)
+    inside = path.rglob("*") if folder else [path]
+    size = sum(one.lstat().st_size for one in inside if not _is_folder(one))
+    if dry_run:
+        return size
+    if folder:
+        # Under another name first: killed here, it is no half of a build.
+        gone = path.with_name(path.name + _GONE)
+        path.rename(gone)
+        shutil.rmtree(gone)
+    else:
+        path.unlink()
+    return size
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is a folder and no link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What lies in a folder that is no link, without links; nothing where there is none."""
+    if not _is_folder(folder):
+        return []
+    return sorted(path for path in folder.iterdir() if not path.is_symlink())
+
+
+def _files(folder: Path, *patterns: str) -> list[Path]:
+    """The files in a folder, all or those of some patterns."""
+    return [
+        path
+        for path in _entries(folder)
+        if path.is_file() and (not patterns or any(map(path.match, patterns)))
+    ]

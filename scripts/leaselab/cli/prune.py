@@ -1,0 +1,183 @@
+"""``leaselab prune``: remove what grows and is needed no more."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from leaselab.archive.prune import Freed, alone, caches, leftovers, may_go, remove, results
+from leaselab.cli.bench_setup import add_place, benches_of
+from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.cli.playbook import run_playbook
+from leaselab.lab.inventory import BUILDER_GROUP
+from leaselab.lab.transport import connect
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.report.listing import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from leaselab.archive.prune import Item
+    from leaselab.lab.inventory import Inventory
+
+NAME = "prune"
+HELP = (
+    "Remove raw outputs of results that are old, and builds, sources, repositories and logs "
+    "that were not used for long; no result, and no build that a result names."
+)
+DAYS = range(1, 3651)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``prune``."""
+    parser.add_argument(
+        "--raw-days",
+        metavar="N",
+        type=_days,
+        default=30,
+        help="keep what generators printed for so many days after a result's end "
+        f"({DAYS[0]} to {DAYS[-1]}, default: 30)",
+    )
+    parser.add_argument(
+        "--unused-days",
+        metavar="N",
+        type=_days,
+        default=30,
+        help="keep builds that no result names, sources, repositories and logs for so many "
+        f"days after their last use ({DAYS[0]} to {DAYS[-1]}, default: 30)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="remove nothing, say what would be removed"
+    )
+    add_place(parser)
+    parser.add_argument(
+        "--bench", metavar="NAME", help="the builder of this bench alone (default: of all)"
+    )
+    add_results(parser)
+    add_json(parser)
+
+
+def _days(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 5 and int(text) in DAYS):
+        raise argparse.ArgumentTypeError(
+            f"not a number of days (found {text[:40]!r}, wanted {DAYS[0]} to {DAYS[-1]})"
+        )
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Prune results, checkout and builders; 4 where something cannot be removed.
+
+    What is in use and a builder that does not answer are left as they are, which is said and
+    no fault.
+    """
+    store = open_store(args, existing=True)
+    folder = checkout_root() / ".leaselab"
+    now = time.time()
+    freed: dict[str, Freed] = {}
+    errors: list[str] = []
+    left: list[str] = []
+
+    def prune(place: Path, items: Iterable[Item], days: int) -> None:
+        if not place.is_dir():
+            return
+        try:
+            with alone(place) as free:
+                if not free and not args.dry_run:
+                    left.append(f"{place}: in use by another command")
+                    return
+                some, failed = remove(may_go(items, now, days), dry_run=args.dry_run)
+        except OSError as error:
+            some, failed = {}, [f"{place}: {error}"]
+        errors.extend(failed)
+        for kind, one in some.items():
+            _add(freed, kind, one.items, one.bytes)
+
+    prune(store.root, results(store), args.raw_days)
+    prune(store.root, leftovers(store), args.unused_days)
+    prune(folder, caches(store, checkout_root()), args.unused_days)
+    named = sorted(store.index.builds())
+    for inventory in _builders(args, left):
+        try:
+            told = prune_builder(inventory, args.unused_days, named, dry_run=args.dry_run)
+        except LeaselabError as error:
+            if error.outcome is not Outcome.LAB:
+                raise
+            left.append(f"builder of bench {inventory.bench}: {error}")
+            continue
+        if told["busy"]:
+            left.append(f"builder of bench {inventory.bench}: it builds")
+        for kind, one in told["freed"].items():
+            _add(freed, f"{kind} of builders", one["items"], one["bytes"])
+    for text in (*(f"left as it is: {one}" for one in left), *errors):
+        print(f"leaselab: {text}", file=sys.stderr)
+    if args.json:
+        print_json(
+            {
+                "dry_run": args.dry_run,
+                "freed": {kind: asdict(one) for kind, one in freed.items()},
+                "left": left,
+                "errors": errors,
+            }
+        )
+    else:
+        print("".join(_table(freed, dry_run=args.dry_run)), end="")
+    return Outcome.LAB if errors else Outcome.OK
+
+
+def _add(freed: dict[str, Freed], kind: str, items: int, size: int) -> None:
+    known = freed.setdefault(kind, Freed())
+    known.items += items
+    known.bytes += size
+
+
+def _builders(args: argparse.Namespace, left: list[str]) -> Iterator[Inventory]:
+    """A bench of each builder that answers; those that do not are `left`."""
+    seen = set()
+    for inventory in benches_of(args):
+        for host in inventory.group(BUILDER_GROUP):
+            if host.machine in seen:
+                continue
+            seen.add(host.machine)
+            try:
+                with connect(host.access):
+                    pass
+            except LeaselabError as error:
+                left.append(f"builder of bench {inventory.bench}: {error}")
+            else:
+                yield inventory
+
+
+def prune_builder(
+    inventory: Inventory, days: int, keep: Sequence[str], *, dry_run: bool
+) -> Mapping[str, Any]:
+    """Play `prune`, of what was not used for so many days but for artifacts of some keys.
+
+    Returns what that `freed` of the builder's cache, items and bytes by kind, and whether it
+    was left as it is because the builder is `busy`.
+    """
+    variables = {"build_unused_days": days, "build_keep": keep, "build_dry_run": dry_run}
+    told: Mapping[str, Any] = run_playbook("prune", inventory.path, variables).custom["pruned"]
+    return told
+
+
+def _table(freed: Mapping[str, Freed], *, dry_run: bool) -> Iterator[str]:
+    rows = [(kind, str(one.items), _size(one.bytes)) for kind, one in freed.items()]
+    total = _size(sum(one.bytes for one in freed.values()))
+    if rows:
+        yield from aligned(("kind", "items", "size"), rows, 1)
+    yield f"{total} would be freed\n" if dry_run else f"{total} freed\n"
+
+
+def _size(size: int) -> str:
+    """Bytes in decimal units, as disks are sold."""
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"

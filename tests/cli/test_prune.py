@@ -1,0 +1,146 @@
+"""The command ``prune`` as processes of its own: killed, twice at once, beside a sweep."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.examples import archive_result, example_result
+
+from leaselab.archive.checksums import PRUNED
+from leaselab.archive.store import Store
+from leaselab.cli.main import main
+
+SOURCES = Path(__file__).parents[2] / "scripts"
+RESULTS = 12
+LONG_AGO = datetime.now(UTC) - timedelta(days=60)
+
+
+@pytest.fixture
+def root(tmp_path):
+    """An archive of old results, by their ids."""
+    for number in range(RESULTS):
+        archive_result(
+            tmp_path / "results", example_result(started=LONG_AGO, token=f"{number:04x}")
+        )
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def inventory(tmp_path):
+    """A bench whose builder does not answer: its port is nobody's."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    hosts = {
+        group: {"hosts": {group: {"ansible_host": f"127.0.0.{number}", "ansible_port": port}}}
+        for number, group in enumerate(("dhcp_server", "dhcp_generator", "builder"), start=1)
+    }
+    (tmp_path / "known_hosts").touch()
+    settings = {
+        "leaselab_bench": "rack1",
+        "leaselab_known_hosts": str(tmp_path / "known_hosts"),
+    }
+    path = tmp_path / "rack1.yml"
+    path.write_text(yaml.safe_dump({"bench": {"vars": settings, "children": hosts}}))
+    return path
+
+
+@pytest.fixture
+def start(root, inventory):
+    def start(*arguments):
+        return subprocess.Popen(
+            [sys.executable, "-m", "leaselab", "prune", "-i", inventory, *arguments],
+            env={
+                **os.environ,
+                "PYTHONPATH": str(SOURCES),
+                "LEASELAB_ROOT": str(root.parent),
+                "LEASELAB_RESULTS": str(root),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+def pruned(root):
+    """Ids of the results that have a list of what was pruned; each result matches its own."""
+    store = Store(root)
+    ids = {row["id"] for row in store.index.rows()}
+    for name in ids:
+        store.verify(name)
+    assert len(ids) == RESULTS
+    return {name for name in ids if (store.place(name) / PRUNED).exists()}
+
+
+def test_killed_at_any_moment_every_result_is_whole_and_the_next_prune_goes_on(root, start):
+    chance = random.Random(31)  # noqa: S311  # moments, no secrets
+    for count in sorted(chance.sample(range(RESULTS), 5)):
+        process = start()
+        while len(list(root.glob(f"*/*/*/{PRUNED}"))) <= count and process.poll() is None:
+            pass
+        time.sleep(chance.random() / 1000)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert pruned(root)
+    assert start().wait() == 0
+    assert len(pruned(root)) == RESULTS
+    assert list(root.glob("*/*/*/raw")) == []
+
+
+def test_two_at_once_and_a_sweep_that_is_sealed_meanwhile(root, start):
+    both = [start("--json") for _ in range(2)]
+    sealed = archive_result(
+        root, example_result(started=datetime.now(UTC), token="ffff", scenario="v6-memfile")
+    )
+    told = [json.loads(process.communicate()[0]) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    freed = [one["freed"].get("raw outputs", {"items": 0})["items"] for one in told]
+    assert sum(freed) == RESULTS
+    assert Store(root).verify(sealed.id).pruned is None
+
+
+def test_it_says_what_goes_what_is_left_and_what_that_frees(root, start, tmp_path):
+    source = tmp_path / ".leaselab" / "sources" / "a.tar"
+    source.parent.mkdir(parents=True)
+    source.write_bytes(b"x" * 1_500_000)
+    os.utime(source, (LONG_AGO.timestamp(),) * 2)
+    out, err = (process := start("--dry-run")).communicate()
+    assert process.returncode == 0, err
+    assert out.splitlines()[-1] == "1.5 MB would be freed"
+    assert f"raw outputs  {RESULTS:>5}" in out
+    assert "left as it is: builder of bench rack1: " in err
+    assert source.exists()
+    assert not pruned(root)
+    out, _ = start("--unused-days", "61").communicate()
+    assert source.exists()
+    assert len(pruned(root)) == RESULTS
+    assert start("--unused-days=59").wait() == 0
+    assert not source.exists()
+
+
+def test_what_cannot_be_removed_is_said_and_ends_with_4(root, start):
+    (place, *_) = root.glob("*/*/*")
+    place.chmod(0o755)
+    (place / "SHA256SUMS").unlink()
+    _, err = (process := start()).communicate()
+    assert process.returncode == 4
+    assert place.name in err
+    assert len(list(root.glob(f"*/*/*/{PRUNED}"))) == RESULTS - 1
+
+
+@pytest.mark.parametrize("option", ["--raw-days", "--unused-days"])
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "3651", "1e3", "٣", "9" * 30, "nan"])
+def test_what_is_no_number_of_days_is_refused(option, text, capsys):
+    assert main(["prune", f"{option}={text}"]) == 2
+    assert "wanted 1 to 3650" in capsys.readouterr().err
