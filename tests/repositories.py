@@ -20,7 +20,7 @@ _SOMEBODY = {
 }
 
 
-def git(path: Path, *arguments: str, minute: int = 0) -> str:
+def git(path: Path, *arguments: str, minute: int = 0, input: str | None = None) -> str:  # noqa: A002  (subprocess's name)
     """Run git in a repository; `minute` is that of a commit's date. Return what it prints."""
     date = f"2026-11-01T12:{minute:02d}:00+01:00"
     done = subprocess.run(
@@ -28,6 +28,7 @@ def git(path: Path, *arguments: str, minute: int = 0) -> str:
         capture_output=True,
         text=True,
         check=True,
+        input=input,
         env={
             **os.environ,
             **_SOMEBODY,

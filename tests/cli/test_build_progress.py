@@ -32,9 +32,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def reading(phase="make", step=None, steps=None, doing=""):
+COMMIT = "c" * 40
+
+
+def reading(phase="make", step=None, steps=None, doing="", commit=COMMIT):
     return {
         "name": "kea",
+        "commit": commit,
         "phase": phase,
         "step": step,
         "steps": steps,
@@ -83,7 +87,7 @@ def test_the_task_that_compiles_is_the_one_that_is_followed():
 
 def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
     stream, feed = io.StringIO(), Feed()
-    follower = BuildFollower(ACCESS, "kea", feed, stream)
+    follower = BuildFollower(ACCESS, "kea", COMMIT, feed, stream)
     follower.event({"event": "task", "role": "build", "task": "Look into the cache"})
     assert builder.heard is None
     follower.event(BEGIN)
@@ -111,7 +115,7 @@ def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
 
 def test_a_terminal_has_one_line_that_changes_and_is_cleared(builder):
     stream = Terminal()
-    follower = BuildFollower(ACCESS, "kea", Feed(), stream)
+    follower = BuildFollower(ACCESS, "kea", COMMIT, Feed(), stream)
     follower.event(BEGIN)
     builder.heard(json.dumps(reading("make", 1, 2)))
     builder.heard(json.dumps(reading("make", 2, 2)))
@@ -122,9 +126,22 @@ def test_a_terminal_has_one_line_that_changes_and_is_cleared(builder):
     assert "make, 2 of 2" in shown
 
 
+def test_a_build_that_waits_for_another_says_so(builder):
+    stream = io.StringIO()
+    follower = BuildFollower(ACCESS, "kea", COMMIT, Feed(), stream)
+    follower.event(BEGIN)
+    builder.heard(json.dumps(reading(commit="e" * 40)))
+    builder.heard(json.dumps(reading()))
+    follower.close()
+    assert stream.getvalue().splitlines() == [
+        "  waits for the build of kea eeeeeeeeee: make, 1 min 1 s",
+        "  make, 1 min 1 s",
+    ]
+
+
 def test_a_builder_that_cannot_be_followed_is_said_and_stops_nothing(builder, capsys):
     builder.fault = lab_broken("cannot be reached", where="maker")
-    follower = BuildFollower(ACCESS, "kea", Feed(), io.StringIO())
+    follower = BuildFollower(ACCESS, "kea", COMMIT, Feed(), io.StringIO())
     follower.event(BEGIN)
     follower.event(NEXT)
     assert "the build is not followed: maker: cannot be reached" in capsys.readouterr().err

@@ -4,12 +4,15 @@ import gzip
 import json
 import re
 import secrets
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
+import docker
 import pytest
 from tests.dnsmasq_changes import START, break_build, mend_build, slow_down
 from tests.hostile import COMMAND
-from tests.lab.commands import complaint, leaselab, playbook
+from tests.lab.commands import Engine, complaint, leaselab, playbook
 from tests.repositories import commit, git, make_repository
 from tests.sources import SourceLists, repository_of
 
@@ -163,7 +166,7 @@ def test_a_full_builder_is_the_labs_fault_and_not_the_commits(source, tmp_path):
     settings = {
         "dnsmasq_repo": str(source.path),
         "dnsmasq_commit": commit(source.path, "Too large", {"b-file": ""}, minute=21),
-        "build_disk_min_mib": 1 << 30,
+        "build_disk_mib": 1 << 30,
     }
     log = tmp_path / "events"
     log.touch()
@@ -173,3 +176,27 @@ def test_a_full_builder_is_the_labs_fault_and_not_the_commits(source, tmp_path):
     failed = [json.loads(line) for line in log.read_text().splitlines()]
     (last,) = [event for event in failed if event["event"] == "failed"][-1:]
     assert last["outcome"] not in (1, 2, 3, 5)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_build_ends_with_the_command_that_asked_for_it(source, tmp_path, number):
+    """On the builder as well, with all that it started; and the next build need not wait."""
+    makefile = {"Makefile": f"all:\n\techo it sleeps; sleep 600 # {number}\n"}
+    name = commit(source.path, "Never end", makefile, minute=22)
+    words = ["build", SCENARIO, "--repo", source.path, "--commit", name]
+    engine = Engine(*words, "--results", tmp_path)
+    engine.saw("it sleeps", BUILD_S)
+    assert "sleep" in running_on_the_builder()
+    engine.process.send_signal(number)
+    engine.end()
+    deadline = time.monotonic() + 30
+    while running_on_the_builder():
+        assert time.monotonic() < deadline
+        time.sleep(1)
+
+
+def running_on_the_builder():
+    """Programs of the user that builds, and the contract's own that builds."""
+    builder = docker.from_env().containers.get("leaselab-builder")
+    shown = builder.exec_run(["ps", "-eo", "user:20,args"]).output.decode().splitlines()
+    return " ".join(row for row in shown if "leaselab-build " in row or row.endswith(" build"))

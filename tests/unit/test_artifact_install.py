@@ -9,6 +9,7 @@ from pathlib import Path
 
 import ansible.module_utils
 import pytest
+import yaml
 
 ROLE = Path(__file__).parents[2] / "roles/artifact"
 
@@ -26,6 +27,8 @@ def loaded():
 
 
 MODULE = loaded()
+LIMITS = (1000, 20)
+"""Bytes and files."""
 
 
 class Host:
@@ -61,7 +64,7 @@ class Host:
             for member, content in self.members:
                 files.addfile(member, io.BytesIO(content))
         found = hashlib.sha256(self.src.read_bytes()).hexdigest()
-        return MODULE.install(self.src, sha256 or found, self.prefix), found
+        return MODULE.install(self.src, sha256 or found, self.prefix, *LIMITS), found
 
 
 @pytest.fixture
@@ -132,6 +135,14 @@ HOSTILE = {
     "absolute-link-out": lambda host: host.link("x", "/etc/shadow"),
     "link-by-a-link": lambda host: (host.link("a", "."), host.link("b", "a/../../etc")),
     "below-a-link": lambda host: (host.link("a", "sbin"), host.add("a/x", "x")),
+    "large": lambda host: host.add("x", "x" * 1001),
+    "large-together": lambda host: [host.add(name, "x" * 600) for name in "ab"],
+    "many": lambda host: [host.add(str(number), "") for number in range(20)],
+    "control-character": lambda host: host.add("a\nb", "x"),
+    "latin-1": lambda host: host.add("na\udcefve", "x"),
+    "backslash": lambda host: host.add("a\\b", "x"),
+    "link-to-latin-1": lambda host: host.link("x", "na\udcefve"),
+    "the-lab's-own": lambda host: host.add("artifact.sha256"),
     "twice": lambda host: host.add("sbin/some", "another"),
 }
 
@@ -147,4 +158,34 @@ def test_an_artifact_with_more_than_its_folder_is_not_unpacked(host, hostile):
 def test_what_is_no_archive_is_refused(host):
     host.src.write_bytes(b"not a tar")
     sha256 = hashlib.sha256(b"not a tar").hexdigest()
-    assert "is no archive" in MODULE.install(host.src, sha256, host.prefix)
+    assert "is no archive" in MODULE.install(host.src, sha256, host.prefix, *LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "output", "errors"),
+    [
+        ("echo 1.2.3; echo more >&2", 0, "1.2.3\n", "more\n"),
+        ("echo 1.2.3; sleep 20 &", 0, "1.2.3\n", ""),
+        ("exec sleep 600", 124, "", "does not end within 1 s\n"),
+        ("yes", None, None, ""),
+        ("exec /no/such/library", 127, "", "not found\n"),
+    ],
+    ids=["good", "leaves-a-process", "hangs", "endless-output", "does-not-start"],
+)
+def test_a_program_that_is_asked_for_its_version_cannot_hold_up_its_host(
+    tmp_path, program, status, output, errors
+):
+    roles_own = yaml.safe_load((ROLE / "vars/main.yml").read_text(encoding="utf-8"))
+    script = roles_own["artifact_version_script"].replace(" 30 ", " 1 ")
+    path = tmp_path / "program"
+    path.write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
+    path.chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", path, "-v"], capture_output=True, timeout=15, check=False
+    )
+    if status is None:
+        assert done.returncode not in (0, 124)
+        assert len(done.stdout) <= 128 * 1024
+    else:
+        assert (done.returncode, done.stdout.decode()) == (status, output)
+        assert done.stderr.decode().endswith(errors)

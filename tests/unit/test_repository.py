@@ -31,6 +31,25 @@ def five(place):
     return hashes
 
 
+@pytest.mark.parametrize("rows", ["", "100644 blob {blob}\tlarge\n"])
+def test_a_tree_of_few_objects_and_many_files_is_the_commits_fault(
+    place, mirrors, tmp_path, rows
+):
+    """Ten folders in each of ten, ten deep, that are all the same; or a large file often."""
+    (place / "large").write_bytes(bytes(2 << 20))
+    blob = git(place, "hash-object", "-w", "large")
+    tree = git(place, "mktree", input=rows.format(blob=blob))
+    for _ in range(10):
+        same = "".join(f"040000 tree {tree}\t{name}\n" for name in range(10))
+        tree = git(place, "mktree", input=same)
+    bomb = git(place, "commit-tree", "-m", "Add files", tree)
+    found = open_repository(str(place), mirrors)
+    with pytest.raises(LeaselabError, match="too many or too large files") as error:
+        found.archive(found.resolve(bomb), tmp_path / "sources")
+    assert error.value.outcome is Outcome.BUILD
+    assert list((tmp_path / "sources").iterdir()) == []
+
+
 def refused(call):
     with pytest.raises(LeaselabError) as error:
         call()

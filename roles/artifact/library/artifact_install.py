@@ -15,7 +15,7 @@ import tarfile
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.leaselab_artifact import objection
+from ansible.module_utils.leaselab_artifact import FILES, MARKER, objection
 
 DOCUMENTATION = r"""
 ---
@@ -44,6 +44,14 @@ options:
     description: The folder of variants; each has a C(server.json) that names its I(build).
     type: path
     required: true
+  most_bytes:
+    description: What its files may have together, unpacked.
+    type: int
+    required: true
+  most_files:
+    description: How many files, folders and links it may have.
+    type: int
+    required: true
 author: the leaselab maintainers
 """
 
@@ -58,8 +66,6 @@ sha256:
   returned: always
 """
 
-MARKER = "artifact.sha256"
-FILES = "artifact.files"
 _BLOCK = 1 << 20
 
 
@@ -107,7 +113,7 @@ def listing(folder: Path) -> str:
     return "".join(f"{digest(path)}  {path.relative_to(folder)}\n" for path in plain)
 
 
-def install(src: Path, sha256: str, prefix: Path) -> str:
+def install(src: Path, sha256: str, prefix: Path, most_bytes: int, most_files: int) -> str:
     """Install it; return why it was not, or nothing."""
     found = digest(src)
     if found != sha256:
@@ -117,17 +123,14 @@ def install(src: Path, sha256: str, prefix: Path) -> str:
     draft = prefix.with_name(f"{prefix.name}.new")
     try:
         with tarfile.open(src) as files:
-            members = files.getmembers()
-            reason = objection(members, str(prefix))
+            reason = objection(files, str(prefix), most_bytes, most_files)
             if reason:
                 return f"the artifact is not to be installed: /{reason}"
             shutil.rmtree(draft, ignore_errors=True)
             draft.parent.mkdir(parents=True, exist_ok=True)
-            unpack(files, members, str(prefix).strip("/"), draft)
+            unpack(files, files.getmembers(), str(prefix).strip("/"), draft)
     except (tarfile.TarError, EOFError) as error:
         return f"{src} is no archive: {error}"
-    for name in (FILES, MARKER):  # whatever the artifact has by that name
-        (draft / name).unlink(missing_ok=True)
     for name, text in ((FILES, listing(draft)), (MARKER, f"{sha256}\n")):
         (draft / name).write_text(text, encoding="utf-8")
         (draft / name).chmod(0o644)
@@ -160,13 +163,16 @@ def main() -> None:
             "sha256": {"type": "str", "required": True},
             "prefix": {"type": "path", "required": True},
             "variants": {"type": "path", "required": True},
+            "most_bytes": {"type": "int", "required": True},
+            "most_files": {"type": "int", "required": True},
         },
         supports_check_mode=True,
     )
     prefix, sha256 = Path(module.params["prefix"]), module.params["sha256"]
     changed = installed(prefix) != sha256
     if changed and not module.check_mode:
-        reason = install(Path(module.params["src"]), sha256, prefix)
+        limits = (module.params["most_bytes"], module.params["most_files"])
+        reason = install(Path(module.params["src"]), sha256, prefix, *limits)
         if reason:
             module.fail_json(msg=reason)
     gone = unused(prefix, Path(module.params["variants"]))

@@ -188,7 +188,7 @@ def build_commit(
     builder = inventory.only(BUILDER_GROUP).access
     with (
         closing(LiveFeed(place)) as feed,
-        closing(BuildFollower(builder, server, feed)) as follower,
+        closing(BuildFollower(builder, server, commit.hash, feed)) as follower,
     ):
         stats = play("build", inventory.path, {"leaselab_source": source}, follower.event)
     made: Mapping[str, Any] = stats.custom["build"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from leaselab.cli.terminal import Control
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
+from leaselab.model.source import SHORT
 from leaselab.report.live import build_words
 
 if TYPE_CHECKING:
@@ -38,12 +39,17 @@ class BuildFollower:
         self,
         access: HostAccess,
         server: str,
+        commit: str,
         feed: LiveFeed,
         stream: TextIO | None = None,
     ) -> None:
-        """`server` names the build contract; `feed` and `stream` are told how far it is."""
+        """`server` names the build contract; `feed` and `stream` are told how far it is.
+
+        A builder builds one commit at a time: where it is not `commit` (a hash), that waits.
+        """
         self._access = access
         self._argv = [f"/opt/leaselab/build-{server}", "progress"]
+        self._commit = commit
         self._feed = feed
         self._lines = _Lines(stream or sys.stderr)
         self._following: ExitStack | None = None
@@ -80,6 +86,9 @@ class BuildFollower:
         except ValueError:
             return  # cut short by the end of the connection
         if reading is not None:
+            if reading["commit"] != self._commit:
+                other = f"{reading['name']} {reading['commit'][:SHORT]}"
+                reading["phase"] = f"waits for the build of {other}: {reading['phase']}"
             self._lines.show(reading)
             self._feed.tell("build", **reading)
 

@@ -20,10 +20,12 @@ from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 
-from leaselab.model.errors import LeaselabError, lab_broken, usage_error
+from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
 from leaselab.model.source import SHORT, Commit, public_address
 from leaselab.model.text import bounded, printable
 
+MOST_FILES, MOST_BYTES = 100_000, 1 << 30
+"""What a commit may have: files and folders, and bytes.  Kea has 4 000, and 58 MB."""
 _LOCAL_S = 120.0
 _REMOTE_S = 1800.0
 _SCP_LIKE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)")
@@ -218,7 +220,8 @@ class Repository:
         """Write the commit's files as ``<tree>.tar`` into a folder; return its path.
 
         An archive and no clone: a builder then needs neither git nor access,
-        and finds nothing that is not of this commit.
+        and finds nothing that is not of this commit.  More files than `MOST_FILES`, or larger
+        ones than `MOST_BYTES` together, are the commit's fault.
         """
         target = folder / f"{commit.tree}.tar"
         if target.exists():
@@ -228,6 +231,7 @@ class Repository:
         draft = target.with_name(f"{target.name}.{os.getpid()}")
         wanted = commit.tree if commit.dirty else commit.hash
         try:
+            self._check_size(wanted)
             done = _git(self.path, "archive", "--format=tar", f"--output={draft}", wanted)
             if done.status != 0:
                 raise lab_broken(f"git archive: {done.reason}", where=self.name)
@@ -236,8 +240,39 @@ class Repository:
             draft.unlink(missing_ok=True)
         return target
 
+    def _check_size(self, tree: str) -> None:
+        """Refuse what cannot be unpacked: few objects can make any number of files.
+
+        The listing is read until it is too long; git's archive would first read all of it.
+        """
+        argv = ("git", "-C", str(self.path), "ls-tree", "-r", "-t", "--long", tree)
+        files = size = 0
+        with subprocess.Popen(
+            argv,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(self.path),
+        ) as listing:
+            for row in listing.stdout or ():
+                files += 1
+                size += int(row.split(maxsplit=4)[3].replace(b"-", b"0"))
+                if files > MOST_FILES or size > MOST_BYTES:
+                    listing.kill()
+                    raise server_broken(
+                        "the commit has too many or too large files",
+                        where=f"{self.name} at {tree[:SHORT]}",
+                        found=f"{files} files and folders of {size >> 20} MiB, or more",
+                        wanted=f"up to {MOST_FILES}, and up to {MOST_BYTES >> 20} MiB",
+                    )
+        if listing.returncode != 0:
+            raise server_broken(
+                "the commit's files cannot be listed",
+                where=f"{self.name} at {tree[:SHORT]}",
+                todo=f"see git ls-tree -r {tree[:SHORT]}",
+            )
+
     def _commit(self, name: str, ref: str) -> Commit:
-        shown = _git(self.path, "show", "--no-patch", f"--format={_FIELDS}", name)
+        shown = _git(self.path, "log", "--no-walk", f"--format={_FIELDS}", name)
         if shown.status != 0:
             raise usage_error(f"git: {shown.reason}", where=self.name)
         # what is shown of a merge ends in an empty line

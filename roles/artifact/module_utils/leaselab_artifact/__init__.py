@@ -11,17 +11,24 @@ import tarfile
 from collections.abc import Iterable
 
 FILE_MODE, PROGRAM_MODE, LINK_MODE = 0o644, 0o755, 0o777
+MARKER, FILES = "artifact.sha256", "artifact.files"
+"""What a host writes into the folder of an artifact: its hash, and those of its files."""
 
 
-def objection(members: Iterable[tarfile.TarInfo], prefix: str) -> str:
+def objection(
+    members: Iterable[tarfile.TarInfo], prefix: str, most_bytes: int, most_files: int
+) -> str:
     """Return why an artifact is not to be installed, as ``name: reason``; "" where it is.
 
     It holds the folder `prefix` first and then what lies below it: files, folders, and links
-    that stay inside, all of them root's and with a mode that no build can choose.
+    that stay inside, all of them root's and with a mode that no build can choose.  They have
+    names that a line of text can hold, are at most `most_files`, and their contents together
+    `most_bytes`, as unpacked.  No more members are read than until the first that is refused.
     """
     root = prefix.strip("/")
     folders: set[str] = set()
     names: set[str] = set()
+    size = 0
     for member in members:
         name = member.name
         if name in names:
@@ -33,6 +40,12 @@ def objection(members: Iterable[tarfile.TarInfo], prefix: str) -> str:
         if reason:
             return f"{name}: {reason}"
         names.add(name)
+        size += member.size
+        if size > most_bytes:
+            found = f"{name}: with it the artifact has {size >> 20} MiB"
+            return f"{found} (limit: build_artifact_mib {most_bytes >> 20})"
+        if len(names) > most_files:
+            return f"{name}: it is file {len(names)} (limit: build_artifact_files {most_files})"
         if member.isdir():
             folders.add(name)
     return "" if root in folders else f"{root}: it is not there"
@@ -40,8 +53,11 @@ def objection(members: Iterable[tarfile.TarInfo], prefix: str) -> str:
 
 def _reason(member: tarfile.TarInfo, root: str) -> str:
     """Why a member by itself is not to be installed."""
-    if posixpath.normpath(member.name) != member.name:
-        return "it is not the plain name of a file"
+    text = member.name + member.linkname
+    if posixpath.normpath(member.name) != member.name or "\\" in text or not text.isprintable():
+        return "it, or where it leads, is not the plain name of a file"
+    if member.name in (f"{root}/{MARKER}", f"{root}/{FILES}"):
+        return "this name is the lab's own"
     if (member.uid, member.gid) != (0, 0):
         return f"it belongs to user {member.uid}, group {member.gid}, and not to root"
     if member.issym():

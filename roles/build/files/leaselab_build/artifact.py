@@ -1,6 +1,7 @@
 """The artifact: a tar of what was installed below the prefix, and the packages it needs."""
 
 import gzip
+import os
 import re
 import stat
 import subprocess
@@ -8,35 +9,41 @@ import tarfile
 from pathlib import Path
 
 from leaselab_artifact import FILE_MODE, LINK_MODE, PROGRAM_MODE, objection
-from leaselab_contract.errors import BeneathError, ContractError, last_line
+from leaselab_contract.errors import BeneathError, ContractError
 from leaselab_contract.process import ENVIRONMENT
 
 from leaselab_build import confine
 from leaselab_build.cache import sha256
+from leaselab_build.log import line, reason
 
 _LEVEL = 3
+_AT_ONCE = 64
+_PATH_BYTES = 3000
+"""So long a path can be read here, and below a longer folder on a host."""
 _ELF = b"\x7fELF"
 _NEEDED = re.compile(r"NEEDED\s+(\S+)")
 
 
-def pack(config, prefix, stage, target):
+def pack(config, prefix, stage, target, watch):
     """Pack what lies in the stage below the prefix; return what is to be known of it.
 
     What was installed elsewhere is left out: a server's sample configuration, its empty
     folders, and whatever else a commit would have on the hosts that serve.  Raises
-    ContractError where something below the prefix is not to be installed.
+    ContractError where something below the prefix is not to be installed, or `watch` where
+    it takes too long.
     """
     top = installed(prefix, stage)
-    members = [_member(config, stage, path) for path in (top, *sorted(top.rglob("*")))]
-    reason = objection(members, prefix)
-    if reason:
-        raise ContractError(f"it would install /{reason}")
+    members = [_member(config, stage, path) for path in _tree(config, top)]
+    against = objection(members, prefix, config["artifact_bytes"], config["artifact_files"])
+    if against:
+        raise ContractError(f"it would install /{line(against)}")
     with (
         target.open("wb") as raw,
         gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as files,
     ):
         for member in members:
+            watch.check()
             if member.isreg():
                 with (stage / member.name).open("rb") as content:
                     files.addfile(member, content)
@@ -45,7 +52,7 @@ def pack(config, prefix, stage, target):
     return {
         "artifact_sha256": sha256(target),
         "artifact_bytes": target.stat().st_size,
-        "runtime_packages": runtime_packages(config, top),
+        "runtime_packages": runtime_packages(config, stage, members, watch),
     }
 
 
@@ -55,8 +62,28 @@ def installed(prefix, stage):
     for part in Path(prefix.lstrip("/")).parts:
         place /= part
         if place.is_symlink() or not place.is_dir():
-            raise BeneathError(f"the recipe installed nothing below {prefix}")
+            raise ContractError(f"it installs nothing below {prefix}")
     return place
+
+
+def _tree(config, top):
+    """Return a folder and all below it, a folder before what it holds.
+
+    Raises ContractError for more than an artifact may have; so none is read to its end.
+    """
+    found = [top]
+    for place in found:
+        if len(found) > config["artifact_files"]:
+            raise ContractError(
+                "it would install more files and folders than it may "
+                f"(limit: build_artifact_files {config['artifact_files']})"
+            )
+        if len(os.fsencode(place)) > _PATH_BYTES:
+            raise ContractError(f"it would install {line(str(place))}: its path is too long")
+        if place.is_dir() and not place.is_symlink():
+            with os.scandir(place) as rows:
+                found += [place / row.name for row in rows]
+    return sorted(found)
 
 
 def _member(config, stage, path):
@@ -67,8 +94,8 @@ def _member(config, stage, path):
     somebody meant something by it.
     """
     about = path.lstat()
-    name = path.relative_to(stage).as_posix()
-    member = tarfile.TarInfo(name)
+    member = tarfile.TarInfo(path.relative_to(stage).as_posix())
+    name = line(member.name)
     if about.st_uid != config["uid"]:
         raise ContractError(f"it would install /{name}: it belongs to user {about.st_uid}")
     if stat.S_ISREG(about.st_mode):
@@ -89,23 +116,25 @@ def _member(config, stage, path):
     return member
 
 
-def runtime_packages(config, top):
+def runtime_packages(config, stage, members, watch):
     """Return the packages, by name and version, of the libraries that it was linked with."""
-    needed, own = set(), set()
-    for path in top.rglob("*"):
-        if path.is_file() and not path.is_symlink() and _is_elf(path):
-            # a reader of binaries is no program to be given a stranger's as root
-            told = confine.run(config, ["objdump", "-p", str(path)])
-            if told.returncode != 0:
-                raise ContractError(f"{path.name} cannot be read: {last_line(told.stderr)}")
-            needed.update(_NEEDED.findall(told.stdout))
-        own.add(path.name)
-    known = _run("ldconfig", "-p")
-    found = dict(re.findall(r"^[ \t]+(\S+) \(.*=> (\S+)$", known, re.MULTILINE))
+    plain = [stage / member.name for member in members if member.isreg()]
+    binaries = [str(path) for path in plain if _is_elf(path)]
+    needed = set()
+    for first in range(0, len(binaries), _AT_ONCE):
+        # a reader of binaries is no program to be given a stranger's as root
+        told = confine.run(config, ["objdump", "-p", *binaries[first : first + _AT_ONCE]])
+        watch.check()
+        if told.returncode != 0:
+            raise ContractError(
+                f"it would install no binary: {reason(told.returncode, told.stderr)}"
+            )
+        needed.update(_NEEDED.findall(told.stdout))
+    found = dict(re.findall(r"^[ \t]+(\S+) \(.*=> (\S+)$", _run("ldconfig", "-p"), re.MULTILINE))
     packages = {}
-    for name in sorted(needed - own):
+    for name in sorted(needed - {Path(member.name).name for member in members}):
         if name not in found:
-            raise BeneathError(f"it is linked with {name}, which the builder does not have")
+            raise ContractError(f"it is linked with {line(name)}, which no package here has")
         package = _package(found[name])
         packages[package] = _run("dpkg-query", "--show", "--showformat", "${Version}", package)
     return packages

@@ -1,17 +1,18 @@
 """Artifacts that were built: a folder a key, renamed into place when it is whole."""
 
-import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 
-from leaselab_contract.errors import ContractError
+from leaselab_contract.errors import BeneathError, ContractError
 
 ARTIFACT = "artifact.tar.gz"
 DOCUMENT = "build.json"
+_POLL_S = 0.5
 
 
 class MissingError(ContractError):
@@ -24,13 +25,47 @@ class MissingError(ContractError):
         super().__init__(f"no artifact of commit {job.commit[:10]} (key {job.key})")
 
 
-@contextlib.contextmanager
-def alone(config):
-    """One build at a time: each has all processors, and the same one again finds it built."""
-    path = Path(config["cache"]) / "build.lock"
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+class Lock:
+    """One build at a time: each has all processors, and the same one again finds it built.
+
+    Processes that were forked share what one of them holds.
+    """
+
+    def __init__(self, config):
+        """Open it; nobody holds it yet."""
+        self._config = config
+        self._file = (Path(config["cache"]) / "build.lock").open("a+", encoding="utf-8")
+
+    def held(self):
+        """Take it where nobody else has it; whether this process has it now."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def take(self, job):
+        """Wait for it; raises BeneathError with what is built where that lasts too long."""
+        until = time.monotonic() + self._config["wait_s"]
+        while not self.held():
+            if time.monotonic() > until:
+                raise BeneathError(
+                    f"the builder has built {self._holder()}, and this build has waited "
+                    f"{self._config['wait_s']} s for it (limit: build_wait_s)"
+                )
+            time.sleep(_POLL_S)
+        self._file.truncate(0)
+        row = f"{self._config['name']} {job.commit[:10]}"
+        self._file.write(json.dumps([row, os.getpid(), time.monotonic()]))
+        self._file.flush()
+
+    def _holder(self):
+        try:
+            self._file.seek(0)
+            row, pid, began = json.load(self._file)
+        except ValueError:
+            return "something else"  # which is about to say what
+        return f"{row} for {time.monotonic() - began:.0f} s (process {pid})"
 
 
 def place(config, job):
@@ -58,6 +93,11 @@ def draft(config, job):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
+
+
+def drafts(config):
+    """Folders of artifacts that are not whole."""
+    return sorted((Path(config["cache"]) / "artifacts").glob("*.new"))
 
 
 def keep(config, job, document):

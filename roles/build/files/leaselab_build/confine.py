@@ -1,62 +1,109 @@
-"""What a commit says is done by a user of its own, who may write nowhere else, without network.
+"""What a commit says is done by a user of its own, in one folder, without network.
 
-The user is set for each program, and with it a filter of system calls that no program can
-take off again: it makes no sockets.  A filter and not a network namespace, because that needs
-no privilege that a container does not have, and because it keeps out of the sockets of the
-builder's own services as well (name resolution, the bus), which are files and in every
-namespace.
+All of it is set for each program before it begins, and no program can take it off again: the
+user, the limits, the folder (`landlock`), and a filter of system calls.  The filter refuses
+sockets, and what would outlast the build beside files: message queues, shared memory of
+System V, keys.  A filter and not namespaces, because those need a privilege that a container
+does not have, and because a network namespace would not keep a build out of the sockets of the
+builder's own services (name resolution, the bus), which are files.
 """
 
+import contextlib
 import errno
 import os
+import resource
+import selectors
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError
+from leaselab_contract.errors import BeneathError, ContractError
 from leaselab_contract.process import ENVIRONMENT
 
-_SOCKETS = ("socket",)
-_RINGS = ("io_uring_setup", "io_uring_enter", "io_uring_register")
-"""Another way to sockets; programs that know it do without."""
+from leaselab_build import landlock
+
+_REFUSED = {
+    errno.EACCES: ("socket",),
+    # Programs that know these do without.
+    errno.ENOSYS: (
+        *("io_uring_setup", "io_uring_enter", "io_uring_register"),  # another way to sockets
+        *("mq_open", "mq_unlink", "msgget", "semget", "shmget"),
+        *("memfd_create", "memfd_secret"),  # memory that no process seems to have
+        *("add_key", "keyctl", "request_key"),
+        *("bpf", "perf_event_open", "userfaultfd"),
+    ),
+}
 _END_ALL = "import os, signal; os.kill(-1, signal.SIGKILL)"
 _END_S = 10.0
 _POLL_S = 0.02
+_KEPT_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 16
+_FIRST_TO_GO = "1000"
+_COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
 
 
 def start(config, argv, **options):
     """Start a program as the build's user; `options` are those of Popen."""
+    rules = landlock.writable_below(work(config))
     try:
-        return subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            umask=0o022,
-            preexec_fn=_no_sockets(),  # noqa: PLW1509  # takes no lock that a thread may hold
-            **_who(config),
-            **options,
-        )
+        with _first_to_go():
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                umask=0o022,
+                preexec_fn=_confined(config, rules),  # noqa: PLW1509  # takes no thread's lock
+                **_who(config),
+                **options,
+            )
     except subprocess.SubprocessError as error:
         raise BeneathError(
-            "the builder's kernel takes no filter of system calls, so a build would have the "
-            f"network (found: {error}, wanted: seccomp)"
+            f"the builder's kernel does not confine a build (found: {error}, wanted: seccomp "
+            "and Landlock)"
         ) from error
+    finally:
+        os.close(rules)
 
 
 def run(config, argv):
-    """Run a program to its end; return its status, output and errors (text)."""
-    child = start(
-        config,
-        argv,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-        cwd="/",
-    )
-    output, errors = child.communicate()
-    return subprocess.CompletedProcess(argv, child.returncode, output, errors)
+    """Run a program to its end; return its status, output and errors (text).
+
+    Raises ContractError where it says more than fits.
+    """
+    kept = {"stdout": bytearray(), "stderr": bytearray()}
+    with (
+        start(
+            config,
+            argv,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            cwd="/",
+        ) as child,
+        selectors.DefaultSelector() as both,
+    ):
+        for name in kept:
+            both.register(getattr(child, name), selectors.EVENT_READ, name)
+        while both.get_map():
+            for key, _ in both.select():
+                chunk = os.read(key.fd, _CHUNK_BYTES)
+                if not chunk:
+                    both.unregister(key.fileobj)
+                kept[key.data] += chunk
+                if len(kept[key.data]) > _KEPT_BYTES:
+                    end(config)
+                    raise ContractError(
+                        f"step {Path(argv[0]).name} prints more than {_KEPT_BYTES} bytes"
+                    )
+    told = (text.decode(errors="replace") for text in kept.values())
+    return subprocess.CompletedProcess(argv, child.returncode, *told)
+
+
+def work(config):
+    """The one folder that the build's user may write to."""
+    # The same path for every commit: ccache and the binaries have it inside.
+    return Path(config["cache"]) / "work" / config["name"]
 
 
 def give(config, *folders):
@@ -67,6 +114,11 @@ def give(config, *folders):
         os.chown(folder, who["user"], who["group"])
 
 
+def clear(*folders):
+    """Remove folders of a build: by a program that neither depth nor length of names stops."""
+    subprocess.run(["rm", "-rf", "--", *folders], check=True, env=ENVIRONMENT)
+
+
 def end(config):
     """End whatever the build's user runs, however it was started.
 
@@ -74,7 +126,7 @@ def end(config):
     """
     who = _who(config)
     deadline = time.monotonic() + _END_S
-    while _runs_something(who["user"]):
+    while running(config)[0]:
         if time.monotonic() > deadline:
             raise BeneathError(
                 f"processes of user {who['user']}, by whom commits are built, do not end"
@@ -86,6 +138,45 @@ def end(config):
             **who,
         )
         time.sleep(_POLL_S)
+    # What nobody has reaped yet still counts as one that the user runs, for the kernel.
+    while time.monotonic() < deadline and any(_orphaned(row) for row in _rows(config)):
+        time.sleep(_POLL_S)
+
+
+def running(config):
+    """Return how many threads the build's user runs, and their memory (bytes).
+
+    What only waits to be reaped does nothing.  Files that are mapped can be read again, so
+    they do not count; what processes share counts for each.
+    """
+    rows = [row for row in _rows(config) if not _ended(row)]
+    threads = sum(int(row["Threads"]) for row in rows)
+    kib = sum(int(row[name].split()[0]) for row in rows for name in _COUNTED if name in row)
+    return threads, kib << 10
+
+
+def _rows(config):
+    """Give /proc/PID/status of each process of the build's user, by field."""
+    uid = str(config["uid"])
+    for folder in os.scandir("/proc"):
+        if not folder.name.isdigit():
+            continue
+        try:
+            told = Path(folder.path, "status").read_text(encoding="utf-8", errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        row = dict(line.split(":", 1) for line in told.splitlines() if ":" in line)
+        if uid in row["Uid"].split():
+            yield row
+
+
+def _ended(row):
+    return row["State"].split()[0] in ("Z", "X")
+
+
+def _orphaned(row):
+    """Whether a process has ended, and is another's to reap."""
+    return _ended(row) and int(row["PPid"]) not in (os.getpid(), os.getppid())
 
 
 def _who(config):
@@ -104,32 +195,47 @@ def _who(config):
     return {"user": uid, "group": gid, "extra_groups": []}
 
 
-def _no_sockets():
-    """What a new process calls before its program, to be without sockets from then on.
+@contextlib.contextmanager
+def _first_to_go():
+    """Have what is started here ended before all others when the builder's memory is full.
+
+    It is inherited, and only root's own program can set it: for a moment, on itself.
+    """
+    own = Path("/proc/self/oom_score_adj")
+    before = own.read_text(encoding="ascii")
+    own.write_text(_FIRST_TO_GO, encoding="ascii")
+    try:
+        yield
+    finally:
+        own.write_text(before, encoding="ascii")
+
+
+def _confined(config, rules):
+    """What a new process calls before its program.
 
     A pair of sockets that are connected with each other stays possible.  System calls of
-    another architecture, by which this could be passed by, end the process.
+    another architecture, by which the filter could be passed by, end the process.
     """
     try:
         import seccomp  # noqa: PLC0415  # Debian's package; said below where it is missing
     except ImportError as error:
         raise BeneathError("the builder lacks python3-seccomp; run the role again") from error
 
-    rules = seccomp.SyscallFilter(seccomp.ALLOW)
-    for names, number in ((_SOCKETS, errno.EACCES), (_RINGS, errno.ENOSYS)):
+    refused = seccomp.SyscallFilter(seccomp.ALLOW)
+    for number, names in _REFUSED.items():
         for name in names:
-            rules.add_rule(seccomp.ERRNO(number), name)
-    return rules.load
+            refused.add_rule(seccomp.ERRNO(number), name)
+    limits = (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, config["disk_bytes"]),
+        # Others may have the user's number in other containers; `limits` counts its own.
+        (resource.RLIMIT_NPROC, 2 * config["threads"]),
+    )
 
+    def confine():
+        for kind, most in limits:
+            resource.setrlimit(kind, (most, most))
+        landlock.restrict(rules)
+        refused.load()
 
-def _runs_something(uid):
-    """Whether any process has this user; one that only waits to be reaped does nothing."""
-    for path in Path("/proc").glob("[0-9]*/status"):
-        try:
-            told = path.read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        fields = dict(line.split(":", 1) for line in told.splitlines() if ":" in line)
-        if str(uid) in fields["Uid"].split() and not fields["State"].strip().startswith("Z"):
-            return True
-    return False
+    return confine

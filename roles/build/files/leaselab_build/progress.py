@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 FILE = "progress.json"
-PHASE = "== "
-_COUNTED = re.compile(r"^(?:-- )?\[(\d+)/(\d+)\] ?(.*)")
+_COUNTED = re.compile(r"^(?:-- )?\[(\d{1,9})/(\d{1,9})\] ?(.*)")
 """``[12/545] Compiling …``, as ninja counts; ``-- [2/9] src/lib``, as a recipe does."""
 _EVERY_S = 1.0
 _WIDTH = 120
@@ -17,19 +16,18 @@ class Progress:
     """Reads the output of one build line by line; the file is written once a second."""
 
     def __init__(self, config, job):
-        """Begin: nothing is known but what is built."""
-        self._path = Path(config["cache"]) / FILE
+        """Nothing has begun, and only what is built is known."""
+        self._path = _path(config)
         self._began = time.monotonic()
-        self._written = 0.0
         self._state = {
             "name": config["name"],
             "commit": job.commit,
             "described": job.described,
-            "phase": "begin",
-            "step": None,
-            "steps": None,
-            "doing": "",
         }
+
+    def begin(self, phase):
+        """Begin a phase."""
+        self._state.update(phase=phase, step=None, steps=None, doing="")
         self._write()
 
     def heard(self, line):
@@ -38,21 +36,13 @@ class Progress:
         if not text:
             return
         counted = _COUNTED.match(text)
-        if text.startswith(PHASE):
-            phase = text.removeprefix(PHASE).strip()
-            self._state.update(phase=phase, step=None, steps=None, doing="")
-            self._write()
-        elif counted:
+        if counted:
             step, steps, doing = counted.groups()
             self._state.update(step=int(step), steps=int(steps), doing=doing[:_WIDTH])
         else:
             self._state["doing"] = text[:_WIDTH]
         if time.monotonic() - self._written >= _EVERY_S:
             self._write()
-
-    def end(self):
-        """Nothing is built any more."""
-        self._path.unlink(missing_ok=True)
 
     def _write(self):
         self._written = time.monotonic()
@@ -65,6 +55,15 @@ class Progress:
 def read(config):
     """Return how far the build under way is, None when there is none."""
     try:
-        return json.loads((Path(config["cache"]) / FILE).read_text(encoding="utf-8"))
+        return json.loads(_path(config).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+
+
+def end(config):
+    """Nothing is built any more."""
+    _path(config).unlink(missing_ok=True)
+
+
+def _path(config):
+    return Path(config["cache"]) / FILE

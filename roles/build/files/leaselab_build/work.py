@@ -1,23 +1,22 @@
 """Building: a clean tree, the server's recipe, its log, an artifact."""
 
-import gzip
+import contextlib
 import os
-import shutil
 import subprocess
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError, ContractError, last_line
+from leaselab_contract.errors import BeneathError, ContractError
 
-from leaselab_build import artifact, cache, confine, log, objects
+from leaselab_build import artifact, cache, confine, limits, log, objects, progress
 from leaselab_build.job import FORMAT
-from leaselab_build.progress import PHASE, Progress
 
+PHASES = ("configure", "make", "install")
+"""Verbs of a recipe, in the order that they are called."""
 NOT_THIS_SERVERS = 2
-FULL_BYTES = 64 << 20
-"""Less than this is why a build failed that had room when it began."""
+NOT_STARTED = (126, 127)
+"""What a shell ends with where it cannot start a program."""
 
 
 class ForeignError(ContractError):
@@ -29,26 +28,33 @@ class ForeignError(ContractError):
 def build(config, job):
     """Build it and keep it; return what is known of it.
 
-    Raises ContractError with the first error of the compiler, BeneathError when the
-    builder is at fault.  The log is kept in both cases.
+    Raises ContractError where the commit is at fault: with the first error of the compiler,
+    or the limit that it exceeded.  Raises BeneathError where the builder is at fault.  The log
+    is kept in both cases.
     """
     began = time.monotonic()
-    check_disk(config, config["free_bytes"])
-    # The same paths for every commit: ccache and the binaries have them inside.
-    folder = Path(config["cache"]) / "work" / config["name"]
+    clear(config)  # what a build that was cut short has left
     draft = cache.draft(config, job)
-    confine.end(config)  # what a build that was cut short left running
-    shutil.rmtree(folder, ignore_errors=True)
-    place = Place(folder)
-    confine.give(config, *place.folders())
+    place = Place(confine.work(config))
     try:
-        unpack(config, job.source, place.source)
-        system = identify(config, place.source)
-        try:
-            phases = run_recipe(config, job, place)
-        finally:
-            confine.end(config)  # from here on nothing of it changes any more
+        with limits.Limits(config) as watch:
+            confine.give(config, *place.folders())
+            try:
+                system = prepare(config, job, place, watch)
+                phases = run_recipe(config, job, place, system, watch)
+                watch.check_disk()
+            except (ContractError, OSError):
+                confine.end(config)
+                watch.check()
+                watch.blame()
+                with contextlib.suppress(OSError):  # the commit's reason is the one to tell
+                    objects.keep(config, job, place.objects)
+                raise
             objects.keep(config, job, place.objects)
+            watch.short_step("pack")
+            packed = artifact.pack(
+                config, job.prefix, place.stage, draft / cache.ARTIFACT, watch
+            )
         document = {
             "format": FORMAT,
             "name": config["name"],
@@ -61,17 +67,19 @@ def build(config, job):
             "prefix": job.prefix,
             "builder": job.inputs["builder"],
             "seconds": {**phases, "total": round(time.monotonic() - began, 1)},
-            **artifact.pack(config, job.prefix, place.stage, draft / cache.ARTIFACT),
+            **packed,
         }
         cache.keep(config, job, document)
-    except OSError as error:
-        check_disk(config, FULL_BYTES)
-        raise BeneathError(f"the builder fails: {error}") from error
     finally:
-        confine.end(config)
-        for path in (folder, draft):
-            shutil.rmtree(path, ignore_errors=True)
+        clear(config)
     return {**document, "cached": False}
+
+
+def clear(config):
+    """End and remove what a build has left; the lock must be held."""
+    confine.end(config)
+    confine.clear(confine.work(config), *cache.drafts(config))
+    progress.end(config)
 
 
 @dataclass(frozen=True)
@@ -110,36 +118,29 @@ class Place:
         return self.folder, self.source, self.stage, self.objects, self.home, self.scratch
 
 
-def unpack(config, files, folder):
-    """Unpack the files of the commit."""
-    argv = ["tar", "--extract", f"--file={files}", f"--directory={folder}"]
+def prepare(config, job, place, watch):
+    """Unpack the files of the commit; return the build system that the recipe sees in them."""
+    watch.short_step("unpack")
+    argv = ["tar", "--extract", f"--file={job.source}", f"--directory={place.source}"]
     done = confine.run(config, argv)
     if done.returncode != 0:
-        raise OSError(last_line(done.stderr))
-
-
-def check_disk(config, wanted):
-    """Refuse to build, or to blame a commit, on a full disk (wanted: bytes free)."""
-    free = shutil.disk_usage(config["cache"]).free
-    if free < wanted:
-        raise BeneathError(
-            f"the builder's disk is full (found {free >> 20} MiB free in {config['cache']}, "
-            f"wanted {wanted >> 20} MiB)"
-        )
-
-
-def identify(config, source):
-    """Ask the recipe which build system the tree has."""
-    done = confine.run(config, [config["recipe"], "identify", str(source)])
+        reason = watch.named(log.reason(done.returncode, done.stderr))
+        raise ContractError(f"its files cannot be written: {reason}")
+    watch.check_disk()
+    watch.short_step("identify")
+    done = confine.run(config, [config["recipe"], "identify", str(place.source)])
+    reason = log.reason(done.returncode, done.stderr)
     if done.returncode == NOT_THIS_SERVERS:
-        raise ForeignError(last_line(done.stderr))
+        raise ForeignError(reason)
+    if done.returncode in NOT_STARTED:
+        raise BeneathError(f"{config['recipe']}: {reason}")
     if done.returncode != 0:
-        raise BeneathError(f"{config['recipe']}: {last_line(done.stderr)}")
+        raise ContractError(f"its build system cannot be read: {reason}")
     return done.stdout.strip()
 
 
-def run_recipe(config, job, place):
-    """Run it with its output in the log; return how long its phases took (s)."""
+def run_recipe(config, job, place, system, watch):
+    """Run the recipe's phases with their output in the log; return how long each took (s)."""
     path = log_path(config, job)
     path.parent.mkdir(parents=True, exist_ok=True)
     environment = {
@@ -151,61 +152,37 @@ def run_recipe(config, job, place):
         "LEASELAB_PREFIX": job.prefix,
         "LEASELAB_JOBS": str(len(os.sched_getaffinity(0))),
         "LEASELAB_DESCRIBED": job.described,
+        "LEASELAB_SYSTEM": system,
         **{f"LEASELAB_{name.upper()}": str(value) for name, value in config["options"].items()},
     }
-    phases = {}
-    progress = Progress(config, job)
-    with gzip.open(path, "wt", encoding="utf-8") as kept:
-        child = confine.start(
-            config,
-            [config["recipe"], "build", str(place.source), str(place.stage)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            cwd=place.source,
-        )
-        stopped = threading.Event()
-        watch = threading.Timer(config["timeout_s"], _stop, (config, stopped))
-        watch.start()
-        try:
-            status = follow(child, kept, phases, progress)
-        finally:
-            watch.cancel()
-            confine.end(config)
-            child.wait()
-            progress.end()
-    if stopped.is_set():
-        phase = list(phases)[-1] if phases else "nothing"
-        raise ContractError(
-            f"it does not end building within {config['timeout_s']} s (last begun: {phase})"
-        )
-    if status != 0:
-        check_disk(config, FULL_BYTES)
-        raise ContractError(log.first_error(path) or f"the recipe ended with status {status}")
-    return phases
-
-
-def _stop(config, stopped):
-    """End the recipe with all that it started."""
-    stopped.set()
-    confine.end(config)
-
-
-def follow(child, kept, phases, progress):
-    """Write what it prints into the log; a line that begins with `PHASE` names what begins.
-
-    `phases` gets how long each took (s); return the recipe's status.
-    """
-    name, started = "", time.monotonic()
-    for raw in child.stdout:
-        line = raw.decode(errors="replace")
-        kept.write(line)
-        progress.heard(line)
-        if line.startswith(PHASE):
-            name, started = line.removeprefix(PHASE).strip(), time.monotonic()
-        if name:
-            phases[name] = round(time.monotonic() - started, 1)
-    return child.wait()
+    seconds = {}
+    told = progress.Progress(config, job)
+    with log.Log(path, config["log_bytes"]) as kept:
+        for phase in PHASES:
+            began = time.monotonic()
+            watch.step(phase)
+            told.begin(phase)
+            child = confine.start(
+                config,
+                [config["recipe"], phase, str(place.source), str(place.stage)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=place.source,
+            )
+            for line in kept.lines(f"== {phase}", child.stdout.fileno()):
+                told.heard(line)
+            if kept.full:
+                value = f"{config['log_bytes'] >> 20} MiB"
+                watch.exceed("it prints without end", "build_log_mib", value)
+            status = child.wait()
+            confine.end(config)  # what a phase has left running is no part of the next
+            watch.check()
+            if status != 0:
+                reason = kept.first_error() or f"step {phase} ended: {log.reason(status, '')}"
+                raise ContractError(watch.named(reason))
+            seconds[phase] = round(time.monotonic() - began, 1)
+    return seconds
 
 
 def log_path(config, job):
