@@ -21,11 +21,11 @@ import msgspec
 from tests.bench_document import DOCUMENT, host
 from tests.dns import PROOF
 from tests.examples import CONFIG, START, example_round, example_trial
+from tests.inventories import parsed
 
 from leaselab.archive.store import Store
 from leaselab.cli import bench_setup, bisect, calibrate, duel, rerun, resume, run, session
 from leaselab.lab import benches, catalog
-from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import ROUND_DONE, Point
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
@@ -177,7 +177,7 @@ class Lab:
         listing["_meta"]["hostvars"]["sut"]["leaselab_bench"] = self.bench
         if self.made_by:
             listing["_meta"]["hostvars"]["sut"]["leaselab_lab"] = self.made_by
-        return parse_inventory(path, listing)
+        return parsed(path, listing)
 
     def _prepare(self, _inventory: Any, distribution: str, *, full: bool) -> str:
         assert full in (True, False)

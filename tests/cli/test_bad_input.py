@@ -129,7 +129,7 @@ def test_a_bench_file_that_is_missing_or_another_s_is_refused(refused, checkout)
         f"{path}: no such file; deploy and tune first: leaselab run, or ansible/site.yml"
     )
     path.write_text("{", encoding="utf-8")
-    assert refused("sweep", path).startswith(f"{path}: not readable: ")
+    assert refused("sweep", path).startswith(f"{path}: not JSON: ")
     path.write_text(json.dumps({**DOCUMENT, "schema_version": 1}), encoding="utf-8")
     assert refused("sweep", path) == (
         f"{path}: schema version is not this leaselab's (found 1, wanted 2); deploy again"

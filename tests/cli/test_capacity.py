@@ -139,10 +139,10 @@ def test_each_durability_is_a_configuration(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["--clients", "0", "--lease-s", "10"], "no clients"),
+        (["--clients", "0", "--lease-s", "10"], "argument --clients: '0' is not a whole"),
         (["--clients", "5", "--lease-s", "0"], "--lease-s"),
         (["--clients", "5", "--lease-s", "nan"], "--lease-s"),
-        ([*WEBINAR, "--renew-at", "1.5"], "--renew-at: clients renew while they hold a lease"),
+        ([*WEBINAR, "--renew-at", "1.5"], "argument --renew-at: '1.5' is not a number from"),
         ([*WEBINAR, "--within-s", "5"], "--within-s goes with --at-once"),
         ([*WEBINAR, "--rush", "2", "30"], "share of the clients out of range"),
         ([*WEBINAR, "--rush", "1", "30", "--at-once"], "not allowed with"),

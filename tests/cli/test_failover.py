@@ -17,10 +17,10 @@ def lab(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rate", "0"), "out of range (found rate 0, wanted 1 or more)"),
-        (("--share", "0"), "out of range (found share 0, wanted above 0"),
-        (("--runs", "-1"), "nothing would be left after trimming (found runs -1"),
-        (("--before-s", "0"), "out of range (found before_s 0"),
+        (("--rate", "0"), "rate is out of range (found 0, wanted a whole number from 1 to"),
+        (("--share", "0"), "share is out of range (found 0.0, wanted a number above 0 to 10)"),
+        (("--runs", "-1"), "rounds is out of range (found -1"),
+        (("--before-s", "0"), "before_s is out of range (found 0"),
         (
             ("--after-s", "10"),
             "found 10, wanted more than the scenario's pair_max_response_delay_s, 10",

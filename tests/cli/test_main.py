@@ -80,7 +80,8 @@ def test_version(capsys):
         (["list", "--nosuch"], "unrecognized arguments: --nosuch; see `leaselab list --help`"),
         (
             ["list", "--limit", "x"],
-            "argument --limit: invalid int value: 'x'; see `leaselab list --help`",
+            "argument --limit: 'x' is not a whole number from 0 to 1000000; "
+            "see `leaselab list --help`",
         ),
         (
             ["archive"],

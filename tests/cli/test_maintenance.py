@@ -4,12 +4,12 @@ import json
 
 import pytest
 from tests.here import LISTING, Here, request
+from tests.inventories import parsed
 
 from leaselab.cli import bench_setup, hold, maintenance
 from leaselab.cli.main import main
 from leaselab.lab import benches
 from leaselab.lab.hold import read_hold
-from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.lock import ask
 from leaselab.model.bench import HostAccess
 
@@ -22,7 +22,7 @@ def bench(tmp_path, monkeypatch):
     """A bench of this machine, whose checks find nothing."""
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     monkeypatch.setenv("LEASELAB_OWNER", "jenkins-lab-check-17")
-    monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, LISTING))
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
     here = Here(tmp_path / "host", monkeypatch, maintenance, bench_setup, hold, benches)
     here.played = []
     for module in (maintenance, hold):
@@ -120,7 +120,7 @@ def test_of_several_benches_another_one_is_taken(tmp_path):
     def read(path):
         listing = {**LISTING, "_meta": {"hostvars": {"sut": {"leaselab_bench": path.stem}}}}
         names = {"dhcp_server": {"hosts": ["sut"]}, "dhcp_generator": {"hosts": [path.stem]}}
-        return parse_inventory(path, {**listing, **names})
+        return parsed(path, {**listing, **names})
 
     racks = [read(tmp_path / f"{name}.yml") for name in ("rack1", "rack2")]
     close()

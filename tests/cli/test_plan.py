@@ -128,10 +128,13 @@ def test_drops_that_are_told_too_late_say_how_many_benches_tell_them_in_time(cap
     ("words", "wanted"),
     [
         (["--commits-a-day", "-1"], "--commits-a-day"),
-        (["--commits-a-day", "3", "--hours", "25"], "above 0, 24 at most"),
-        (["--commits-a-day", "3", "--benches", "0"], "1 or more"),
+        (
+            ["--commits-a-day", "3", "--hours", "25"],
+            "--hours: '25' is not a number from 0.01",
+        ),
+        (["--commits-a-day", "3", "--benches", "0"], "a whole number from 1"),
         (["--commits-a-day", "3", "--duel-min", "0"], "--duel-min"),
-        (["--commits-a-day", "3", "--most-load", "1"], "above 0, below 1"),
+        (["--commits-a-day", "3", "--most-load", "1"], "from 0.001 to 0.999"),
     ],
 )
 def test_a_number_that_makes_no_plan_is_a_usage_error(capsys, words, wanted):

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 from tests.here import LISTING, Here, request
+from tests.inventories import parsed
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
 from leaselab.cli import bench_setup, check, hold, power, recovery, resume
@@ -12,7 +13,6 @@ from leaselab.cli.main import main
 from leaselab.cli.switching import Switched
 from leaselab.lab import benches, boot
 from leaselab.lab.hold import new_hold, write_hold
-from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.lock import ask, status
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken
@@ -56,7 +56,7 @@ def bench(tmp_path, monkeypatch, hostvars):
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
     listing = {**LISTING, "_meta": {"hostvars": hostvars}, "builder": {"hosts": ["bld"]}}
-    monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, listing))
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
     bench = Bench(tmp_path / "host", monkeypatch, recovery, bench_setup, hold, benches, boot)
     monkeypatch.setattr(
         recovery, "silent", partial(boot.silent, connector=bench, sleep=lambda _: None)

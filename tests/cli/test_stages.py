@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from tests.bench_document import DOCUMENT
 from tests.build_record import ANSWER
+from tests.inventories import parsed
 from tests.repositories import commit, make_repository
 
 from leaselab.archive.store import Store
@@ -19,7 +20,6 @@ from leaselab.cli.playbook import PlaybookStats
 from leaselab.lab import benches, deployment
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.hold import new_hold, write_hold
-from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.repository import open_repository
 from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
 from leaselab.model.procedures import procedure_of
@@ -97,7 +97,7 @@ def playbooks(tmp_path, monkeypatch):
     }
     hostvars = {"sut": playbooks.variables, "gen": {}}
     listing = {"_meta": {"hostvars": hostvars}, **groups}
-    monkeypatch.setattr(benches, "read_inventory", lambda path: parse_inventory(path, listing))
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
     monkeypatch.setattr(bench_setup, "refuse_bench_in_use", lambda _: None)
     for module in (bench_setup, variants, deployment):
         monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))

@@ -7,12 +7,12 @@ import time
 import pytest
 from tests.examples import archive_result, edited, example_result
 from tests.here import Here, request
+from tests.inventories import parsed
 
 from leaselab.archive.bench_notes import CHECK, STATUS, read_note, write_note
 from leaselab.archive.ident import is_id
 from leaselab.cli import bench_setup, status
 from leaselab.cli.main import main
-from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.lock import ask
 from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, state_of
 from leaselab.report.benches import age_words, bench_table
@@ -113,7 +113,7 @@ def lab(tmp_path, monkeypatch):
 
 def _bench(folder, name):
     hosts = {f"{name}-sut": {"leaselab_bench": name}, f"{name}-gen": {}}
-    return parse_inventory(
+    return parsed(
         folder / f"{name}.yml",
         {
             "_meta": {"hostvars": hosts},

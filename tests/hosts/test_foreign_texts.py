@@ -57,6 +57,7 @@ SUBJECT = printable(FOREIGN)
 SHOWN = ("\n", "\t")
 PLAY = """
 - hosts: dhcp_server
+  connection: local
   gather_facts: true
   vars:
     variant: "{{ folder }}/variants/v4-foreign"
@@ -90,19 +91,43 @@ PLAY = """
 """
 
 
-def words(checkout, *arguments):
+# The engine refuses hosts that are not reached by SSH; these are this machine.
+HERE_BY_SSH = """
+import sys
+import yaml
+from leaselab.cli import bench_setup
+from leaselab.cli.main import main
+from tests.inventories import parsed
+
+def benches_of(args):
+    bench = yaml.safe_load(args.inventory.read_text())["bench"]
+    names = {group: list(entry["hosts"]) for group, entry in bench["children"].items()}
+    variables = {
+        name: {"leaselab_bench": "here", **values}
+        for entry in bench["children"].values()
+        for name, values in entry["hosts"].items()
+    }
+    listing = {group: {"hosts": hosts} for group, hosts in names.items()}
+    return (parsed(args.inventory, {"_meta": {"hostvars": variables}, **listing}),)
+
+bench_setup.benches_of = benches_of
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def words(checkout, *arguments, hosts="hosts.yml"):
     """The words of a command of that checkout on hosts that are this machine."""
     return [
         *(*AS_ROOT, "--preserve-env")[: 2 * len(AS_ROOT)],
         *("unshare", "--mount", "sh", "-c", PRIVATE, "sh"),
-        *(sys.executable, *arguments, "-i", checkout / "hosts.yml"),
+        *(sys.executable, *arguments, "-i", checkout / hosts),
     ]
 
 
-def played(checkout, *arguments, **variables):
+def played(checkout, *arguments, hosts="hosts.yml", **variables):
     """Run a command of that checkout to its end; whether a text of it was a command."""
     done = subprocess.run(
-        words(checkout, *arguments),
+        words(checkout, *arguments, hosts=hosts),
         env={
             **os.environ,
             "LEASELAB_ROOT": str(checkout),
@@ -144,10 +169,13 @@ def checkout(tmp_path_factory):
         "lab_host_of_environment": {},
         "lab_host_document": {},
         "dnsmasq_build_packages": [],
-        "build_disk_min_mib": 1,
     }
     text = yaml.safe_dump({"bench": {"children": groups, "vars": settings}})
     (folder / "hosts.yml").write_text(text, encoding="utf-8")
+    # bench.json says how the engine reaches hosts, which is by SSH.
+    by_ssh = text.replace("ansible_connection: local", "ansible_connection_: local")
+    assert by_ssh != text
+    (folder / "by_ssh.yml").write_text(by_ssh, encoding="utf-8")
     return folder
 
 
@@ -167,8 +195,9 @@ def built(checkout, repository):
     """What ``leaselab build`` ended with, and what it keeps of the build."""
     done = played(
         checkout,
-        *("-m", "leaselab", "build", "v4-dnsmasq", "--repo", repository),
+        *("-c", HERE_BY_SSH, "build", "v4-dnsmasq", "--repo", repository),
         *(f"--commit=-{NAME}", "--results", checkout / "results", "--json"),
+        PYTHONPATH=f"{ROOT}:{ROOT / 'scripts'}",
     )
     (place,) = checkout.glob(".leaselab/builds/*/build.json")
     return done, json.loads(place.read_text(encoding="utf-8"))
@@ -219,7 +248,9 @@ def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
         "stats = run_playbook('book', Path(sys.argv[-1]), json.loads(sys.argv[1]));"
         "print(json.dumps(dict(stats.custom)))"
     )
-    done = played(checkout, "-c", program, json.dumps(values), PYTHONPATH=str(ROOT / "scripts"))
+    scripts = str(ROOT / "scripts")
+    words = ("-c", program, json.dumps(values))
+    done = played(checkout, *words, hosts="by_ssh.yml", PYTHONPATH=scripts)
     assert json.loads(done.stdout) == {"told": f"It is {FOREIGN}"}
     written = json.loads((checkout / "bench.json").read_text(encoding="utf-8"))
     bench = parse_bench(written, "bench.json")

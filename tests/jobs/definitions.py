@@ -20,7 +20,7 @@ BUILDER = Path(sys.executable).parent / "jenkins-jobs"
 @functools.cache
 def made():
     """What the repository's definitions come to."""
-    return generate(JOBS, SETTINGS)
+    return generate([JOBS], SETTINGS)
 
 
 def pipelines():

@@ -214,6 +214,25 @@ def test_a_folder_that_is_not_there_or_empty_is_bad_input(tmp_path):
     assert "no job is defined" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'"text"',
+        b"- job:",
+        b"- job: []",
+        b"- job: {name: x, triggers: 5}",
+        b"- job: {name: x, triggers: [timed: 5]}",
+        b"- job: {name: x, builders: [shell: ]}",
+        b"- job: {name: x, parameters: [string: {}]}",
+        b"\xff\xfe",
+        b"- job: {name: x\0y}",
+    ],
+)
+def test_what_jenkins_jobs_breaks_on_is_bad_input(text, tmp_path):
+    (tmp_path / "hostile.yaml").write_bytes(text)
+    assert "jenkins-jobs fails on these definitions: " in "".join(found(tmp_path))
+
+
 @pytest.mark.parametrize("what", ["a key of a template", "a schedule", "a column of a view"])
 def test_jenkins_jobs_itself_lets_these_pass(what, tmp_path):
     """Why the check is there."""
@@ -226,3 +245,30 @@ def test_jenkins_jobs_itself_lets_these_pass(what, tmp_path):
         env={"XDG_CACHE_HOME": str(tmp_path / "cache")},
     )
     assert done.returncode == 0, done.stderr
+
+
+HOOKED = """
+- job:
+    name: hooked
+    triggers:
+      - pollscm: {cron: ""}
+    builders:
+      - shell: "true"
+"""
+
+
+def test_an_empty_schedule_is_taken_and_subfolders_are_read_if_asked(tmp_path):
+    (tmp_path / "below" / "deeper").mkdir(parents=True)
+    (tmp_path / "below" / "deeper" / "other.yml").write_text(HOOKED, "utf-8")
+    done = check(tmp_path)
+    assert done.returncode == 2
+    assert "no job is defined; read subfolders, too, with -r" in done.stderr
+    (tmp_path / "hooked.yaml").write_text(HOOKED.replace("hooked", "top"), "utf-8")
+    done = check(tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 jobs, 0 views" in done.stdout
+    assert "1 YAML files of subfolders are not read without -r" in done.stdout
+    done = run(ROOT / "scripts/ci/check-jobs", "-r", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 jobs, 0 views" in done.stdout
+    assert "not read" not in done.stdout

@@ -1,12 +1,11 @@
 """bench.json: what the engine takes from Ansible, and what it refuses."""
 
 import copy
-import json
 
 import pytest
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench, read_bench
+from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.lock import lease_s
 from leaselab.lab.server import PROFILE_END_S
 from leaselab.model.errors import LeaselabError, Outcome
@@ -35,12 +34,6 @@ def test_a_document_becomes_a_bench(document):
 def test_a_procedure_names_only_what_differs(document):
     found = parse_bench(document, "bench.json").procedure
     assert found == MaxRate(rounds=3, trim=0, late_s=1.0, loss_ratio=0.025)
-
-
-def test_it_is_read_from_a_file(tmp_path, document):
-    path = tmp_path / "bench.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    assert read_bench(path) == parse_bench(document, "elsewhere")
 
 
 @pytest.mark.parametrize("role", ["server", "generator"])
@@ -129,18 +122,3 @@ def test_a_lock_outlasts_what_comes_between_its_renewals(document):
     document["procedure"] = {"name": "fixed-load", "rate": 100, "trial_s": 600}
     document["procedure"] |= {"duration_s": 600}
     assert lease_s(parse_bench(document, "bench.json")) == 2 * (600 + 4 + 5) + 2 * 25
-
-
-def test_a_missing_file_says_how_it_is_made(tmp_path):
-    with pytest.raises(LeaselabError, match=r"no such file.*deploy and tune first") as caught:
-        read_bench(tmp_path / "bench.json")
-    assert caught.value.outcome is Outcome.USAGE
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe"])
-def test_a_damaged_file_is_refused(tmp_path, content):
-    path = tmp_path / "bench.json"
-    path.write_bytes(content)
-    with pytest.raises(LeaselabError, match="not readable") as caught:
-        read_bench(path)
-    assert caught.value.outcome is Outcome.USAGE

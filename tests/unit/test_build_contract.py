@@ -1,6 +1,7 @@
 """The build contract, run as it is installed, with recipes of the test's own."""
 
 import json
+import os
 import shutil
 import socket
 import subprocess

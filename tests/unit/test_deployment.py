@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.inventories import parsed
 
 from leaselab.lab import deployment
 from leaselab.lab.deployment import (
@@ -19,7 +20,6 @@ from leaselab.lab.deployment import (
     variants_there,
     write_deployment,
 )
-from leaselab.lab.inventory import parse_inventory
 from leaselab.lab.transport import Completed
 from leaselab.model.errors import lab_broken
 
@@ -34,7 +34,7 @@ def inventory(**variables):
         "dhcp_generator": {"hosts": ["gen"]},
         "builder": {"hosts": ["maker"]},
     }
-    return parse_inventory(Path("rack.yml"), listing)
+    return parsed(Path("rack.yml"), listing)
 
 
 @pytest.fixture

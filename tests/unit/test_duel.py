@@ -152,12 +152,10 @@ def test_power_is_what_a_simulation_finds():
 @pytest.mark.parametrize(
     ("parameters", "what"),
     [
-        ({"rounds": 3}, "too few rounds"),
-        ({"over": 1.0}, "would not show"),
-        ({"find": 0.6}, "out of range"),
-        ({"false_alarm": 0.0}, "no chance of an error"),
-        ({"rate": 0}, "out of range"),
-        ({"trials": 0}, "nothing would be offered"),
+        ({"rounds": 3}, "rounds is out of range .found 3, wanted a whole number from 4"),
+        ({"over": 1.0}, "over is out of range .found 1.0, wanted a number above 1 to 2"),
+        ({"find": 0.6}, "find is out of range"),
+        ({"rate": 9, "max_rate": 8}, "out of range"),
         ({"reset": "at-start"}, "each trial has new clients"),
     ],
 )

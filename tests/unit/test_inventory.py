@@ -1,15 +1,17 @@
 """Reading inventories: what is frozen, and what is refused."""
 
+import getpass
+import os
 from pathlib import Path
 
 import pytest
+from tests.inventories import parsed
 
 from leaselab.lab.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
     PARTNER_GROUP,
     SERVER_GROUP,
-    parse_inventory,
     read_inventory,
 )
 from leaselab.model.errors import LeaselabError, Outcome
@@ -58,50 +60,35 @@ def test_the_local_lab_has_a_builder_that_is_not_on_the_test_network():
 
 
 def test_a_host_without_variables_is_reached_by_its_name_with_the_users_own_files():
-    host = parse_inventory(RACK, listing()).only(GENERATOR_GROUP)
+    host = parsed(RACK, listing()).only(GENERATOR_GROUP)
     home = Path.home()
     assert (host.access.address, host.access.port) == ("gen", 22)
     assert host.access.known_hosts_file == str(home / ".ssh/known_hosts")
-    assert host.access.key_file == str(home / ".ssh/id_ed25519")
+    assert Path(host.access.key_file).parent == home / ".ssh"
+    assert host.access.user == getpass.getuser()  # as of ssh, and not root
 
 
 def test_the_bench_is_named_by_the_file_unless_the_inventory_names_it():
-    assert parse_inventory(RACK, listing()).bench == "rack"
-    assert parse_inventory(RACK, listing(leaselab_bench="cellar")).bench == "cellar"
+    assert parsed(RACK, listing()).bench == "rack"
+    assert parsed(RACK, listing(leaselab_bench="cellar")).bench == "cellar"
 
 
-def test_inventory_dir_is_the_folder_of_the_file():
-    found = parse_inventory(RACK, listing(leaselab_known_hosts="{{ inventory_dir }}/../known"))
-    assert found.only(SERVER_GROUP).access.known_hosts_file == "/known"
-
-
-def test_any_other_template_in_a_variable_that_is_used_is_refused():
-    text = refusal(parse_inventory, RACK, listing(ansible_host="{{ lookup('env', 'SUT') }}"))
-    assert "ansible_host cannot be read outside a playbook" in text
-    assert "host sut" in text
-
-
-def test_a_template_elsewhere_is_left_to_ansible():
-    found = parse_inventory(RACK, listing(site_comment="{{ anything }}"))
-    assert found.only(SERVER_GROUP).variables["site_comment"] == "{{ anything }}"
-
-
-@pytest.mark.parametrize("port", ["ssh", "0", "65536", "-1"])
-def test_a_port_that_is_none_is_refused(port):
-    assert f"found {port}" in refusal(parse_inventory, RACK, listing(ansible_port=port))
+@pytest.mark.parametrize("name", ["../rack", "", "a b", ".", "x" * 65, 5, None, ["rack"]])
+def test_a_bench_whose_name_is_none_of_a_file_is_refused(name):
+    assert "not the name of a bench" in refusal(parsed, RACK, listing(leaselab_bench=name))
 
 
 @pytest.mark.parametrize("group", [SERVER_GROUP, GENERATOR_GROUP])
 def test_a_needed_group_that_is_missing_is_named(group):
     without = listing()
     del without[group]
-    assert f"no host in group {group}" in refusal(parse_inventory, RACK, without)
+    assert f"no host in group {group}" in refusal(parsed, RACK, without)
 
 
 def test_two_servers_are_too_many():
     two = listing()
     two[SERVER_GROUP]["hosts"].append("sut2")
-    text = refusal(parse_inventory(RACK, two).only, SERVER_GROUP)
+    text = refusal(parsed(RACK, two).only, SERVER_GROUP)
     assert "found sut, sut2" in text
 
 
@@ -113,17 +100,17 @@ def test_a_builder_that_is_the_generator_is_refused(name):
     found["_meta"]["hostvars"].setdefault(name, {"ansible_host": "192.0.2.3"})
     found["_meta"]["hostvars"]["sut"] = {"ansible_host": "192.0.2.1"}
     found["builder"] = {"hosts": [name]}
-    text = refusal(parse_inventory, RACK, found)
+    text = refusal(parsed, RACK, found)
     assert "the builder is the generator" in text
     found["builder"] = {"hosts": ["sut"]}
-    assert parse_inventory(RACK, found).only("builder").access.name == "sut"
+    assert parsed(RACK, found).only("builder").access.name == "sut"
 
 
 def test_hosts_of_child_groups_belong_to_the_part():
     nested = listing()
     nested[PARTNER_GROUP] = {"children": ["spare"]}
     nested["spare"] = {"hosts": ["sut"]}
-    assert parse_inventory(RACK, nested).only(PARTNER_GROUP).parts == (
+    assert parsed(RACK, nested).only(PARTNER_GROUP).parts == (
         SERVER_GROUP,
         PARTNER_GROUP,
     )
@@ -131,6 +118,8 @@ def test_hosts_of_child_groups_belong_to_the_part():
 
 def test_an_inventory_that_is_not_there_is_a_usage_error(tmp_path):
     assert "no such inventory" in refusal(read_inventory, tmp_path / "nowhere.yml")
+    os.mkfifo(tmp_path / "pipe")
+    assert "neither a file nor a folder" in refusal(read_inventory, tmp_path / "pipe")
 
 
 def test_an_inventory_that_ansible_cannot_read_says_why(tmp_path):

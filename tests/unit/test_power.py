@@ -9,9 +9,10 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.inventories import parsed
 
 from leaselab.lab import boot, power
-from leaselab.lab.inventory import InventoryHost, parse_inventory, read_inventory
+from leaselab.lab.inventory import InventoryHost, read_inventory
 from leaselab.lab.power import CommandPower, IpmiPower, RedfishPower, parse_power, steps
 from leaselab.lab.transport import Completed, NoAnswerError
 from leaselab.model.bench import HostAccess
@@ -76,21 +77,6 @@ class TestVariable:
         """Nor is it filled in itself."""
         assert COMMAND.argv(verb, host) == ["pdu", verb, f"outlet-{host}"]
 
-    def test_its_templates_are_filled_in_at_every_depth(self, tmp_path):
-        ipmi = {**IPMI, "address": "{{ bmc }}", "password_file": "{{ inventory_dir }}/pw"}
-        sut = {"bmc": "192.0.2.7", "leaselab_power": {"ipmi": ipmi}}
-        listing = {
-            "_meta": {"hostvars": {"sut": sut}},
-            "dhcp_server": {"hosts": ["sut"]},
-            "dhcp_generator": {"hosts": ["gen"]},
-        }
-        sut, gen = parse_inventory(tmp_path / "hosts.yml", listing).hosts
-        assert sut.power == IpmiPower("192.0.2.7", "lab", f"{tmp_path}/pw")
-        assert gen.power is None
-        ipmi["user"] = "{{ lookup('env', 'USER') }}"
-        with pytest.raises(LeaselabError, match="cannot be read outside a playbook"):
-            parse_inventory(tmp_path / "hosts.yml", listing)
-
     @pytest.mark.parametrize("value", [0, -1, "600", True])
     def test_a_boot_that_takes_no_time_is_refused(self, tmp_path, value):
         listing = {
@@ -99,7 +85,7 @@ class TestVariable:
             "dhcp_generator": {"hosts": ["gen"]},
         }
         with pytest.raises(LeaselabError, match="leaselab_power_boot_s is not a time"):
-            parse_inventory(tmp_path / "hosts.yml", listing)
+            parsed(tmp_path / "hosts.yml", listing)
 
     def test_the_examples_are_what_they_say(self):
         readme = (ROOT / "inventory/README.md").read_text("utf-8")

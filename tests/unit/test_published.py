@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
 from tests.examples import archive_result, edited, example_result
+from tests.inventories import parsed
 
-from leaselab.archive.published import by_role, inventory_name, published
+from leaselab.archive.published import by_role, inventory_name, public_word, published
 from leaselab.archive.running import access_path
 from leaselab.archive.schema import document_of, encode
 from leaselab.archive.store import Store
-from leaselab.lab.inventory import parse_inventory
 from leaselab.model.bench import HostAccess, public_names
 from leaselab.model.errors import invalid_measurement, lab_broken
 from leaselab.model.source import public_address
@@ -240,6 +240,27 @@ def test_a_commit_that_came_to_no_sweep_names_its_hosts_by_role_too():
         "dhcp_server": {"hosts": ["a"]},
         "dhcp_generator": {"hosts": ["b"]},
     }
-    inventory = parse_inventory(Path("/racks/one.yml"), listing)
+    inventory = parsed(Path("/racks/one.yml"), listing)
     names = public_names(inventory.access())
     assert by_role("a: no answer from 192.0.2.2", names) == "server: no answer from generator"
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"),
+    [
+        ("/home/ana/leaselab/leaselab", "leaselab"),
+        ("/home/ana/site/inventory/rack1", "inventory/rack1"),
+        ("--repo=/home/ana/kea.git", "--repo=kea.git"),
+        ("-i=~/racks/one.yml", "-i=one.yml"),
+        ("../ana/bench.json", "bench.json"),
+        ("file:///home/ana/kea", "kea"),
+        ("--results=/", "--results=/"),
+        ("https://ana:t0ken@git.example/kea", "https://git.example/kea"),
+        ("v4-memfile", "v4-memfile"),
+        ("--runs=3", "--runs=3"),
+        ("v1.0..main", "v1.0..main"),
+        ("inventory/docker", "inventory/docker"),
+    ],
+)
+def test_a_word_of_a_command_keeps_no_way_to_a_place_of_its_own(word, kept):
+    assert public_word(word) == kept

@@ -8,16 +8,14 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from leaselab.lab.access import VARIABLES, host_access
+from leaselab.lab.access import host_access
 from leaselab.model.errors import LeaselabError
 
 
-def bench_file_access(variables: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
-    """Return the fields of the engine's `HostAccess` from a host's variables."""
-    # One by one: Ansible fills in the templates of a variable when it is asked for.
-    plain = {key: variables[key] for key in VARIABLES if key in variables}
+def bench_file_access(login: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    """Return the fields of the engine's `HostAccess` from what `leaselab_login` answered."""
     try:
-        return asdict(host_access(name, plain, where))
+        return asdict(host_access(name, login, where))
     except LeaselabError as error:
         raise AnsibleFilterError(str(error)) from error
 

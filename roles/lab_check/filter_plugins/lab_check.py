@@ -30,7 +30,7 @@ def lab_check_networks(names, hostvars, check_mode):
                 "subnet": host.get("leaselab_test_subnet", ""),
                 "subnet6": host.get("leaselab_test_subnet6", ""),
             },
-            "address": host.get("ansible_host", name),
+            "address": host.get("ansible_host", host.get("ansible_ssh_host", name)),
             "probe": {
                 key: probe[key] for key in ("addresses", "routes", "tools", "management")
             },

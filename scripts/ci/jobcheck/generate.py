@@ -96,8 +96,14 @@ class _Complaints(logging.Handler):
         self.texts[record.getMessage()] = None
 
 
-def generate(folder: Path, config_file: Path) -> Generated:
-    """Make every job and view of `folder`, by the settings of `config_file`.
+def definitions(folder: Path, *, recursive: bool = False) -> list[Path]:
+    """The folders whose YAML files jenkins-jobs reads: below `folder` only with ``-r``."""
+    below = sorted(path for path in folder.rglob("*") if path.is_dir()) if recursive else []
+    return [folder, *below]
+
+
+def generate(folders: list[Path], config_file: Path) -> Generated:
+    """Make every job and view of `folders`, by the settings of `config_file`.
 
     What the builder itself refuses is raised as its own JenkinsJobsException.
     """
@@ -108,21 +114,21 @@ def generate(folder: Path, config_file: Path) -> Generated:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             config = JJBConfig(str(config_file), config_file_required=True)
-            made = _generate(config, folder)
+            made = _generate(config, folders)
     finally:
         log.removeHandler(complaints)
     texts = [*complaints.texts, *dict.fromkeys(str(warning.message) for warning in caught)]
     made.findings += [
-        usage_error(text, where=str(folder), todo="use what replaces it")
+        usage_error(text, where=str(folders[0]), todo="use what replaces it")
         for text in texts
         if "pkg_resources" not in text
     ]
     return made
 
 
-def _generate(config: JJBConfig, folder: Path) -> Generated:
+def _generate(config: JJBConfig, folders: list[Path]) -> Generated:
     roots = Roots(config)
-    load_files(config, roots, [folder])
+    load_files(config, roots, folders)
     made = Generated(roots)
     registry = WatchingRegistry(config)
     registry.set_macros(roots.macros)

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _INVENTORIES = "inventory"
 """The folder of a checkout that inventories lie in."""
+_LOCAL = re.compile(
+    r"(?P<option>(?:--?[\w-]+=)?)(?:file://)?(?P<path>[/~].*|\.\.?/.*)", re.DOTALL
+)
+"""A word that is a path, or an option and its path."""
 
 
 def published(found: Record, names: Mapping[str, str] | None = None) -> Record:
@@ -55,9 +59,20 @@ def published(found: Record, names: Mapping[str, str] | None = None) -> Record:
         ),
         provenance=replace(
             found.provenance,
-            command=tuple(public_address(word) for word in found.provenance.command),
+            command=tuple(public_word(word) for word in found.provenance.command),
         ),
     )
+
+
+def public_word(word: str) -> str:
+    """Return a word of a command without secrets, and without the way to a place of its own.
+
+    Such a way is that of somebody's home; the last name of it is kept.
+    """
+    found = _LOCAL.fullmatch(public_address(word))
+    if found is None:
+        return public_address(word)
+    return found["option"] + (inventory_name(found["path"]) or found["path"])
 
 
 def published_bench(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from leaselab.model.record import Record
 
 RUNNING = ".running"
-_LAST = re.compile(r"last(?:~(\d+))?")
+_LAST = re.compile(r"last(?:~([0-9]{1,9}))?")
 _NEAR = 1000
 """Newest results among which the nearest name is looked for; more would be slow."""
 _log = logging.getLogger(__name__)

@@ -25,6 +25,7 @@ from leaselab.cli.options import (
     add_json,
     add_results,
     checkout_root,
+    number,
     open_store,
     print_json,
     write_ids,
@@ -96,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold",
         metavar="PERCENT",
-        type=float,
+        type=number(0.01, 49.99),
         default=100 * Limits().find,
         help="smallest drop that duels are to find, %%; a change counts from half of it on "
         "(default: 3)",
@@ -104,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
         metavar="MINUTES",
-        type=float,
+        type=number(0.01, 525_600),
         default=Limits().budget_minutes,
         help="lab time for all duels since the first of the two ends, also for those before an "
         "interrupt; builds and deployments come on top (default: 240)",

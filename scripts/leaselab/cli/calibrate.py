@@ -17,7 +17,7 @@ from leaselab.cli.duel import (
     duel,
     parameters_of,
 )
-from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.cli.options import add_json, add_results, number, open_store, print_json, whole
 from leaselab.cli.report import report_after
 from leaselab.cli.session import Session
 from leaselab.cli.source import open_source
@@ -55,14 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs",
         metavar="N",
-        type=int,
+        type=whole(1, 1000),
         default=10,
         help="duels of each kind; those that the archive has count (10)",
     )
     parser.add_argument(
         "--slowdown",
         metavar="PERCENT",
-        type=float,
+        type=number(0.01, 49.99),
         default=3.0,
         help="share of the time for which the slower server is made to stand still, %% (3)",
     )
@@ -83,14 +83,6 @@ def run(args: argparse.Namespace) -> Outcome:
 
     Raises the error of the first that comes to no verdict: the next would come to none either.
     """
-    if args.pairs < 1:
-        raise usage_error("no duels", found=f"--pairs {args.pairs}", wanted="1 or more")
-    if not 0 < args.slowdown < 50:
-        raise usage_error(
-            "no slowdown to be found",
-            found=f"{args.slowdown:g} %",
-            wanted="above 0, below 50",
-        )
     if args.server in (RELEASE, BRANCH_POINT):
         raise usage_error("both servers are the same", found=args.server, wanted="a commit")
     store, inventory = open_store(args), inventory_of(args)

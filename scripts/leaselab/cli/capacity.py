@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.capacity import SERVED_S, configurations
 from leaselab.analysis.demand import Arrival, Demand, Population, Restart, Rush, Spread
 from leaselab.archive.store import newest_of
-from leaselab.cli.options import add_json, add_results, open_store, print_json, writing
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    number,
+    open_store,
+    print_json,
+    whole,
+    writing,
+)
 from leaselab.cli.report import FOLDER
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.capacity import capacity_document, print_capacity
@@ -42,21 +50,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="scenarios, such as v4-memfile or 'v4-*' (default: all)",
     )
     parser.add_argument(
-        "--clients", type=int, required=True, metavar="N", help="clients that hold a lease"
+        "--clients",
+        type=whole(1, 10**10),
+        required=True,
+        metavar="N",
+        help="clients that hold a lease",
     )
     parser.add_argument(
-        "--lease-s", type=float, required=True, metavar="S", help="lease time, s"
+        "--lease-s", type=number(1, 2**32 - 1), required=True, metavar="S", help="lease time, s"
     )
     parser.add_argument(
         "--renew-at",
-        type=float,
+        type=number(0.001, 1),
         default=RENEW_AT,
         metavar="SHARE",
         help=f"share of the lease time after which clients renew, T1 ({RENEW_AT:g})",
     )
     parser.add_argument(
         "--new-per-day",
-        type=float,
+        type=number(0, 1000),
         default=0.0,
         metavar="SHARE",
         help="clients that are new each day, over all clients (0)",
@@ -65,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arrival.add_argument(
         "--rush",
         nargs=2,
-        type=float,
+        type=number(0.001, 1_000_000),
         metavar=("SHARE", "MINUTES"),
         help="a share of the clients arrives within some minutes, as in the morning: "
         "--rush 0.8 30 (without this or --at-once: spread evenly)",
@@ -75,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--within-s",
-        type=float,
+        type=number(0.001, 2**32 - 1),
         metavar="S",
         help="with --at-once: the time within which all have to be served, s",
     )
@@ -107,20 +119,6 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _demand(args: argparse.Namespace) -> Demand:
     """What the options say of the clients; raises a usage error for what is none."""
-    if not 0 < args.renew_at <= 1:
-        raise usage_error(
-            "clients renew while they hold a lease",
-            where="--renew-at",
-            found=f"{args.renew_at:g}",
-            wanted="above 0, 1 at most",
-        )
-    if not args.lease_s > 0:
-        raise usage_error(
-            "nobody holds a lease for no time",
-            where="--lease-s",
-            found=f"{args.lease_s:g}",
-            wanted="a time above 0",
-        )
     if args.within_s is not None and not args.at_once:
         raise usage_error("--within-s goes with --at-once", where=NAME)
     population = Population(args.clients, args.lease_s * args.renew_at, args.new_per_day)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.bench_notes import CHECK, write_note
 from leaselab.cli.bench_setup import add_inventory, inventory_of
-from leaselab.cli.options import add_json, add_recover, checkout_root, print_json, usual_results
+from leaselab.cli.options import (
+    add_json,
+    add_recover,
+    checkout_root,
+    print_json,
+    read_json,
+    usual_results,
+)
 from leaselab.cli.playbook import run_playbook
 from leaselab.cli.recovery import recover
 from leaselab.lab.catalog import find_scenario, load_scenarios
@@ -143,14 +148,9 @@ def _scenarios(name: str) -> dict[str, Scenario]:
 
 
 def _reading(place: str, wanted: AbstractSet[str]) -> dict[str, Any]:
-    text = sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8")
-    try:
-        reading = json.loads(text)
-        missing = wanted - set(reading)
-    except (ValueError, TypeError) as error:
-        raise usage_error(f"not what role lab_check writes: {error}", where=place) from error
-    if missing:
+    reading = read_json(place)
+    if not isinstance(reading, dict) or wanted - reading.keys():
         raise usage_error(
-            "not what role lab_check writes", where=place, wanted=", ".join(sorted(missing))
+            "not what role lab_check writes", where=place, wanted=", ".join(sorted(wanted))
         )
-    return dict(reading)
+    return reading

@@ -13,6 +13,7 @@ from leaselab.cli.options import (
     add_json,
     add_results,
     checkout_root,
+    number,
     open_store,
     print_json,
     write_output,
@@ -64,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold",
         metavar="PERCENT",
-        type=float,
+        type=number(0, 1000),
         default=THRESHOLD_PERCENT,
         help=f"change of the figure that counts, %% (default: {THRESHOLD_PERCENT:g})",
     )

@@ -12,7 +12,7 @@ from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
 from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
-from leaselab.cli.options import add_id_file, checkout_root, write_ids
+from leaselab.cli.options import add_id_file, checkout_root, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.profile import explain
 from leaselab.cli.report import report_after
@@ -152,13 +152,13 @@ def add_duel(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--find",
         metavar="PERCENT",
-        type=float,
+        type=number(0.01, 49.99),
         help="smallest drop that is to be found, %% (3)",
     )
     group.add_argument(
         "--budget",
         metavar="MINUTES",
-        type=float,
+        type=number(0.01, 525_600),
         help="longest time for the rounds, without builds and deployments "
         f"({BUDGET_MINUTES:g})",
     )

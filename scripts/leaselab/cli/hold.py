@@ -14,14 +14,14 @@ from leaselab.cli.bench_setup import (
     refuse_bench_in_use,
 )
 from leaselab.cli.check import inspect
-from leaselab.cli.options import add_json, checkout_root, print_told
+from leaselab.cli.options import add_json, checkout_root, print_told, whole
 from leaselab.cli.recovery import recover
 from leaselab.lab.hold import Hold, forget_hold, new_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, ask
 from leaselab.lab.transport import connect
-from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +38,7 @@ def add_take(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--minutes",
         metavar="N",
-        type=int,
+        type=whole(1, 525_600),
         default=LEASE_MIN,
         help="how long it is held after the last command that used it, if nobody releases it "
         f"(default: {LEASE_MIN})",
@@ -66,10 +66,6 @@ def take(args: argparse.Namespace) -> Outcome:
     A bench that somebody else has is left at once.  What an earlier command of this checkout
     held, and was killed, is given back first; hosts that do not answer are recovered.
     """
-    if args.minutes < 1:
-        raise usage_error(
-            "--minutes is not a time", found=str(args.minutes), wanted="1 or more"
-        )
     inventory = inventory_of(args)
     checkout = checkout_root()
     left = read_hold(checkout, inventory.bench)

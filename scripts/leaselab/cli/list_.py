@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import add_json, add_results, open_store, print_json
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
+from leaselab.model.errors import Outcome
 from leaselab.report.listing import listing
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         metavar="N",
-        type=int,
+        type=whole(0, 1_000_000),
         help=f"at most N, 0 for all (default: {_SHOWN}; all with --json)",
     )
     add_results(parser)
@@ -40,8 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Print the index as a table, or as a JSON array."""
     limit = args.limit if args.limit is not None else (0 if args.json else _SHOWN)
-    if limit < 0:
-        raise usage_error("--limit cannot be negative", found=str(limit))
     store = open_store(args, existing=True)
     rows = store.index.rows(
         scenario=args.scenario, outcome=args.outcome, limit=limit + 1 if limit else None

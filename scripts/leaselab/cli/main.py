@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import importlib
 import logging
@@ -20,7 +21,7 @@ from leaselab.lab.interrupts import INTERRUPTS, interrupter
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -40,6 +41,8 @@ _MACHINE = frozenset(
     }
 )
 """Errors of the system that no input and no code of ours is to blame for."""
+_NAMES = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.E2BIG})
+"""Those of names and words, which are the input's."""
 
 
 class CommandModule(Protocol):
@@ -109,6 +112,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the process exit code."""
+    _open_streams()
     with guarded_streams():
         return _run(list(sys.argv[1:] if argv is None else argv))
 
@@ -120,7 +124,15 @@ def _run(arguments: list[str]) -> int:
     # What it logs as an error it raises as well, and that is told in our words.
     logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     try:
+        return _outcome(arguments)
+    finally:
+        _drop_output()
+
+
+def _outcome(arguments: list[str]) -> int:
+    try:
         _hear_signals()
+        _check_text(arguments)
         code = _dispatch(arguments)
         sys.stdout.flush()
     except LeaselabError as error:
@@ -130,22 +142,71 @@ def _run(arguments: list[str]) -> int:
         _say("; ".join(["interrupted", *map(str, stop.args)]))
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has left; what is buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001  # Python's own exit code 1 would mean a regression
-        if isinstance(error, OSError) and _is_the_machines(error):
-            _say(str(lab_broken(error.strerror or str(error), where=str(error.filename or ""))))
-            return Outcome.LAB.value
-        traceback.print_exc()
+        if isinstance(error, OSError) and (kind := _kind_of(error)):
+            told = kind(error.strerror or str(error), where=str(error.filename or ""))
+            _say(str(told))
+            return told.outcome.value
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
         _say(f"internal error: {error!r}; this is a fault of leaselab, not of your input")
         return Outcome.FAULT.value
     return code
 
 
-def _is_the_machines(error: OSError) -> bool:
-    """Whether it is a full or failing disk, a missing right, or the network."""
-    return error.errno in _MACHINE or isinstance(error, ConnectionError | TimeoutError)
+def _open_streams() -> None:
+    """Make whatever we were started with three streams that take any text.
+
+    A descriptor that was closed would become that of the next file we open, so it leads
+    nowhere; what a terminal's encoding lacks is written as an escape.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            while os.open(os.devnull, os.O_RDWR) < number:
+                pass
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115, PTH123
+        if number and hasattr(getattr(sys, name), "reconfigure"):
+            getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Have what a full disk or a reader that left did not take go nowhere.
+
+    Python writes it again as it ends, and would end with a code of its own.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Refuse what is no text: it would end in results and journals, which are UTF-8."""
+    given = {f"argument {place}": text for place, text in enumerate(arguments, 1)}
+    given |= {name: text for name, text in os.environ.items() if name.startswith("LEASELAB_")}
+    for where, text in given.items():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise usage_error(
+                "not UTF-8 text",
+                where=where,
+                found=str(os.fsencode(text))[:80],
+                todo="rename the file, or use another word",
+            ) from error
+
+
+def _kind_of(error: OSError) -> Callable[..., LeaselabError] | None:
+    """What is to blame for it: the machine, a name of the input, or neither."""
+    if error.errno in _MACHINE or isinstance(error, ConnectionError | TimeoutError):
+        return lab_broken
+    return usage_error if error.errno in _NAMES else None
 
 
 def _hear_signals() -> None:
@@ -211,4 +272,5 @@ def _overview() -> str:
 
 
 def _say(text: str) -> None:
-    print(f"leaselab: {text}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(f"leaselab: {text}", file=sys.stderr)

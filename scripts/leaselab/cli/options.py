@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import json
+import math
 import os
+import stat
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leaselab.archive.prune import use
 from leaselab.archive.store import Store
@@ -16,8 +19,11 @@ from leaselab.model.errors import usage_error
 from leaselab.model.text import escaped_json
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+
+N = TypeVar("N", int, float)
+_INPUT_BYTES = 64 << 20
 
 
 def checkout_root() -> Path:
@@ -34,6 +40,27 @@ def kept_folder(name: str) -> Path:
     folder = checkout_root() / ".leaselab"
     use(folder)
     return folder / name
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Return the `type` of an option that is a whole number within bounds."""
+    return _within(int, least, most, "a whole number")
+
+
+def number(least: float, most: float) -> Callable[[str], float]:
+    """Return the `type` of an option that is a number within bounds."""
+    return _within(float, least, most, "a number")
+
+
+def _within(kind: Callable[[str], N], least: N, most: N, what: str) -> Callable[[str], N]:
+    def read(text: str) -> N:
+        with suppress(ValueError, OverflowError):
+            value = kind(text)
+            if least <= value <= most:  # what is no number at all is not
+                return value
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not {what} from {least} to {most}")
+
+    return read
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:
@@ -92,8 +119,11 @@ def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
     there is then a usage error, and not an empty archive.
     """
     folder = usual_results() if args.results is None else Path(args.results)
-    if existing and args.results is not None and not folder.is_dir():
-        raise usage_error("no such folder of results", where=str(folder))
+    if not folder.is_dir():
+        if os.path.lexists(folder):
+            raise usage_error("not a folder of results", where=str(folder))
+        if existing and args.results is not None:
+            raise usage_error("no such folder of results", where=str(folder))
     return Store(folder)
 
 
@@ -102,12 +132,13 @@ def print_json(value: object) -> None:
 
     Indenting would take Python's slow encoder: 3 s for an index of 100 000 rows.
     """
+    escaped = str(sys.stdout.encoding).lower() not in ("utf-8", "utf8")
     if isinstance(value, list):
-        rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value)
+        rows = (json.dumps(row, ensure_ascii=escaped, allow_nan=False) for row in value)
         text = ",\n ".join(map(escaped_json, rows))
         sys.stdout.write(f"[{text}]\n")
         return
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, indent=1, ensure_ascii=escaped, allow_nan=False)
     sys.stdout.write(f"{escaped_json(text)}\n")
 
 
@@ -119,10 +150,60 @@ def print_told(args: argparse.Namespace, document: object, text: object) -> None
         print(text)
 
 
+def read_json(place: str, todo: str = "") -> Any:  # noqa: ANN401  (parsed JSON)
+    """Parse a JSON file that the user named, - for stdin; `todo` is for one that is not there.
+
+    Raises a usage error for what is no plain file of at most 64 MiB, or no JSON.
+    """
+    try:
+        if place == "-":
+            content = sys.stdin.buffer.read(_INPUT_BYTES + 1)
+        else:
+            # A FIFO would wait for somebody who writes to it.
+            with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise usage_error("not a plain file", where=place)
+                content = file.read(_INPUT_BYTES + 1)
+    except FileNotFoundError as error:
+        raise usage_error("no such file", where=place, todo=todo) from error
+    except OSError as error:
+        raise usage_error(f"not readable: {error.strerror}", where=place) from error
+    if len(content) > _INPUT_BYTES:
+        raise usage_error("too large", where=place, wanted=f"{_INPUT_BYTES} bytes at most")
+    return parse_json(content, place)
+
+
+def parse_json(content: bytes | str, where: str) -> Any:  # noqa: ANN401  (parsed JSON)
+    """Parse JSON of the user; a usage error for what is none, such as NaN and 1e400."""
+    try:
+        found = json.loads(content, parse_constant=_no_number, parse_float=_finite)
+        json.dumps(found, ensure_ascii=False).encode()  # half of a letter (\ud800) is no text
+        return found
+    except (ValueError, RecursionError) as error:
+        raise usage_error(f"not JSON: {error}", where=where) from error
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text[:40])
+
+
 def write_output(path: Path, content: bytes) -> None:
-    """Write a file that was asked for, whole or not at all: others may read it right now."""
-    part = path.with_name(f"{path.name}.part")
+    """Write a file that was asked for, whole or not at all: others may read it right now.
+
+    A device or a pipe is written to: it is not replaced by a file.
+    """
     with writing(path):
+        if path.exists() and not path.is_file():
+            # Without somebody who reads it, a pipe is an error and no wait.
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+            path.write_bytes(content)
+            return
+        part = path.with_name(f"{path.name}.part")
         part.write_bytes(content)
         part.replace(path)
 
@@ -134,12 +215,16 @@ def writing(path: Path) -> Iterator[None]:
     A full disk stays what it is.
     """
     try:
+        path.resolve()
+    except RuntimeError as error:
+        raise usage_error(f"cannot be written: {error}", where=str(path)) from error
+    try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    except (OSError, ValueError) as error:  # a path without a name is a ValueError
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise usage_error(
-            f"cannot be written: {error.strerror or error}",
+            f"cannot be written: {getattr(error, 'strerror', error)}",
             where=str(path),
             todo="name a file in a folder that exists and that you may write to",
         ) from error

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.planning import MOST_LOAD, SWEEPS_A_WEEK, Wish, choose, enough, plan
 from leaselab.analysis.workload import LONGEST_DUEL_MIN, Lab
 from leaselab.cli.durations import durations
-from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    checkout_root,
+    number,
+    open_store,
+    print_json,
+    whole,
+)
 from leaselab.lab.catalog import find_procedure, match_scenarios
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.max_rate import MaxRate
@@ -59,12 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="scenarios, such as v4-memfile or 'v4-*'; the most important first",
     )
     parser.add_argument(
-        "--commits-a-day", type=float, required=True, metavar="N", help="mean over a week"
+        "--commits-a-day",
+        type=number(0, 1_000_000),
+        required=True,
+        metavar="N",
+        help="mean over a week",
     )
-    parser.add_argument("--benches", type=int, default=1, metavar="N", help="benches (1)")
+    parser.add_argument(
+        "--benches", type=whole(1, 1000), default=1, metavar="N", help="benches (1)"
+    )
     parser.add_argument(
         "--hours",
-        type=float,
+        type=number(0.01, 24),
         default=24.0,
         metavar="H",
         help="lab hours a day: jobs may begin on a bench in so many hours from 8 o'clock on "
@@ -72,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--minutes-per-commit",
-        type=float,
+        type=number(0.01, math.inf),
         default=math.inf,
         metavar="MIN",
         help="most bench time of one push, build included (no limit)",
@@ -86,27 +100,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--within",
-        type=float,
+        type=number(0.01, 1_000_000),
         metavar="H",
         help="hours from a push within which 95 of 100 drops have to be told",
     )
     parser.add_argument(
         "--sweeps-a-week",
-        type=float,
+        type=number(0, 7),
         metavar="N",
         help="sweeps of each scenario a week, for its history (default: 1, or 1/2 or 1/4 where "
         "the budget needs that; 0: none)",
     )
     parser.add_argument(
         "--drops",
-        type=float,
+        type=number(0, 100),
         default=1.0,
         metavar="PERCENT",
         help="share of the commits that are slower, and need a bisect, %% (1)",
     )
     parser.add_argument(
         "--most-load",
-        type=float,
+        type=number(0.001, 0.999),
         default=MOST_LOAD,
         metavar="SHARE",
         help=f"load of a working day up to which is planned ({MOST_LOAD:g})",
@@ -114,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, (what, unit) in _COSTS.items():
         parser.add_argument(
             "--" + name.replace("_", "-"),
-            type=float,
+            type=number(0.001, 1_000_000),
             metavar="MIN",
             help=f"{what}, {unit} (default: from the archive, else {getattr(Lab(), name):g})",
         )
@@ -124,7 +138,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Print the plan; a budget that does not suffice is a usage error that says what would."""
-    _check(args)
     store = open_store(args, existing=True)
     must, names, left_out = _names(store, args.each_push, args.pattern)
     lab, assumed = _lab(args, store, names)
@@ -172,32 +185,6 @@ def _names(
             found=", ".join(left_out[:4]),
         )
     return must, names, left_out
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Raise a usage error for a number that makes no plan."""
-    wanted = [
-        ("commits-a-day", args.commits_a_day, "0 or more", 0 <= args.commits_a_day < math.inf),
-        ("benches", args.benches, "1 or more", args.benches >= 1),
-        ("hours", args.hours, "above 0, 24 at most", 0 < args.hours <= 24),
-        ("minutes-per-commit", args.minutes_per_commit, "above 0", args.minutes_per_commit > 0),
-        ("within", args.within, "above 0", args.within is None or args.within > 0),
-        (
-            "sweeps-a-week",
-            args.sweeps_a_week,
-            "0 to 7",
-            args.sweeps_a_week is None or 0 <= args.sweeps_a_week <= 7,
-        ),
-        ("drops", args.drops, "0 to 100", 0 <= args.drops <= 100),
-        ("most-load", args.most_load, "above 0, below 1", 0 < args.most_load < 1),
-    ]
-    for name in _COSTS:
-        value = getattr(args, name)
-        right = value is None or 0 < value < math.inf
-        wanted.append((name.replace("_", "-"), value, "above 0", right))
-    for name, value, want, right in wanted:
-        if not right:
-            raise usage_error("out of range", where=f"--{name}", found=f"{value}", wanted=want)
 
 
 def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:

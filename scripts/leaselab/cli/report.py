@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from leaselab.archive.store import Store
-from leaselab.cli.options import add_json, add_results, open_store, print_told, writing
+from leaselab.cli.options import add_json, add_results, open_store, print_told, whole, writing
 from leaselab.cli.pair import PREVIOUS, load_previous
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sweeps",
         metavar="N",
-        type=int,
+        type=whole(0, 1_000_000),
         help="newest results of each scenario that have a page of their own (default: 3); "
         "pages of older ones stay until they are pruned",
     )
@@ -52,8 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Write the pages; say where they are."""
-    if args.sweeps is not None and args.sweeps < 0:
-        raise usage_error("--sweeps cannot be negative", found=str(args.sweeps))
     from leaselab.report.site.site import SWEEPS, write_site  # noqa: PLC0415  # draws; slow to import
 
     store = open_store(args, existing=True)

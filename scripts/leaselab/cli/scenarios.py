@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.table import Table
 
-from leaselab.cli.options import add_json, checkout_root, print_json
+from leaselab.cli.options import add_json, checkout_root, parse_json, print_json
 from leaselab.lab.catalog import find_procedure, match_scenarios
 from leaselab.lab.roles import options_of
 from leaselab.measure.generators import check_fits
@@ -65,10 +64,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _parameters(text: str) -> dict[str, Any]:
     """Read the parameters that were asked for."""
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise usage_error(f"not JSON: {error}", where="--procedure", found=text) from error
+    found = parse_json(text, "--procedure")
     if not isinstance(found, dict):
         raise usage_error("not an object", where="--procedure", found=text)
     return found

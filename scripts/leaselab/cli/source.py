@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import kept_folder
+from leaselab.cli.options import kept_folder, whole
 from leaselab.lab.repository import open_repository
 from leaselab.model.errors import usage_error
 
@@ -43,7 +43,11 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     """Add the options; `source_of` and `commits_of` read them."""
     group = _add_repository(parser)
     group.add_argument(
-        "--every", metavar="N", type=int, default=1, help="of a range every Nth commit only"
+        "--every",
+        metavar="N",
+        type=whole(1, 1_000_000),
+        default=1,
+        help="of a range every Nth commit only",
     )
     group.add_argument(
         "--first-parent",
@@ -83,8 +87,6 @@ def commits_of(repository: Repository, text: str, args: argparse.Namespace) -> S
 
     Raises a usage error for what means none, and for options that do not go together.
     """
-    if args.every < 1:
-        raise usage_error("--every is not a count", found=str(args.every), wanted="1 or more")
     if ".." in text and not args.worktree:
         return repository.between(text, every=args.every, first_parent=args.first_parent)
     if args.every != 1 or args.first_parent:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +11,12 @@ from leaselab.cli.options import (
     add_results,
     checkout_root,
     open_store,
+    read_json,
     write_ids,
 )
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
-from leaselab.lab.bench_file import read_bench
+from leaselab.lab.bench_file import parse_bench
 from leaselab.run.measurement import measure_alone
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Measure, seal, show."""
-    read_bench(args.bench)  # its errors name the file
-    document = json.loads(args.bench.read_text(encoding="utf-8"))
+    todo = "deploy and tune first: leaselab run, or ansible/site.yml"
+    document = read_json(str(args.bench), todo)
+    parse_bench(document, str(args.bench))  # its errors name the file
     store = open_store(args)
     ended = measure_alone(store, document, str(args.bench), checkout_root(), progress)
     write_ids(args, ended.place.name)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from leaselab.cli.followed import find_source
-from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.live import figure_words
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 NAME = "watch"
 HELP = "Follow a sweep second by second, or a build step by step, in the terminal or on a page."
 EVERY_S = 1.0
-_PORTS = 65535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="serve a live page on this machine's loopback address, until the sweep ends",
     )
     parser.add_argument(
-        "--port", type=int, default=0, help="of that page (default: one that is free)"
+        "--port",
+        type=whole(0, 65535),
+        default=0,
+        help="of that page (default: one that is free)",
     )
     add_results(parser)
     add_json(parser)
@@ -50,8 +52,6 @@ def run(args: argparse.Namespace) -> Outcome:
         raise usage_error("--port goes with --html", found=str(args.port))
     if args.json and args.html:
         raise usage_error("--json and --html exclude each other", where=NAME)
-    if not 0 <= args.port <= _PORTS:
-        raise usage_error("no such port", found=str(args.port), wanted=f"0 to {_PORTS}")
     source = find_source(store, args.ref)
     if args.json:
         source.refresh()

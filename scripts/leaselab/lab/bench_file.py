@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 from leaselab.lab.build import build
@@ -17,29 +15,12 @@ from leaselab.model.record import GENERATOR, PARTNER, SERVER, Scenario
 SCHEMA_VERSION = 2
 
 
-def read_bench(path: Path) -> Bench:
-    """Read bench.json.
-
-    Raises a usage error when it is missing, damaged, of another version or lacks a host.
-    """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise usage_error(
-            "no such file",
-            where=str(path),
-            todo="deploy and tune first: leaselab run, or ansible/site.yml",
-        ) from error
-    except (OSError, ValueError) as error:
-        raise usage_error(f"not readable: {error}", where=str(path)) from error
-    return parse_bench(document, str(path))
-
-
 def parse_bench(document: Any, where: str) -> Bench:  # noqa: ANN401  (parsed JSON)
     """Turn a bench document into a Bench.
 
-    It has how the hosts are reached, which that of a result has not: for such a one there
-    is `parse_measured`.
+    Raises a usage error for one of another version, or that lacks a host or a server.  It has
+    how the hosts are reached, which that of a result has not: for such a one there is
+    `parse_measured`.
     """
     given = _fields(document, where, SCHEMA_VERSION)
     bench = build(Bench, given, where)

@@ -311,10 +311,11 @@ def _load(
 def _mapping(path: Path) -> Mapping[str, Any]:
     try:
         found = read_yaml(path)
-    except yaml.YAMLError as error:
+    # Bytes that are no text and numbers of thousands of digits are ValueErrors.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise usage_error(
-            f"not YAML: {' '.join(str(error).split())}", where=path.name
+            f"not YAML: {' '.join(str(error).split())[:300]}", where=path.name
         ) from error
     if not isinstance(found, Mapping):
-        raise usage_error("not a mapping", where=path.name, found=repr(found))
+        raise usage_error("not a mapping", where=path.name, found=repr(found)[:80])
     return found

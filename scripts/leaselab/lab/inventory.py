@@ -1,38 +1,33 @@
 """The inventory: which hosts a bench has, their parts, and how to reach them.
 
-Ansible reads it (`ansible-inventory --list`), so that the engine and the roles
-can never disagree on a file format; what comes out is frozen.
+Ansible reads it (`ansible-inventory --list`) and says how it would reach the hosts
+(`logins`), so that engine and roles cannot disagree; what comes out is frozen.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leaselab.lab.access import VARIABLES, host_access
+from leaselab.lab.access import host_access
+from leaselab.lab.logins import PARTS, Logins, ask_ansible
 from leaselab.lab.power import BOOT, BOOT_S, POWER, Power, boot_limit_s, parse_power
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import usage_error
 
-SERVER_GROUP = "dhcp_server"
-PARTNER_GROUP = "dhcp_partner"
-GENERATOR_GROUP = "dhcp_generator"
-BUILDER_GROUP = "builder"
+SERVER_GROUP, PARTNER_GROUP, GENERATOR_GROUP, BUILDER_GROUP = PARTS
 NEEDED_GROUPS = (SERVER_GROUP, GENERATOR_GROUP)
 """The groups without which nothing can be measured."""
-PARTS = (SERVER_GROUP, PARTNER_GROUP, GENERATOR_GROUP, BUILDER_GROUP)
 UNSAFE, VAULT = "__ansible_unsafe", "__ansible_vault"
 """How Ansible lists a text that is no template, such as a plugin's, and an encrypted one."""
 
 LABS = ("docker", "vm")
 """Labs that are made on this machine, as variable `leaselab_lab` of an inventory names them."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 Machine = tuple[str, int, HostAccess | None]
 """Address, port and jump host: behind another one, the same address is another machine."""
@@ -104,38 +99,25 @@ class Inventory:
         return found[0]
 
 
-def read_inventory(path: Path, ansible_inventory: Path | None = None) -> Inventory:
+def read_inventory(path: Path) -> Inventory:
     """Read an inventory file or folder through Ansible.
 
     Raises a usage error for an inventory that is not there, that Ansible
-    cannot read, or that lacks a group of `NEEDED_GROUPS`.
+    cannot read, that lacks a group of `NEEDED_GROUPS`, or whose hosts the engine cannot
+    reach as Ansible would.
     """
     path = path.absolute()
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise usage_error(
-            "no such inventory",
+            "neither a file nor a folder" if path.exists() else "no such inventory",
             where=str(path),
             todo="name a file or folder such as inventory/docker",
         )
-    program = ansible_inventory or Path(sys.executable).with_name("ansible-inventory")
-    done = subprocess.run(
-        [str(program), "-i", str(path), "--list"],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "LC_ALL": "C.UTF-8"},
-    )
-    if done.returncode != 0:
-        raise usage_error(
-            "Ansible cannot read this inventory: " + " ".join(done.stderr.split()),
-            where=str(path),
-        )
-    return parse_inventory(path, json.loads(done.stdout))
+    return parse_inventory(path, *ask_ansible(path))
 
 
-def parse_inventory(path: Path, listing: Mapping[str, Any]) -> Inventory:
-    """Freeze what ``ansible-inventory --list`` printed; errors as `read_inventory`."""
+def parse_inventory(path: Path, listing: Mapping[str, Any], logins: Logins) -> Inventory:
+    """Freeze what Ansible said (`ask_ansible`); errors as `read_inventory`."""
     variables: Mapping[str, Mapping[str, Any]] = listing.get("_meta", {}).get("hostvars", {})
     members = {part: _members(listing, part) for part in PARTS}
     for part in NEEDED_GROUPS:
@@ -154,11 +136,11 @@ def parse_inventory(path: Path, listing: Mapping[str, Any]) -> Inventory:
             name,
             tuple(part for part in PARTS if name in members[part]),
             variables.get(name, {}),
+            logins,
         )
         for name in names
     )
     _check_builder(path, hosts)
-    bench = bench_name(hosts[0].variables.get("leaselab_bench", path.stem), path)
     lab = str(hosts[0].variables.get("leaselab_lab", ""))
     if lab and lab not in LABS:
         raise usage_error(
@@ -167,24 +149,25 @@ def parse_inventory(path: Path, listing: Mapping[str, Any]) -> Inventory:
             found=lab,
             wanted=" or ".join(LABS) + ", or no such variable",
         )
-    made_by = f"{lab}_lab" if lab else ""
-    return Inventory(path=path, bench=bench, hosts=hosts, made_by=made_by)
+    return Inventory(
+        path=path,
+        bench=_bench_name(str(path), hosts[0].variables.get("leaselab_bench", path.stem)),
+        hosts=hosts,
+        made_by=f"{lab}_lab" if lab else "",
+    )
 
 
-_NAME = re.compile(r"\w[\w.+ -]{0,62}")
-
-
-def bench_name(value: object, source: Path) -> str:
-    """Return the name of a bench; files are named so, too, and a plugin may say anything."""
-    name = str(value)
-    if not _NAME.fullmatch(name):
-        raise usage_error(
-            "leaselab_bench cannot be the name of a bench",
-            where=str(source),
-            found=repr(name[:80]),
-            wanted="at most 63 letters, digits and any of '_.+- ', no sign first but '_'",
-        )
-    return name
+def _bench_name(where: str, name: object) -> str:
+    """Refuse a name that is no name of a file: some are called by the bench."""
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    raise usage_error(
+        "not the name of a bench",
+        where=where,
+        found=repr(name),
+        wanted="at most 64 letters, digits and . _ -, of which the first is a letter or digit",
+        todo="set leaselab_bench",
+    )
 
 
 def _check_builder(path: Path, hosts: Sequence[InventoryHost]) -> None:
@@ -218,14 +201,33 @@ def _members(listing: Mapping[str, Any], group: str) -> list[str]:
 
 
 def _host(
-    path: Path, name: str, parts: tuple[str, ...], variables: Mapping[str, Any]
+    path: Path,
+    name: str,
+    parts: tuple[str, ...],
+    variables: Mapping[str, Any],
+    logins: Logins,
 ) -> InventoryHost:
-    plain = {key: _plain(_resolved(path, name, key, variables)) for key in variables}
     where = f"{path}, host {name}"
-    if POWER in plain:
-        plain[POWER] = _plain(_within(path, name, variables[POWER], variables))
+    login = logins.answers.get(name)
+    if login is None:
+        why = logins.failures.get(name, "its answer is missing")
+        raise usage_error(
+            f"Ansible cannot reach it: {why}", where=where, found=_concerned(why, variables)
+        )
+    for key in sorted(_USED & login["unresolved"].keys()):
+        raise usage_error(
+            f"{key} cannot be read before a playbook: {login['unresolved'][key]}",
+            where=where,
+            found=str(variables.get(key)),
+            wanted="a plain value, or a template of what the inventory has",
+        )
+    # The others stay as they are written, secrets of Ansible Vault among them.
+    resolved = {key: login["variables"][key] for key in _USED & login["variables"].keys()}
+    plain = {**{key: _plain(value) for key, value in variables.items()}, **resolved}
+    if "leaselab_bench" in plain:
+        _bench_name(where, plain["leaselab_bench"])
     return InventoryHost(
-        access=host_access(name, plain, str(path)),
+        access=host_access(name, login, str(path)),
         parts=parts,
         test_address=str(plain.get("leaselab_test_address", "")),
         test_address6=str(plain.get("leaselab_test_address6", "")),
@@ -245,46 +247,32 @@ def _plain(value: object) -> object:
     return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
-def _within(path: Path, name: str, value: object, variables: Mapping[str, Any]) -> object:
-    """Fill in the templates of texts that are in lists and mappings of `leaselab_power`."""
-    if isinstance(value, Mapping):
-        return {str(key): _within(path, name, one, variables) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_within(path, name, one, variables) for one in value]
-    return _resolved(path, name, POWER, {**variables, POWER: value})
+def _concerned(why: str, variables: Mapping[str, Any]) -> str:
+    """The variables that an error of Ansible is about: it names a play's keyword instead."""
+    keyword = re.search(r"keyword '(?:remote_)?(\w+)'", why)
+    if keyword is None:
+        return ""
+    word = {"addr": "host"}.get(keyword[1], keyword[1])
+    return ", ".join(
+        f"{name} {variables[name]}"
+        for name in variables
+        if name.startswith("ansible_") and name.endswith(f"_{word}")
+    )
 
 
-_USED = VARIABLES | {"leaselab_bench", "leaselab_test_address", "leaselab_test_address6", POWER}
-_TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-
-
-def _resolved(
-    path: Path, name: str, key: str, variables: Mapping[str, Any], within: tuple[str, ...] = ()
-) -> object:
-    """Fill in ``{{ inventory_dir }}`` and the names of the host's other variables.
-
-    Ansible lists templates as they are written.  Any other one in a variable that is used
-    here is refused, because only a playbook could resolve it.
-    """
-    value = variables[key]
-    if not isinstance(value, str) or "{{" not in value:
-        return value
-
-    def filled(found: re.Match[str]) -> str:
-        other = found[1]
-        if other == "inventory_dir":
-            return str(path if path.is_dir() else path.parent)
-        if other not in variables or other in (key, *within):
-            return found[0]
-        return str(_plain(_resolved(path, name, other, variables, (key, *within))))
-
-    text = _TEMPLATE.sub(filled, value)
-    if "{{" in text and key in _USED:
-        raise usage_error(
-            f"{key} cannot be read outside a playbook",
-            where=f"{path}, host {name}",
-            found=value,
-            wanted="a plain value; the templates allowed are {{ inventory_dir }} and the names "
-            "of other variables of the host",
-        )
-    return text
+_USED = frozenset(
+    {
+        BOOT,
+        POWER,
+        "leaselab_bench",
+        "leaselab_known_hosts",
+        "leaselab_lab",
+        "leaselab_test_address",
+        "leaselab_test_address6",
+        "leaselab_test_address_2",
+        "leaselab_test_address6_2",
+        "leaselab_test_subnet",
+        "leaselab_test_subnet6",
+    }
+)
+"""The variables that the engine reads, as Ansible resolves them."""

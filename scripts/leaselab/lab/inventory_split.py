@@ -14,15 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from leaselab.lab.inventory import (
-    NEEDED_GROUPS,
-    PARTS,
-    UNSAFE,
-    VAULT,
-    Inventory,
-    InventoryHost,
-    bench_name,
-)
+from leaselab.lab.inventory import NEEDED_GROUPS, UNSAFE, VAULT, Inventory, InventoryHost
+from leaselab.lab.logins import PARTS
 from leaselab.model.errors import usage_error
 
 BENCH = "leaselab_bench"
@@ -42,7 +35,7 @@ def split(inventory: Inventory, kept: Path) -> tuple[Inventory, ...]:
     named = dict.fromkeys(filter(None, map(_bench, inventory.hosts)))
     if len(named) <= 1:
         return (inventory,)
-    names = [bench_name(name, inventory.path) for name in named]
+    names = list(named)
     lost = [host.access.name for host in measured if not _bench(host)]
     if lost:
         raise usage_error(

@@ -38,6 +38,7 @@ _MAIN = tuple(
     for name in names
 )
 """What the main branch is called; a mirror says it by its own HEAD as well."""
+_HASH = re.compile("[0-9a-f]+")
 _FIELDS = "%H%x00%T%x00%at%x00%aI%x00%ct%x00%cI%x00%s"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LETTERS = 200
@@ -79,7 +80,8 @@ class Repository:
             # What a CI server checked out has its branches as those of the remote alone.
             remote = f"refs/remotes/origin/{ref}^{{commit}}"
             done = _git(self.path, "rev-parse", "--verify", "--end-of-options", remote)
-        if done.status != 0:
+        # git also takes an exclusion such as ^main, and answers with one
+        if done.status != 0 or not _HASH.fullmatch(done.stdout.strip()):
             raise self._unknown(ref)
         return self._commit(done.stdout.strip(), ref)
 

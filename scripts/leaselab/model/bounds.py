@@ -14,7 +14,7 @@ END: Final = r"$(?!\n)"
 """Of a pattern: Python's ``$`` alone would allow a line's end after it."""
 LONGEST: Final = 10_000
 """Letters of a text, and entries of a table."""
-_MOST, _LEAST = 1e15, 1e-15
+_MOST, _LEAST = 1e15, 1e-150
 _DEEPEST = 20
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]

@@ -7,7 +7,7 @@ in `procedures`.  How they are carried out is in room `measure`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, Self
 
 import msgspec
 
@@ -44,6 +44,16 @@ _NOT_COMPARED = frozenset(
 Rounds and trim have a rule of their own; the others say where to look, when to give up, and
 what is asked of a figure afterwards.  All others are the ruler, and move the figure.
 """
+Rounds = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+Rate = Annotated[int, msgspec.Meta(ge=1, le=100_000_000)]
+"""Offered load (transactions/s)."""
+Length = Annotated[int, msgspec.Meta(ge=1, le=604_800)]
+"""Traffic, or the longest time for it: whole seconds, a week at most (s)."""
+LengthOrNone = Annotated[int, msgspec.Meta(ge=0, le=604_800)]
+ReplyTime = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+"""Time for replies (s)."""
+Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 WHERE: Final = "parameters of the measurement"
 """What an error of a parameter names as its place."""
 
@@ -79,20 +89,20 @@ class Procedure(
 ):
     """What every procedure has; each is a class of its own, told apart by `name`."""
 
-    rounds: int = 9
+    rounds: Rounds = 9
     """Rounds planned."""
-    trim: int = -1
+    trim: Annotated[int, msgspec.Meta(ge=-1, le=500)] = -1
     """Rounds dropped at each end before averaging; unless told, one of five rounds or more."""
-    loss_ratio: float = 0.025
+    loss_ratio: Ratio = 0.025
     """Highest loss ratio of a trial that passes (0..1)."""
-    late_s: float = 2.0
+    late_s: ReplyTime = 2.0
     """A reply later than this after its request counts as lost (s)."""
-    wait_s: float = 4.0
+    wait_s: ReplyTime = 4.0
     """How long the generator waits for replies after its last packet (s)."""
-    warm_up_s: int = 1
+    warm_up_s: LengthOrNone = 1
     """Length of the trial that each round begins with and that counts for nothing, as the
     server was just started (s); 0 for none."""
-    warm_up_rate: int | None = None
+    warm_up_rate: Rate | None = None
     """Offered load of that trial (transactions/s); null: that of the procedure's first."""
     reset: Literal["after-trial", "at-start"] = AFTER_TRIAL
     """When the server is made to hold nothing.  after-trial: after the warm-up and after each
@@ -250,11 +260,14 @@ class Procedure(
         }
 
     def check(self) -> None:
-        """Raise a usage error for parameters that no measurement could meet."""
+        """Raise a usage error for parameters that do not go together.
+
+        Each alone is held to its bounds where it is read (`procedure_of`).
+        """
         kept = self.rounds - 2 * self.trim
         found = f"runs {self.rounds}, trim {self.trim}"
         todo = "raise --runs or lower --trim"
-        if self.trim < 0 or kept < 1:
+        if kept < 1:
             refuse("nothing would be left after trimming", found, "runs > 2 x trim", todo)
         if self.trim and kept == 1:
             refuse(
@@ -263,16 +276,6 @@ class Procedure(
                 "2 runs or more that are kept",
                 todo,
             )
-        if not 0 < self.loss_ratio < 1:
-            refuse("goal out of range", f"loss_ratio {self.loss_ratio}", "between 0 and 1")
-        if self.late_s <= 0:
-            refuse("every reply would be late", f"late_s {self.late_s:g}", "above 0")
-        if self.warm_up_s < 0:
-            refuse(
-                "a length below 0", f"warm_up_s {self.warm_up_s}", "whole seconds, 0 for none"
-            )
-        if self.warm_up_rate is not None and self.warm_up_rate < 1:
-            refuse("out of range", f"warm_up_rate {self.warm_up_rate}", "1 or more")
         if self.warm_up_rate is not None and not self.warm_up_s:
             refuse(
                 "a load for no time",

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from leaselab import __version__
 from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
+from leaselab.archive.published import public_word
 from leaselab.model import moment, record
 from leaselab.model.bounds import clipped
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
-from leaselab.model.source import public_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -159,9 +159,18 @@ def _how_it_ran(tool: GeneratorTool) -> dict[str, Any]:
 
 
 def command() -> list[str]:
-    """Return the command as the user gave it, without what may be a secret of an address."""
-    given = shlex.split(os.environ.get("LEASELAB_COMMAND", "")) or ["leaselab", *sys.argv[1:]]
-    return [clipped(public_address(word)) for word in given]
+    """Return the command as the user gave it, as others may read it (`public_word`).
+
+    Raises a usage error for a LEASELAB_COMMAND that is none.
+    """
+    text = os.environ.get("LEASELAB_COMMAND", "")
+    try:
+        given = shlex.split(text) or ["leaselab", *sys.argv[1:]]
+    except ValueError as error:
+        raise usage_error(
+            f"does not parse: {error}", where="LEASELAB_COMMAND", found=text
+        ) from error
+    return [clipped(public_word(word)) for word in given]
 
 
 def own_provenance(root: Path, command: Sequence[str]) -> Provenance:

@@ -5,12 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.inventories import parsed
 from tests.lab_reading import GENERATOR, PARTNER, SERVER, faults, interface, only_fault
 
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Level
 from leaselab.lab.inspection import judge
-from leaselab.lab.inventory import BUILDER_GROUP, parse_inventory
+from leaselab.lab.inventory import BUILDER_GROUP
 
 MORE = re.compile(r" of v[46]-\S+ and \d+ more")
 """The scenarios of a pool, of which there are more with each experiment."""
@@ -82,7 +83,7 @@ class TestInterface:
             "dhcp_server": {"hosts": [SERVER]},
             "dhcp_generator": {"hosts": [GENERATOR]},
         }
-        inventory = parse_inventory(Path("/site/rack.yml"), listing)
+        inventory = parsed(Path("/site/rack.yml"), listing)
         assert {f.found for f in faults(judge(inventory, reading, contacts, scenarios))} == {
             "leaselab_test_address and leaselab_test_address6 not set to an address"
         }
@@ -225,9 +226,7 @@ class TestInterface:
             "dhcp_generator": {"hosts": [GENERATOR]},
             BUILDER_GROUP: {"hosts": [PARTNER]},
         }
-        findings = judge(
-            parse_inventory(Path("/site/rack.yml"), listing), reading, contacts, scenarios
-        )
+        findings = judge(parsed(Path("/site/rack.yml"), listing), reading, contacts, scenarios)
         assert faults(findings) == []
         assert "link" not in {f.check for f in findings if f.host == PARTNER}
 

@@ -130,7 +130,9 @@ def runtime_packages(config, stage, members, watch):
                 f"it would install no binary: {reason(told.returncode, told.stderr)}"
             )
         needed.update(_NEEDED.findall(told.stdout))
-    found = dict(re.findall(r"^[ \t]+(\S+) \(.*=> (\S+)$", _run("ldconfig", "-p"), re.MULTILINE))
+    found = dict(
+        re.findall(r"^[ \t]+(\S+) \(.*=> (\S+)$", _run("ldconfig", "-p"), re.MULTILINE)
+    )
     packages = {}
     for name in sorted(needed - {Path(member.name).name for member in members}):
         if name not in found:

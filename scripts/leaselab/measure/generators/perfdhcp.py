@@ -76,6 +76,9 @@ class Perfdhcp:
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:
         """Refuse a scenario whose leases or pool cannot hold a procedure (usage error)."""
         where = f"scenario {scenario.name}"
+        for key in ("family", "pool"):
+            if key not in scenario.load:
+                raise usage_error("a key of the load is missing", where=where, wanted=key)
         lifetime_s = scenario.server.options.get("lease_lifetime_s", math.inf)
         clients = returning_clients(scenario)
         # Clients that come back take no other addresses when their leases have expired.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast, get_args
 
 import msgspec
+import msgspec.inspect
 
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.procedure import WHERE
@@ -17,9 +21,6 @@ from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Flood | Duel | Profile
 PROCEDURES: dict[str, type[AnyProcedure]] = {
@@ -34,6 +35,8 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
     `name` says which, max-rate without it.  Raises a usage error for an unknown name (with
     the nearest), a value of another type, or parameters that no measurement could meet.
     """
+    if not isinstance(parameters, Mapping):
+        raise usage_error("not a mapping", where=WHERE, found=repr(parameters)[:80])
     name = str(parameters.get("name", MaxRate.__struct_config__.tag))
     if name not in PROCEDURES:
         raise unknown("procedure", name, list(PROCEDURES), WHERE)
@@ -45,6 +48,32 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
     try:
         found = msgspec.convert({**parameters, "name": name}, kind)
     except msgspec.ValidationError as error:
-        raise usage_error(f"value of another type: {error}", where=WHERE) from error
+        place = re.search(r"at `\$\.(\w+)", str(error))
+        parameter = place[1] if place else ""
+        info = cast("msgspec.inspect.StructType", msgspec.inspect.type_info(kind))
+        kinds = {field.name: field.type for field in info.fields}
+        wanted = _bounds(kinds[parameter]) if parameter in kinds else ""
+        if not wanted:
+            raise usage_error(f"value of another type: {error}", where=WHERE) from error
+        raise usage_error(
+            f"{parameter} is out of range",
+            where=WHERE,
+            found=json.dumps(parameters[parameter], default=str)[:40],
+            wanted=wanted,
+        ) from error
     found.check()
     return found
+
+
+def _bounds(kind: msgspec.inspect.Type) -> str:
+    """The values that a parameter may have, in words; empty for what is no number."""
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return next(filter(None, map(_bounds, kind.types)), "")
+    if isinstance(kind, msgspec.inspect.VarTupleType):
+        return f"{kind.min_length} to {kind.max_length} of them, each {_bounds(kind.item_type)}"
+    if not isinstance(kind, msgspec.inspect.IntType | msgspec.inspect.FloatType):
+        return ""
+    what = "a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"
+    least = f"above {kind.gt:g}" if kind.ge is None else f"from {kind.ge}"
+    most = f"and below {kind.lt:g}" if kind.le is None else f"to {kind.le:.12g}"
+    return f"{what} {least} {most}"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
+
 from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
     TRIAL_OVERHEAD_S,
+    Length,
     MetricKind,
-    Procedure,
+    Rounds,
     cpu_kind,
-    refuse,
 )
 from leaselab.model.procedures.unjudged import Unjudged
 
@@ -21,11 +25,11 @@ RESENT = "resent"
 class Burst(Unjudged, frozen=True, kw_only=True, tag="burst"):
     """Clients that all begin at once, as after a power cut, and try until they are served."""
 
-    rounds: int = 3
+    rounds: Rounds = 3
     """Rounds planned."""
-    clients: int = 1000
+    clients: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 1000
     """How many begin at once."""
-    limit_s: int = 120
+    limit_s: Length = 120
     """Longest time for which they go on trying (s): some wait a minute before the next try."""
 
     @property
@@ -75,11 +79,3 @@ class Burst(Unjudged, frozen=True, kw_only=True, tag="burst"):
             ),
             cpu_kind(plural),
         )
-
-    def check(self) -> None:
-        """Raise a usage error for clients or a time that are none."""
-        Procedure.check(self)
-        if self.clients < 1 or self.limit_s < 1:
-            refuse(
-                "out of range", f"clients {self.clients}, limit_s {self.limit_s}", "1 or more"
-            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 
@@ -13,7 +13,12 @@ from leaselab.model.procedure import (
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
     TRIAL_OVERHEAD_S,
+    Count,
+    Length,
     MetricKind,
+    Rate,
+    Ratio,
+    ReplyTime,
     cpu_kind,
     refuse,
 )
@@ -23,6 +28,7 @@ DUEL: Final = "duel"
 """Name of the procedure."""
 LEAST_ROUNDS = 4
 """Fewest rounds that tell the noise from the order within a round: two of each order."""
+_Half = Annotated[float, msgspec.Meta(gt=0, lt=0.5)]
 _NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed"})
 """Parameters that may differ between results that are compared, beyond those of all."""
 _LOOKS = ((0.2, 0.1), (0.35, 0.15), (0.6, 0.25), (1.0, 0.5))
@@ -45,33 +51,33 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     server from round to round; within a round both have the same.
     """
 
-    rounds: int = 33
+    rounds: Annotated[int, msgspec.Meta(ge=LEAST_ROUNDS, le=1000)] = 33
     """Most rounds: the duel ends as soon as there is an answer."""
-    trim: int = 0
+    trim: Annotated[int, msgspec.Meta(ge=0, le=500)] = 0
     """None is dropped: what disturbs a whole round cancels."""
-    trials: int = 2
+    trials: Count = 2
     """Trials of each server in a round."""
-    trial_s: int = 3
+    trial_s: Length = 3
     """Length of a trial (s)."""
-    late_s: float = 0.5
+    late_s: ReplyTime = 0.5
     """A reply later than this after its request counts as lost (s)."""
-    wait_s: float = 1.0
+    wait_s: ReplyTime = 1.0
     """How long the generator waits for replies after its last packet (s)."""
-    over: float = 1.05
+    over: Annotated[float, msgspec.Meta(gt=1, le=2)] = 1.05
     """Offered load over what the first server completed in the round before (ratio)."""
-    rate: int = 1000
+    rate: Rate = 1000
     """Where the load is looked for first (transactions/s)."""
-    max_rate: int = 200_000
+    max_rate: Rate = 200_000
     """Highest load that is offered (transactions/s)."""
-    loss_ratio: float = 0.005
+    loss_ratio: Ratio = 0.005
     """Loss (0..1) that is no overload: a trial that loses more only by what its generator may
     have caused is made again."""
-    find: float = 0.03
+    find: _Half = 0.03
     """Smallest drop that is to be found (0..1)."""
-    false_alarm: float = 0.01
+    false_alarm: _Half = 0.01
     """Chance that equal servers are called slower, over all looks (0..1); the same for
     faster."""
-    missed: float = 0.05
+    missed: _Half = 0.05
     """Chance that a drop of `find` is not found, over all looks, where the answer is that
     there is none (0..1)."""
 
@@ -176,30 +182,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     def check(self) -> None:
         """Raise a usage error for a duel that could come to no answer."""
         Unjudged.check(self)
-        if self.rounds < LEAST_ROUNDS:
-            refuse("too few rounds", f"rounds {self.rounds}", f"{LEAST_ROUNDS} or more")
-        if self.trials < 1 or self.trial_s < 1:
-            refuse(
-                "nothing would be offered",
-                f"trials {self.trials}, trial_s {self.trial_s}",
-                "1 or more of each",
-            )
-        if not 1 < self.over <= 2:
-            refuse(
-                "the load would not show what a server can do",
-                f"over {self.over:g}",
-                "above 1, 2 at most",
-            )
-        if not 1 <= self.rate <= self.max_rate:
+        if self.rate > self.max_rate:
             refuse("out of range", f"rate {self.rate}", f"1 to max_rate {self.max_rate}")
         if self.reset != AFTER_TRIAL:
             refuse("each trial has new clients", f"reset {self.reset}", AFTER_TRIAL)
-        if not 0 < self.find < 0.5:
-            refuse("out of range", f"find {self.find:g}", "above 0, below 0.5")
-        for name in ("false_alarm", "missed"):
-            if not 0 < getattr(self, name) < 0.5:
-                refuse(
-                    "no chance of an error",
-                    f"{name} {getattr(self, name):g}",
-                    "above 0, below 0.5",
-                )

@@ -8,8 +8,8 @@ from leaselab.model.procedure import (
     MEDIAN,
     ROUND_OVERHEAD_S,
     TRIAL_OVERHEAD_S,
+    Length,
     MetricKind,
-    refuse,
 )
 from leaselab.model.procedures.one_load import OneLoad
 
@@ -19,9 +19,9 @@ class Event(OneLoad, frozen=True, kw_only=True, tag="event"):
 
     event: Literal["crash"] = "crash"
     """What happens: the server under test ends as by a crash."""
-    before_s: int = 10
+    before_s: Length = 10
     """Traffic before it (s)."""
-    after_s: int = 30
+    after_s: Length = 30
     """Traffic after it (s); longer than the other server takes to notice."""
 
     @property
@@ -73,13 +73,3 @@ class Event(OneLoad, frozen=True, kw_only=True, tag="event"):
                 how=MEDIAN,
             ),
         )
-
-    def check(self) -> None:
-        """Raise a usage error for lengths that are none."""
-        OneLoad.check(self)
-        if self.before_s < 1 or self.after_s < 1:
-            refuse(
-                "out of range",
-                f"before_s {self.before_s}, after_s {self.after_s}",
-                "1 or more",
-            )

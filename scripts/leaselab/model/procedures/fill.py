@@ -11,9 +11,11 @@ from leaselab.model.procedure import (
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
     TRIAL_OVERHEAD_S,
+    Length,
     MetricKind,
+    Rate,
+    Ratio,
     cpu_kind,
-    refuse,
 )
 from leaselab.model.procedures.one_load import OneLoad
 
@@ -32,15 +34,15 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
     New clients fill it up to `fill` first, and nothing is reset before the load.
     """
 
-    fill: float = 0.5
+    fill: Ratio = 0.5
     """Share of what it can hold that it holds before the load (0..1)."""
-    fill_rate: int | None = None
+    fill_rate: Rate | None = None
     """Offered load while it is filled (transactions/s); null: that of the load."""
-    fill_limit_s: int = 1200
+    fill_limit_s: Length = 1200
     """Longest time that filling may take (s): after it the round has failed."""
-    trial_s: int = 30
+    trial_s: Length = 30
     """Longest trial while it is filled (s)."""
-    duration_s: int = 5
+    duration_s: Length = 5
     """Traffic of the load (s), in one trial."""
 
     @property
@@ -135,18 +137,3 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
             MetricKind(name=FILLED, title="filled before", unit="ratio", better="neither"),
             MetricKind(name=FILLED_AFTER, title="filled after", unit="ratio", better="neither"),
         )
-
-    def check(self) -> None:
-        """Raise a usage error for a share or lengths that are none."""
-        OneLoad.check(self)
-        if not 0 < self.fill < 1:
-            refuse("out of range", f"fill {self.fill:g}", "above 0, below 1")
-        if self.fill_rate is not None and self.fill_rate < 1:
-            refuse("out of range", f"fill_rate {self.fill_rate}", "1 or more")
-        if min(self.fill_limit_s, self.trial_s, self.duration_s) < 1:
-            refuse(
-                "trial too short",
-                f"fill_limit_s {self.fill_limit_s}, trial_s {self.trial_s}, "
-                f"duration_s {self.duration_s}",
-                "whole seconds, 1 or more",
-            )

@@ -9,9 +9,9 @@ from leaselab.model.procedure import (
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
     TRIAL_OVERHEAD_S,
+    Length,
     MetricKind,
     cpu_kind,
-    refuse,
 )
 from leaselab.model.procedures.one_load import OneLoad
 
@@ -19,9 +19,9 @@ from leaselab.model.procedures.one_load import OneLoad
 class FixedLoad(OneLoad, frozen=True, kw_only=True, tag="fixed-load"):
     """One load for seconds to hours: latency, what is lost, and how both drift."""
 
-    duration_s: int = 60
+    duration_s: Length = 60
     """Traffic of a round (s)."""
-    trial_s: int = 60
+    trial_s: Length = 60
     """Longest trial (s): a longer load is offered in trials one after the other, without a
     reset between them and with other clients in each."""
 
@@ -72,13 +72,3 @@ class FixedLoad(OneLoad, frozen=True, kw_only=True, tag="fixed-load"):
                 name="memory_drift", title="growth of memory", unit="bytes/s", better="lower"
             ),
         )
-
-    def check(self) -> None:
-        """Raise a usage error for lengths that are none."""
-        OneLoad.check(self)
-        if self.duration_s < 1 or self.trial_s < 1:
-            refuse(
-                "trial too short",
-                f"duration_s {self.duration_s}, trial_s {self.trial_s}",
-                "whole seconds, 1 or more",
-            )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
+
+import msgspec
 
 from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
     TRIAL_OVERHEAD_S,
+    Length,
     MetricKind,
-    Procedure,
+    Rounds,
     cpu_kind,
-    refuse,
 )
 from leaselab.model.procedures.unjudged import Unjudged
 
@@ -27,11 +30,11 @@ class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
     than it lets wait.  The first flood of a round counts for nothing.
     """
 
-    rounds: int = 3
+    rounds: Rounds = 3
     """Rounds planned."""
-    floods: int = 30
+    floods: Annotated[int, msgspec.Meta(ge=DROPPED + 2, le=1000)] = 30
     """How many one after the other in a round, nothing reset between them."""
-    flood_s: int = 30
+    flood_s: Length = 30
     """Length of each (s)."""
 
     @property
@@ -77,15 +80,3 @@ class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
             MetricKind(name="p50_s", title="median latency", unit="s", better="lower"),
             cpu_kind(plural),
         )
-
-    def check(self) -> None:
-        """Raise a usage error for floods that are none."""
-        Procedure.check(self)
-        if self.floods < DROPPED + 2:
-            refuse(
-                "nothing would be left to take the spread of",
-                f"floods {self.floods}",
-                f"{DROPPED + 2} or more, as the first one is dropped",
-            )
-        if self.flood_s < 1:
-            refuse("trial too short", f"flood_s {self.flood_s}", "whole seconds, 1 or more")

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
+
+import msgspec
 
 from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
     TRIAL_OVERHEAD_S,
+    Length,
+    LengthOrNone,
     MetricKind,
     Procedure,
+    Rate,
+    Ratio,
     cpu_kind,
     refuse,
 )
@@ -19,21 +26,21 @@ from leaselab.model.procedure import (
 class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
     """The highest load that the server serves: a search for it in each round."""
 
-    relative_width: float = 0.01
+    relative_width: Ratio = 0.01
     """Widest bracket that ends a search, (upper - lower) / upper (0..1)."""
-    trial_s: int = 5
+    trial_s: Length = 5
     """Length of a trial that can stand in a bracket (s)."""
-    scout_s: int = 1
+    scout_s: Length = 1
     """Length of a trial that only says where to look (s)."""
-    min_rate: int = 10
+    min_rate: Rate = 10
     """Lowest offered load worth a trial (transactions/s)."""
-    max_rate: int = 200_000
+    max_rate: Rate = 200_000
     """Highest offered load that may be tried (transactions/s)."""
-    start_rate: int = 2_000
+    start_rate: Rate = 2_000
     """First offered load of the first round (transactions/s)."""
-    max_trials: int = 40
+    max_trials: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 40
     """Trials of one round after which the search gives up."""
-    confirm_s: int | None = 30
+    confirm_s: LengthOrNone | None = 30
     """Traffic for which the result has to hold in the end (s), in trials one after the other;
     0: switched off, null: the release that measured did not do it yet."""
 
@@ -100,27 +107,11 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
         )
 
     def check(self) -> None:
-        """Raise a usage error for parameters that no search could meet."""
+        """Raise a usage error for rates that leave no room to search."""
         Procedure.check(self)
-        if (self.confirm_s or 0) < 0:
-            refuse(
-                "a length below 0", f"confirm_s {self.confirm_s}", "whole seconds, 0 for none"
-            )
-        if self.trial_s < 1 or self.scout_s < 1:
-            refuse(
-                "trial too short",
-                f"trial_s {self.trial_s}, scout_s {self.scout_s}",
-                "whole seconds, 1 or more",
-            )
-        if not 0 < self.relative_width < 1:
-            refuse(
-                "goal out of range", f"relative_width {self.relative_width}", "between 0 and 1"
-            )
-        if self.max_trials < 2:
-            refuse("no run could prove a bracket", f"max_trials {self.max_trials}", "2 or more")
-        if not 0 < self.min_rate < self.max_rate:
+        if self.min_rate >= self.max_rate:
             refuse(
                 "no room to search",
                 f"min_rate {self.min_rate}, max_rate {self.max_rate}",
-                "0 < min_rate < max_rate",
+                "min_rate < max_rate",
             )

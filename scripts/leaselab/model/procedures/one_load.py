@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 
-from leaselab.model.procedure import Procedure, refuse
+from leaselab.model.procedure import Procedure, Rate, Rounds
 from leaselab.model.procedures.unjudged import Unjudged
 
 
 class OneLoad(Unjudged, frozen=True, kw_only=True):
     """A procedure with one load: a rate, or a share of what the server can serve."""
 
-    rounds: int = 3
+    rounds: Rounds = 3
     """Rounds planned."""
-    rate: int | None = None
+    rate: Rate | None = None
     """Offered load (transactions/s)."""
-    share: float | None = None
+    share: Annotated[float, msgspec.Meta(gt=0, le=10)] | None = None
     """Offered load over the max rate that was measured before; null where a rate was asked
     for, and 0.8 where neither was."""
 
@@ -56,11 +56,3 @@ class OneLoad(Unjudged, frozen=True, kw_only=True):
         """As of every procedure; a rate that is a share of a max rate is no parameter."""
         known = Procedure.ruler(self)
         return known if self.share is None else {**known, "rate": None}
-
-    def check(self) -> None:
-        """Raise a usage error for a load that is none."""
-        Procedure.check(self)
-        if self.rate is not None and self.rate < 1:
-            refuse("out of range", f"rate {self.rate}", "1 or more")
-        if self.share is not None and not 0 < self.share <= 10:
-            refuse("out of range", f"share {self.share:g}", "above 0, 10 at most")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
+
+import msgspec
 
 from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
     TRIAL_OVERHEAD_S,
+    Length,
     MetricKind,
+    Rounds,
     cpu_kind,
-    refuse,
 )
 from leaselab.model.procedures.one_load import OneLoad
 
@@ -30,11 +33,11 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
     costs the server something.
     """
 
-    rounds: int = 8
+    rounds: Rounds = 8
     """Rounds planned: each function's intervals rest on them, and there are many functions."""
-    trim: int = 0
+    trim: Annotated[int, msgspec.Meta(ge=0, le=500)] = 0
     """No round is dropped: each round of one point is compared with that of another."""
-    duration_s: int = 8
+    duration_s: Length = 8
     """Traffic of a round (s)."""
 
     @property
@@ -89,11 +92,3 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
                 better="neither",
             ),
         )
-
-    def check(self) -> None:
-        """Raise a usage error for a length that is none."""
-        OneLoad.check(self)
-        if self.duration_s < 1:
-            refuse(
-                "trial too short", f"duration_s {self.duration_s}", "whole seconds, 1 or more"
-            )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
 from msgspec.structs import replace
 
 from leaselab.model.procedure import (
@@ -9,10 +12,10 @@ from leaselab.model.procedure import (
     ROUND_OVERHEAD_S,
     TRIAL_OVERHEAD_S,
     MetricKind,
-    Procedure,
+    Rate,
+    Rounds,
     cpu_kind,
     of_step,
-    refuse,
 )
 from leaselab.model.procedures.unjudged import Unjudged
 
@@ -30,11 +33,15 @@ class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
     Each step is a trial; nothing is reset between them.
     """
 
-    rounds: int = 3
+    rounds: Rounds = 3
     """Rounds planned."""
-    rates: tuple[int, ...] = (10_000, 50_000, 100_000)
+    rates: Annotated[tuple[Rate, ...], msgspec.Meta(min_length=1, max_length=100)] = (
+        10_000,
+        50_000,
+        100_000,
+    )
     """Offered load of each step (transactions/s), in their order."""
-    step_s: int = 60
+    step_s: Annotated[int, msgspec.Meta(ge=2 * SETTLED_FOR_S, le=604_800)] = 60
     """Traffic of each step (s)."""
 
     @property
@@ -96,16 +103,3 @@ class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
             for kind in alike
         )
         return (*whole, cpu_kind(plural), *steps)
-
-    def check(self) -> None:
-        """Raise a usage error for steps that are none."""
-        Procedure.check(self)
-        if not self.rates or min(self.rates) < 1:
-            found = ", ".join(map(str, self.rates)) or "none"
-            refuse("no steps of load", f"rates {found}", "one or more, each 1 or more")
-        if self.step_s < 2 * SETTLED_FOR_S:
-            refuse(
-                "a step is too short to tell when the server has settled in it",
-                f"step_s {self.step_s}",
-                f"whole seconds, {2 * SETTLED_FOR_S} or more",
-            )

@@ -1,0 +1,304 @@
+"""Whatever words a command is given, it ends with a documented code, and it ends.
+
+Words are made from the parser of each command, from fixed seeds; the hosts are replaced by
+ones that do not answer.
+"""
+
+import argparse
+import importlib
+import io
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from tests.bench_document import DOCUMENT
+from tests.examples import archive_result, example_result
+from tests.inventories import parsed
+from tests.repositories import make_repository
+
+from leaselab.cli import bench_setup, check, lab, switching
+from leaselab.cli.main import BROKEN_PIPE, COMMANDS, Parser, main
+from leaselab.lab import benches
+from leaselab.model.errors import Outcome, lab_broken
+
+ROOT = Path(__file__).parents[2]
+CALLS = 40
+"""Calls of each command and verb."""
+LONGEST_S = 60
+MEMORY = 6 << 30
+CODES = {outcome.value for outcome in Outcome} - {Outcome.FAULT.value}
+NUMBERS = (
+    *("", " ", "-", "--1", "+1", "-1", "0", "1", "2", "3", "65536", "9" * 20, "-" + "9" * 20),
+    *(
+        "1e400",
+        "-1e400",
+        "1e20",
+        "1e-400",
+        "nan",
+        "inf",
+        "-inf",
+        "0x10",
+        "1_0",
+        ".5",
+        "0.5",
+        "5.",
+    ),
+    *("1e2", "٣", "1,2", "1/2", "9" * 5000, "0" * 5000),
+)
+TEXTS = (
+    *NUMBERS,
+    *("x" * 300, "x" * 70_000, "a\nb", "\x1b[31mred", "\u202e", "\ufeff", "é", "ﷺ", "😀"),
+    *("{{ 7 * 7 }}", "$(id)", "`id`", "'; drop table results; --", "%s%n", "../../x", "/", "."),
+    *("..", "^main", "main..", "..main", "a..b", "a...b", "HEAD^!", "HEAD~99999999999", ":/x"),
+    *("--", "-x", "--all", "@", "@{u}", "@{-1}", "HEAD:", "v4-*", "[", "[!", "*", "**", "last"),
+    *(
+        "last~0",
+        "last~99999999999999999999",
+        "last~" + "9" * 5000,
+        "package",
+        "release",
+        "build:",
+    ),
+    *("build:x", "branch-point", "package@v4-memfile", "@v4-memfile", "v4-memfile", "memfile"),
+    *(
+        "2026-13",
+        "2026-11",
+        "0000-00-00",
+        "2026-02-30",
+        "99999-01-01",
+        "20261121",
+        "a@b@c",
+        "%",
+    ),
+    *("[]", "{}", "{", "null", '{"rounds": 1e400}', '{"name": []}', '{"rounds": NaN}'),
+    *('{"trial_s": -1}', "[" * 5000, '"' * 9, "\\", "http://[", "https://u:p@h/x", "file:///"),
+    *("git@h:x", "ssh://", "docker", "rack1", "debian-13", "trixie", "debian:13"),
+)
+
+
+class Hang(BaseException):
+    """A call that does not end; no handler of ours takes it."""
+
+
+def hostile_paths(folder):
+    """What a path may lead to."""
+    (folder / "directory").mkdir()
+    os.mkfifo(folder / "fifo")
+    (folder / "ring").symlink_to(folder / "ring")
+    (folder / "gone").symlink_to(folder / "nowhere")
+    # Links, as a fault would replace the devices themselves.
+    (folder / "null").symlink_to("/dev/null")
+    (folder / "full").symlink_to("/dev/full")
+    (folder / "file").write_text("text", "utf-8")
+    (folder / "nul").write_bytes(b"\0" * 100)
+    (folder / "latin").write_bytes(b"caf\xe9")
+    (folder / "deep.json").write_text("[" * 100_000, "utf-8")
+    (folder / "nan.json").write_text('{"schema_version": NaN}', "utf-8")
+    (folder / "bench.json").write_text(json.dumps(DOCUMENT), "utf-8")
+    with (folder / "huge").open("wb") as file:
+        file.truncate(80 << 20)
+    (folder / "sub").mkdir()
+    names = [path.name for path in folder.iterdir() if path.name != "full"]
+    names += [
+        "missing",
+        "missing/x",
+        "file/x",
+        "x" * 300,
+        "sub/new",
+        "é",
+        "a b",
+        "-x",
+        "ring/x",
+    ]
+    return [*(str(folder / name) for name in names), "", ".", "-"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A checkout with an archive, a repository and hostile paths, whose hosts do not answer."""
+    folder = tmp_path_factory.mktemp("hostile")
+    checkout = folder / "checkout"
+    checkout.mkdir()
+    for name in ("roles", "ansible", "ansible.cfg", "inventory"):
+        (checkout / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "scenarios", checkout / "scenarios")
+    for name in ("v4-memfile", "v6-memfile"):
+        archive_result(checkout / "results", example_result(scenario=name))
+    (folder / "paths").mkdir()
+    paths = hostile_paths(folder / "paths")
+    repository = make_repository(folder / "repository")
+    hosts = {name: {"ansible_host": "127.0.0.1", "ansible_port": 9} for name in ("sut", "gen")}
+    listing = {
+        "_meta": {"hostvars": hosts},
+        "dhcp_server": {"hosts": ["sut"]},
+        "dhcp_generator": {"hosts": ["gen"]},
+    }
+
+    def refuse(*_, **__):
+        raise lab_broken("no playbook is played here")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder / "paths")
+        patch.setenv("LEASELAB_ROOT", str(checkout))
+        patch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
+        for module in (bench_setup, check, lab, switching):
+            patch.setattr(module, "run_playbook", refuse)
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{}")))
+        yield [*paths, str(repository)]
+
+
+def parsers():
+    """Each command, and each of its verbs, with its parser."""
+    for command in COMMANDS:
+        if command.name in ("bench", "test", "lint"):  # they start programs of developers
+            continue
+        module = importlib.import_module(f"leaselab.cli.{command.module}")
+        parser = Parser(prog=command.name, allow_abbrev=False)
+        module.add_arguments(parser)
+        verbs = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+        if not verbs:
+            yield (command.name,), parser
+        for name, verb in verbs[0].choices.items() if verbs else ():
+            yield (command.name, name), verb
+
+
+PARSERS = dict(parsers())
+
+
+def words(action, chance, paths):
+    """What an option or a place is given."""
+    if action.nargs == 0:
+        return [chance.choice(action.option_strings)]
+    count = action.nargs if isinstance(action.nargs, int) else 1
+    if action.nargs in ("*", "+"):
+        count = chance.randint(0, 3)
+    given = list(action.option_strings[-1:])
+    for _ in range(count):
+        kind = [*TEXTS, *paths]
+        if action.type is Path or chance.random() < 0.1:
+            kind = paths
+        elif action.type is not None and chance.random() < 0.8:
+            kind = NUMBERS
+        elif action.choices and chance.random() < 0.7:
+            kind = [str(one) for one in action.choices]
+        given.append(chance.choice(kind))
+    return given
+
+
+def line(command, chance, paths):
+    """A command line."""
+    actions = [one for one in PARSERS[command]._actions if one.dest != "help"]
+    needed = [one for one in actions if one.required or not one.option_strings]
+    others = [one for one in actions if one not in needed]
+    chosen = [one for one in needed if chance.random() < 0.97]
+    chosen += chance.sample(others, min(len(others), chance.randint(0, 3)))
+    chance.shuffle(chosen)
+    return [*command, *(word for one in chosen for word in words(one, chance, paths))]
+
+
+def call(arguments):
+    """The code that a call ends with, and what it says; raises Hang."""
+
+    def stop(*_):
+        raise Hang
+
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LONGEST_S)
+    try:
+        with redirect_stdout(output), redirect_stderr(output):
+            code = main(arguments)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    output.flush()
+    return code, output.buffer.getvalue().decode(errors="replace")
+
+
+@pytest.fixture
+def bounded():
+    """A bound for memory, which no input may reach."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+@pytest.mark.usefixtures("bounded")
+@pytest.mark.parametrize("command", PARSERS, ids=" ".join)
+def test_no_words_of_a_command_are_a_fault_or_without_end(command, place):
+    chance = random.Random(" ".join(command))  # noqa: S311 - the same words each time
+    wrong = []
+    for _ in range(CALLS):
+        arguments = line(command, chance, place)
+        try:
+            code, said = call(arguments)
+        except Hang:
+            code, said = "hang", ""
+        if code not in CODES:
+            wrong.append((code, [word[:80] for word in arguments], said[-600:]))
+    assert wrong == []
+
+
+def shell(script, **environment):
+    """What the shell says of a command line with a real process."""
+    return subprocess.run(
+        ["bash", "-c", script],
+        env={
+            **os.environ,
+            "LEASELAB": f"{sys.executable} -m leaselab",
+            "PYTHONPATH": str(ROOT / "scripts"),
+            **environment,
+        },
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("$LEASELAB list >&-", 0),
+        ("$LEASELAB list 2>&-", 0),
+        ("$LEASELAB list <&- >&- 2>&-", 0),
+        ("$LEASELAB list --json >&-", 0),
+        ("$LEASELAB nothing >&- 2>&-", 2),
+        ("$LEASELAB list >/dev/full", 4),
+        ("$LEASELAB nothing 2>/dev/full", 2),
+        ("$LEASELAB show nothing >/dev/full 2>/dev/full", 2),
+        ("set -o pipefail; $LEASELAB scenarios | head -0", BROKEN_PIPE),
+        ("set -o pipefail; $LEASELAB nothing 2>&1 | head -0", 2),
+        ("$LEASELAB show $'\\xff'", 2),
+        ("LEASELAB_RESULTS=$'/\\xff' $LEASELAB list", 2),
+        ("$LEASELAB export --csv --output full", 4),
+        ("$LEASELAB export --csv --output fifo", 2),
+        ("$LEASELAB export --csv --output null && test -L null", 0),
+        ("$LEASELAB sweep /dev/zero", 2),
+        ("$LEASELAB sweep fifo", 2),
+        ("$LEASELAB check --networks /dev/zero", 2),
+        ('LEASELAB_COMMAND="\'" $LEASELAB sweep bench.json', 2),
+    ],
+)
+def test_streams_and_devices_do_not_change_the_code(script, code):
+    assert shell(script).returncode == code
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
+def test_a_terminal_without_our_letters_gets_escapes(encoding):
+    done = shell("$LEASELAB list && $LEASELAB show last", PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stderr) == (0, b"")
+    text = done.stdout.decode(encoding)
+    assert "v4-memfile" in text
+    done = shell("$LEASELAB show last --json", PYTHONIOENCODING=encoding)
+    assert json.loads(done.stdout.decode(encoding))["scenario"]["name"].startswith("v")

@@ -1,0 +1,168 @@
+"""Shapes of inventories that people have, each read by Ansible itself."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
+from leaselab.model.errors import LeaselabError, Outcome
+
+UNREADABLE = "Ansible cannot read this inventory"
+
+
+def ini(server="a", generator="b"):
+    """A server and a generator as INI."""
+    hosts = f"[dhcp_server]\n{server}\n[dhcp_generator]\n{generator}\n"
+    return f"{hosts}[all:vars]\nansible_user=ana\n"
+
+
+def hosts_yml(server="{a: {ansible_host: 192.0.2.1}}"):
+    """The same as YAML."""
+    groups = f"{{dhcp_server: {{hosts: {server}}}, dhcp_generator: {{hosts: {{b: }}}}}}"
+    return f"all: {{vars: {{ansible_user: ana}}, children: {groups}}}"
+
+
+JSON = '{"dhcp_server": {"hosts": {"a": {}}}, "dhcp_generator": {"hosts": {"b": {}}}}'
+PROGRAM = """#!/bin/sh
+echo '{"dhcp_server": {"hosts": ["a"]}, "dhcp_generator": {"hosts": ["b"]}}'
+"""
+PLUGIN = """
+plugin: ansible.builtin.constructed
+strict: true
+groups: {dhcp_server: part == 'server', dhcp_generator: part == 'generator'}
+"""
+READ = {
+    "INI": ({"hosts": ini("a ansible_host=192.0.2.1")}, "192.0.2.1"),
+    "an ending of INI": ({"rack.ini": ini()}, "a"),
+    "variables beside it": ({"hosts": ini(), "group_vars/all.yml": "ansible_port: 23"}, "a"),
+    "a port in the name": ({"hosts": ini("192.0.2.7:2222")}, "192.0.2.7"),
+    "IPv6 with a port": ({"hosts": ini("[2001:db8::1]:22")}, "2001:db8::1"),
+    "IPv6": ({"hosts": ini("a ansible_host=2001:db8::2")}, "2001:db8::2"),
+    "ranges": ({"hosts": ini("k[01:01].lab", "g[a:a].lab")}, "k01.lab"),
+    "a host twice": ({"hosts": ini("a\na ansible_host=192.0.2.3")}, "192.0.2.3"),
+    "quotes": ({"hosts": ini("a ansible_host='192.0.2.4'")}, "192.0.2.4"),
+    "comments": ({"hosts": "# x\n; y\n" + ini("a # z")}, "a"),
+    "Latin-1 in a comment": ({"hosts": b"# caf\xe9\n" + ini().encode()}, "a"),
+    "CRLF": ({"hosts": ini().replace("\n", "\r\n")}, "a"),
+    "a byte-order mark": ({"hosts.yml": "\ufeff" + hosts_yml()}, "192.0.2.1"),
+    "YAML": ({"hosts.yml": hosts_yml()}, "192.0.2.1"),
+    "JSON": ({"hosts.json": JSON}, "a"),
+    "folders of variables": (
+        {
+            "hosts.yml": hosts_yml("{a: }"),
+            "group_vars/dhcp_server/way.yml": "ansible_host: 192.0.2.5",
+            "host_vars/b.yml": "ansible_host: 192.0.2.6",
+        },
+        "192.0.2.5",
+    ),
+    "several files": (
+        {
+            "1.ini": "[dhcp_server]\na ansible_host=192.0.2.8\n",
+            "2.ini": "[dhcp_generator]\nb\n",
+            "": "",
+        },
+        "192.0.2.8",
+    ),
+    "groups below": (
+        {"hosts": "[k]\na\n[dhcp_server:children]\nk\n[dhcp_generator]\nb\n"},
+        "a",
+    ),
+    "a program": ({"racks.sh": PROGRAM}, "a"),
+    "constructed": (
+        {"1.ini": "a part=server\nb part=generator\n", "2.yml": PLUGIN, "": ""},
+        "a",
+    ),
+    "a jump host": (
+        {"hosts": ini() + "ansible_ssh_common_args='-F none -J ana@gate'\n"},
+        "a",
+    ),
+    "a vault of another group": ({"hosts": ini(), "group_vars/spare.yml": "VAULT"}, "a"),
+    "letters": ({"hosts": ini("sérveur")}, "sérveur"),
+    "a folder with spaces": ({"my rack/hosts": ini() + "leaselab_bench=x\n"}, "a"),
+}
+REFUSED = {
+    "nothing": ({"hosts": ""}, "no host in group dhcp_server"),
+    "no groups": ({"hosts": "a\nb\n"}, "no host in group dhcp_server"),
+    "no hosts": ({"hosts": "[dhcp_server]\n[dhcp_generator]\n"}, "no host in group"),
+    "an empty folder": ({"x/y": "", "": ""}, "no host in group dhcp_server"),
+    "no YAML": ({"hosts.yml": "all: ["}, UNREADABLE),
+    "a list": ({"hosts.yml": "- a"}, UNREADABLE),
+    "Latin-1": ({"hosts.yml": hosts_yml("{caf\xe9: }").encode("latin-1")}, UNREADABLE),
+    "NUL": ({"hosts": b"\0\0\0"}, ""),
+    "a ring of groups": ({"hosts": "[a:children]\nb\n[b:children]\na\n"}, UNREADABLE),
+    "an open quote": ({"hosts": ini("a x='")}, UNREADABLE),
+    "no such plugin": ({"hosts.yml": "plugin: no.such.one"}, UNREADABLE),
+    "a program that fails": ({"racks.sh": "#!/bin/sh\nexit 3\n"}, UNREADABLE),
+    "a program without JSON": ({"racks.sh": "#!/bin/sh\necho x\n"}, UNREADABLE),
+    "a vault": ({"hosts": ini(), "group_vars/all.yml": "VAULT"}, UNREADABLE),
+    "a hidden secret": (
+        {"hosts": ini(), "group_vars/all.yml": "ansible_host: !vault |\n  VAULT"},
+        "host a: Ansible cannot reach it",
+    ),
+    "a port that is a list": (
+        {"hosts.yml": hosts_yml("{a: {ansible_port: [22]}}")},
+        "found ansible_port [22]",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory):
+    """A file that Ansible Vault has encrypted, whose password nobody has."""
+    folder = tmp_path_factory.mktemp("vault")
+    (folder / "password").write_text("geheim", "utf-8")
+    (folder / "file").write_text("secret: 1", "utf-8")
+    password = {"LC_ALL": "C.UTF-8", "ANSIBLE_VAULT_PASSWORD_FILE": str(folder / "password")}
+    subprocess.run(
+        [Path(sys.executable).with_name("ansible-vault"), "encrypt", folder / "file"],
+        env={**os.environ, **password},
+        capture_output=True,
+        check=True,
+    )
+    return (folder / "file").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, vault):
+    """What comes of each shape: the inventory or the refusal.  They are read side by side."""
+
+    def read(case):
+        files, _ = {**READ, **REFUSED}[case]
+        folder = tmp_path_factory.mktemp("shape")
+        for name, content in files.items():
+            if not name:
+                continue
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = content if isinstance(content, bytes) else content.encode()
+            path.write_bytes(text.replace(b"VAULT", vault.replace(b"\n", b"\n  ")))
+            path.chmod(0o755 if text.startswith(b"#!") else 0o644)
+        first = folder if "" in files else folder / next(iter(files))
+        try:
+            return read_inventory(first)
+        except LeaselabError as error:
+            return error
+
+    with ThreadPoolExecutor(4) as pool:
+        return dict(zip([*READ, *REFUSED], pool.map(read, [*READ, *REFUSED]), strict=True))
+
+
+@pytest.mark.parametrize("case", READ)
+def test_a_shape_is_read_as_ansible_reads_it(case, results):
+    found = results[case]
+    assert not isinstance(found, LeaselabError), found
+    assert found.only(SERVER_GROUP).access.address == READ[case][1]
+    assert len(found.group(GENERATOR_GROUP)) == 1
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_ansible_cannot_read_is_bad_input(case, results):
+    found = results[case]
+    assert isinstance(found, LeaselabError), found
+    assert found.outcome is Outcome.USAGE
+    assert REFUSED[case][1] in str(found)
+    assert "geheim" not in str(found)

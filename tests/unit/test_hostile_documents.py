@@ -1,0 +1,178 @@
+"""Documents that people write by hand: whatever is wrong in them is bad input, and no fault.
+
+Sound documents are changed at random places, from fixed seeds.
+"""
+
+import copy
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.bench_document import DOCUMENT
+from tests.inventories import parsed
+
+from leaselab.cli.options import parse_json
+from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.catalog import find_procedure, load_families
+from leaselab.measure.generators import check_fits
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.procedures import PROCEDURES, procedure_of
+
+ROOT = Path(__file__).parents[2]
+CHANGES = 500
+VALUES = (
+    *(None, True, False, 0, -1, 1, 2, 10**30, -(10**30), 0.5, -0.5, 1e308, math.nan, math.inf),
+    *("", " ", "x" * 300, "x" * 70_000, "a\nb", "\0", "é", "{{ 7 * 7 }}", "../../x"),
+    *("v4-memfile", "10.0.0.1 - 10.0.0.0", "10.0.0.0/33", "::", "0", "1e400", "memfile", "[a"),
+    *([], [[]], [None], [0] * 1000, {}, {"": ""}, {"name": "x"}, {"a": {"b": {}}}, ["x"]),
+)
+
+
+def places(value, found):
+    """Every container in a document, with its keys."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        found.append((value, key))
+        if isinstance(inner, dict | list):
+            places(inner, found)
+    return found
+
+
+def changed(document, chance):
+    """A document with one to three changes: another value, a key less, a key more."""
+    document = copy.deepcopy(document)
+    for _ in range(chance.randint(1, 3)):
+        holder, key = chance.choice(places(document, []) or [(document, "x")])
+        how = chance.random()
+        if how < 0.7:
+            holder[key] = copy.deepcopy(chance.choice(VALUES))
+        elif how < 0.85:
+            del holder[key]
+        elif isinstance(holder, dict):
+            holder[chance.choice(["x", "", "name", "é", "schema_version"])] = chance.choice(
+                VALUES
+            )
+    return document
+
+
+def faults(read, documents):
+    """What is wrong with reading them: anything but a usage error."""
+    wrong = []
+    for document in documents:
+        try:
+            read(document)
+        except LeaselabError as error:
+            str(error).encode(errors="replace")
+            if error.outcome is not Outcome.USAGE:
+                wrong.append((str(error)[:200], document))
+        except Exception as error:  # noqa: BLE001  # every one is what is looked for
+            wrong.append((repr(error)[:200], repr(document)[-300:]))
+    return wrong
+
+
+def chances(name):
+    return random.Random(name)  # noqa: S311 - the same changes each time
+
+
+def test_a_bench_document_is_read_or_refused():
+    chance = chances("bench")
+    documents = [changed(DOCUMENT, chance) for _ in range(CHANGES)]
+    assert faults(lambda one: parse_bench(one, "bench.json"), documents) == []
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_parameters_of_a_procedure_are_taken_or_refused(name):
+    chance = chances(name)
+    names = [*PROCEDURES[name].__struct_fields__, "name", "x", ""]
+    given = [
+        {"name": name, **{chance.choice(names): chance.choice(VALUES) for _ in range(3)}}
+        for _ in range(CHANGES)
+    ]
+    assert faults(procedure_of, given) == []
+
+
+def test_text_of_a_procedure_is_json_or_refused():
+    texts = [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "9" * 5000,
+        "NaN",
+        "-Infinity",
+        "1e400",
+        '"\\ud8',
+        '{"name": "\\ud800"}',
+    ]
+    assert faults(lambda one: parse_json(one, "--procedure"), texts) == []
+
+
+@pytest.mark.parametrize("family", ["memfile", "hooks", "hardware", "loads/dhcpv4"])
+def test_a_family_of_scenarios_is_read_or_refused(family, tmp_path):
+    """With its loads, and what comes of it as it would be run."""
+    chance = chances(family)
+    (tmp_path / "loads").mkdir()
+    for path in (ROOT / "scenarios/loads").glob("*.yml"):
+        (tmp_path / "loads" / path.name).write_bytes(path.read_bytes())
+    source = ROOT / "scenarios" / f"{family}.yml"
+    if family.startswith("loads/"):
+        memfile = (ROOT / "scenarios/memfile.yml").read_bytes()
+        (tmp_path / "memfile.yml").write_bytes(memfile)
+    sound = yaml.safe_load(source.read_text("utf-8"))
+    path = tmp_path / f"{family}.yml"
+
+    def read(text):
+        path.write_bytes(text)
+        families = load_families(tmp_path)
+        for one in families.values():
+            for name, scenario in list(one.scenarios.items())[:3]:
+                check_fits(scenario, find_procedure(tmp_path, name, {}))
+
+    texts = [
+        yaml.safe_dump(changed(sound, chance), allow_unicode=True).encode(
+            errors="surrogatepass"
+        )
+        for _ in range(CHANGES // 5)
+    ]
+    raw = source.read_bytes()
+    for _ in range(CHANGES // 10):
+        start = chance.randrange(len(raw))
+        noise = chance.choice(
+            [b"", b"\t", b"\xff", b": ", b"{", b"[", b"&a *a", b"!!python/x", b"\0"]
+        )
+        texts.append(raw[:start] + noise + raw[start + chance.randint(0, 5) :])
+    lines = raw.splitlines(keepends=True)
+    texts += [b"".join(lines[:n] + lines[n + 1 :]) for n in range(len(lines))]
+    texts += [b"", b"- x", b"x", b"[" * 1000, b"a: &a [*a]", b"9" * 5000, b"\xef\xbb\xbf" + raw]
+    assert faults(read, texts) == []
+
+
+def test_an_inventory_is_read_or_refused():
+    chance = chances("inventory")
+    sut = {
+        "ansible_host": "192.0.2.1",
+        "leaselab_bench": "rack1",
+        "leaselab_test_address": "198.18.0.10",
+        "leaselab_power": {
+            "ipmi": {"address": "192.0.2.7", "user": "a", "password_file": "/p"}
+        },
+        "leaselab_power_boot_s": 600,
+        "leaselab_lab": "docker",
+    }
+    listing = {"sut": sut, "gen": {"ansible_host": "192.0.2.2"}, "bld": {}}
+
+    def read(hostvars):
+        groups = {"dhcp_server": ["sut"], "dhcp_generator": ["gen"], "builder": ["bld"]}
+        hosts = {group: {"hosts": names} for group, names in groups.items()}
+        parsed(Path("/site/rack.yml"), {"_meta": {"hostvars": hostvars}, **hosts})
+
+    own = [{**listing, "sut": changed(sut, chance)} for _ in range(CHANGES)]
+    kept = ("ansible_host",)  # Ansible's own part is its own: tests/hosts/test_login.py
+    documents = [
+        {**one, "sut": {**one["sut"], **{key: sut[key] for key in kept}}} for one in own
+    ]
+    assert faults(read, documents) == []
+
+
+def test_json_of_sound_documents_is_sound():
+    assert parse_json(json.dumps(DOCUMENT), "bench.json") == DOCUMENT
