@@ -314,10 +314,8 @@ def archived(
     with store.create(found.id) as running:
         running.record("created", {})
         running.write_text("bench.json", "{}")
-        running.write_text("config/formula.conf", "zones 10000\n")
-        for name, content in zones.files.items():
-            if name.startswith("rounds/"):
-                running.write_bytes(name, content)
+        for name in found.files:
+            running.write_bytes(name, zones.files.get(name, b"zones 10000\n"))
         store.seal(running, found)
     return store.load(found.id)
 

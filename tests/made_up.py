@@ -323,6 +323,9 @@ class _Point(Point):
     def _round(self, index: int) -> None:
         self.listener.round_started(index)
         made = self._lab.round(self, index)
+        for trial in made.trials:
+            if trial.raw_file:
+                self.recorder.write_bytes(trial.raw_file, b"")
         self.recorder.record(ROUND_DONE, {"index": index, "round": msgspec.to_builtins(made)})
         self.rounds.append(made)
         self.listener.round_done(made)

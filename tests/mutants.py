@@ -128,8 +128,12 @@ def _value(place, chance):
         way = _way(document, chance)
         how = chance.choice(("put", "put", "put", "drop", "add", "scale", "double"))
         value = chance.choice(VALUES)
+        alike = chance.random()
 
-        def change(old, how=how, value=value):
+        def change(old, how=how, value=value, alike=alike):
+            if how == "put" and alike < 0.7:  # of its type, which more often decodes
+                same = [one for one in VALUES if type(one) is type(old)]
+                return chance.choice(same) if same else value
             if how == "scale" and isinstance(old, int | float) and not isinstance(old, bool):
                 return old * value if isinstance(value, float) else -old
             if how == "double" and isinstance(old, list):

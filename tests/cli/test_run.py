@@ -1,6 +1,7 @@
 """``leaselab run`` of scenarios, with the hosts left out."""
 
 import json
+import shutil
 from datetime import timedelta
 
 import pytest
@@ -442,3 +443,25 @@ def test_what_is_wrong_with_an_option_still_ends_a_run(lab):
     lab.deploy_faults["v4-memfile"] = usage_error("no such place", where="sut")
     assert main(["run", "v4-memfile", "v6-memfile"]) == 2
     assert lab.rounds == []
+
+
+@pytest.mark.parametrize(
+    "name", ["", "journal.jsonl", "bench.json", "config", "raw/run-1-trial-02.txt.gz"]
+)
+def test_a_sweep_whose_files_are_removed_meanwhile_is_not_sealed(
+    lab, capsys, monkeypatch, name
+):
+    """The last one is named by the record alone; an empty name stands for all of .running/."""
+    running, made = lab.results / ".running", lab.round
+
+    def round_(point, index):
+        if index == 5:
+            sweep = next(path for path in running.iterdir() if path.is_dir())
+            place = sweep / name if name else running
+            shutil.rmtree(place) if place.is_dir() else place.unlink()
+        return made(point, index)
+
+    monkeypatch.setattr(lab, "round", round_)
+    assert main(["run", "v4-memfile"]) == 4
+    assert "files of this running sweep were removed (found no " in capsys.readouterr().err
+    assert list(lab.results.glob("????/??/*")) == []

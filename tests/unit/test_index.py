@@ -300,6 +300,25 @@ def test_a_result_that_cannot_be_read_has_a_row_that_says_so(root, index):
     assert rows[0]["started_at"] == "2026-11-22T01:02:03Z"
 
 
+def test_a_result_that_cannot_be_read_is_named_until_it_is_mended(root, index, caplog):
+    bad, good = archive_result(root), archive_result(root, invalid_result(token="0000"))
+    path = Store(root).place(bad.id) / "result.json"
+    content = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(b"{}")
+    (root / INDEX).unlink()
+    settle(root)
+    for _ in range(2):
+        caplog.clear()
+        assert {row["outcome"] for row in Index(root).rows()} == {UNREADABLE, "invalid"}
+        assert caplog.text.count(f"{bad.id} is left out: {path}: not a result (found ") == 1
+    path.write_bytes(content)
+    caplog.clear()
+    assert {row["outcome"] for row in index.rows()} == {"ok", "invalid"}
+    assert caplog.text == ""
+    assert [one.id for one in Store(root).load_readable([bad.id, good.id])] == [bad.id, good.id]
+
+
 def test_other_folders_are_no_results(root, index):
     archive_result(root)
     for name in ("2026/11/notes", "2026/xx", "lost+found", ".running/20261121T113005Z-a-0000"):

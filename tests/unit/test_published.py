@@ -3,6 +3,7 @@
 import copy
 import json
 import stat
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,11 +19,11 @@ from leaselab.archive.running import access_path
 from leaselab.archive.schema import document_of, encode
 from leaselab.archive.store import Store
 from leaselab.model.bench import HostAccess, public_names
-from leaselab.model.errors import invalid_measurement, lab_broken
+from leaselab.model.errors import invalid_measurement, lab_broken, server_broken
 from leaselab.model.source import public_address
 from leaselab.run import experiment, measurement
 from leaselab.run.owner import point_owner
-from leaselab.run.record import KeptConfig
+from leaselab.run.record import KeptConfig, _reasons
 
 SECRETS = ("192.0.2.", "labuser", "/users/ana", "sut1", "gen1", "t0ken")
 """What a result must not hold: addresses, a user, paths of a home, names of machines."""
@@ -197,6 +198,16 @@ def test_both_servers_of_a_pair_are_shown_so():
 )
 def test_an_address_is_shown_without_what_may_be_a_secret(address, shown):
     assert public_address(address) == shown
+
+
+@pytest.mark.parametrize("piece", ["a", "a://", "a@", "a.", "://", "https://a@", "a ", "/"])
+def test_a_line_of_a_compiler_may_be_as_long_as_it_likes(piece):
+    """And a reason holds its beginning."""
+    line = (piece * 300_000)[:300_000]
+    began = time.process_time()
+    (reason,) = _reasons(server_broken(by_role(public_address(line), {"sut1": "server"})))
+    assert time.process_time() - began < 1
+    assert len(reason.text) <= 10_000
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def python(script, *arguments, before=()):
 def test_two_who_archive_at_once_and_are_killed_lose_nothing(tmp_path, seed):
     """At random moments, again and again: what was begun can go on, or is a whole result."""
     chance = random.Random(seed)  # noqa: S311  # no secret
+    archive_result(tmp_path, small(0, "ffff"))  # and imports what the workers need
     for turn in range(8):
         workers = [
             multiprocessing.Process(target=archive_for_ever, args=(tmp_path, f"{n}{turn:03x}"))
@@ -112,14 +113,17 @@ def test_two_who_archive_at_once_and_are_killed_lose_nothing(tmp_path, seed):
         for worker in workers:
             worker.start()
         for worker in workers:
-            time.sleep(chance.uniform(0.05, 0.3))
+            before = len([*tmp_path.glob("????/??/*")])
+            while len([*tmp_path.glob("????/??/*")]) <= before:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.05))
             os.kill(worker.pid, signal.SIGKILL)
             worker.join()
     store = Store(tmp_path)
     for sweep in store.running():
         store.open_running(sweep.id).close()
     places = {path.name for path in tmp_path.glob("????/??/*")}
-    assert len(places) > 8
+    assert len(places) > 2 * 8
     assert {row["id"] for row in store.index.rows()} == places
     assert [store.verify(name) for name in places] == [4 + 3 * 3] * len(places)
 

@@ -323,6 +323,21 @@ class TestChecksums:
         raw.unlink()
         assert "is missing" in refusal(store.verify, "last").what
 
+    @pytest.mark.parametrize(
+        "name",
+        ["journal.jsonl", "bench.json", "config/kea-dhcp4.conf", "raw/run-1-trial-02.txt.gz"],
+    )
+    def test_a_file_that_record_or_format_name_is_missed_whatever_the_sums_say(
+        self, root, store, name
+    ):
+        place = store.place(archive_result(root).id)
+        for path in (place, *place.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        (place / name).unlink()
+        write_sums(place)
+        error = refusal(store.verify, "last")
+        assert (error.outcome, error.where) == (Outcome.INVALID, str(place / name))
+
     def test_an_added_file_is_noticed(self, root, store):
         archive_result(root)
         place = store.find("last")

@@ -14,7 +14,8 @@ END: Final = r"$(?!\n)"
 """Of a pattern: Python's ``$`` alone would allow a line's end after it."""
 LONGEST: Final = 10_000
 """Letters of a text, and entries of a table."""
-_MOST, _LEAST = 1e15, 1e-150
+_MOST, _LEAST = 1e15, 1e-100
+"""Of a number that is not 0: what it is squared and divided by still is a number."""
 _DEEPEST = 20
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
@@ -26,6 +27,11 @@ Text = Annotated[str, Meta(max_length=LONGEST)]
 Word = Annotated[str, Meta(pattern=f"^[a-z0-9-]{{1,100}}{END}")]
 Name = Annotated[str, Meta(pattern=f"^[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}{END}")]
 """A name that pages and files are called by: a foreign result's leads nowhere else."""
+Processors = Annotated[
+    str,
+    Meta(pattern=f"^(?:[0-9]{{1,4}}(?:-[0-9]{{1,4}})?(?:,|{END}))*{END}", max_length=LONGEST),
+]
+"""In the kernel's list form, such as 0-3,8."""
 _PART = r"(?!\.{1,2}(?:/|$))[^/\x00-\x1f\x7f]{1,200}"
 File = Annotated[str, Meta(pattern=f"^{_PART}(?:/{_PART}){{0,9}}{END}")]
 """A file of the result, by its path within it."""
@@ -65,4 +71,4 @@ def _check(value: object, name: str, deep: int) -> None:
         case _:
             return
     if not good:
-        raise ValueError(f"{name} holds what is too long, too deep or no usual number")
+        raise ValueError(f"{name}: too long, too deep or out of range: {str(value)[:40]}")

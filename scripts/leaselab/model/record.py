@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta, to_builtins
 
-from leaselab.model.bounds import END, Amount, Count, Figure, File, Name, Share, Word
+from leaselab.model.bounds import (
+    END,
+    Amount,
+    Count,
+    Figure,
+    File,
+    Name,
+    Processors,
+    Share,
+    Word,
+)
 from leaselab.model.moment import Moment
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.source import Commit, Hash
@@ -386,7 +396,7 @@ class Host(Description, frozen=True, kw_only=True):
     """Release of its kernel."""
     cpu_model: str | None = None
     """Its processor."""
-    cpus_allowed: str | None = None
+    cpus_allowed: Processors | None = None
     """Processors its work may use, in the kernel's list form such as 0-3,8."""
     memory_bytes: Count | None = None
     """Its memory (bytes)."""

@@ -71,9 +71,9 @@ def _nic(nic: Nic) -> Iterator[str]:
         (nic.mtu, "MTU {}"),
     )
     if nic.rings:
-        yield f"rings rx {nic.rings['rx']} tx {nic.rings['tx']}"
+        yield f"rings rx {nic.rings.get('rx')} tx {nic.rings.get('tx')}"
     if nic.channels:
-        counts = ((name, nic.channels[name]) for name in ("rx", "tx", "combined"))
+        counts = ((name, nic.channels.get(name)) for name in ("rx", "tx", "combined"))
         yield "channels " + " ".join(f"{name} {count}" for name, count in counts if count)
     offloads = nic.offloads or {}
     yield from (

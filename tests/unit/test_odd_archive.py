@@ -1,0 +1,66 @@
+"""Commands that read an archive in which one result is damaged, or valid and odd."""
+
+import json
+
+import pytest
+from tests.mutants import archive_of, good, victims
+
+from leaselab.cli.main import main
+
+SEEDS = range(24)
+"""Each another archive; a longer table was made with 600."""
+READERS = (
+    ["list"],
+    ["show", "ID"],
+    ["show", "ID", "--json"],
+    ["table"],
+    ["compare", "GOOD", "ID"],
+    ["compare", "ID", "GOOD"],
+    ["compare", "previous", "ID"],
+    ["export", "--csv", "--level", "trials"],
+    ["export", "--openmetrics", "--history"],
+    ["export", "--junit"],
+    ["export", "--markdown"],
+    ["review"],
+    ["capacity", "--clients", "1000", "--lease-s", "3600"],
+    ["archive", "reindex"],
+    ["watch"],
+)
+GO_ON = {"list", "table", "export", "review", "capacity", "report", "plan"}
+"""Commands that show what can be read, whatever else there is."""
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    root = tmp_path_factory.mktemp("template")
+    ids = good(root)
+    victims(root)
+    return root, ids
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_odd_record_ends_a_command_or_hides_another(
+    template, tmp_path, monkeypatch, capsys, seed
+):
+    pattern, ids = template
+    root = tmp_path / "results"
+    odd, told = archive_of(root, seed, pattern)
+    monkeypatch.setenv("LEASELAB_RESULTS", str(root))
+    readers = list(READERS)
+    if seed % 6 == 0:  # these take seconds
+        readers += [
+            ["report", "-o", str(tmp_path / "report")],
+            ["plan", "v4-memfile", "v6-memfile", "--commits-a-day", "40"],
+        ]
+    for reader in readers:
+        words = [{"ID": odd, "GOOD": ids[0]}.get(word, word) for word in reader]
+        code = main(words)
+        assert code != 70, (told, words)
+        if reader[0] in GO_ON:
+            assert code == 0, (told, words)
+    capsys.readouterr()
+    assert main(["list", "--json"]) == 0
+    rows = {row["id"]: row["outcome"] for row in json.loads(capsys.readouterr().out)}
+    assert {rows[one] for one in ids} == {"ok"}, told
+    shown, verified = main(["show", odd]), main(["archive", "verify"])
+    assert (shown, verified) in ((0, 0), (0, 3), (2, 3), (3, 3)), told
