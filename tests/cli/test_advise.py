@@ -1,14 +1,22 @@
 """``leaselab advise``."""
 
 import json
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, START, archive_result, example_result
+from tests.mutations import with_other_bytes, with_other_values
 
 from leaselab.cli.main import main
+from leaselab.lab.commented_json import read_commented_json
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment
 
@@ -203,7 +211,59 @@ def test_no_secret_of_a_configuration_is_told(name, form, capsys):
 @pytest.mark.usefixtures("results")
 def test_files_that_could_not_be_included_are_told(capsys):
     assert main(["advise", str(DATA / "kea-2.6-dhcp4.conf")]) == 0
-    assert "not read: /nowhere/kea/secret.json" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "not judged: included file not read: /nowhere/kea/secret.json (No such file" in out
+    assert f"\n  at {DATA / 'kea-2.6-dhcp4.conf'}:18\n" in out
+    assert "; 1 thing not judged (judged as kea 3.0)\n" in out
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"Dhcp4": {"loggers": <?include "gone"?>}}',
+        '{"Dhcp4": {%s, "config-control": {"config-databases": [{"type": "mysql"}]}}}',
+        '{"Dhcp4": {%s, "hooks-libraries": [{"library": "own.so"}]}}',
+        '{"Dhcp4": {%s, "reservation-mode": "all"}}',
+    ],
+)
+def test_strict_ends_with_1_where_something_is_not_judged(tmp_path, capsys, text):
+    path = tmp_path / "kea.conf"
+    logger = '"loggers": [{"name": "kea-dhcp4", "severity": "WARN"}]'
+    path.write_text(text.replace("%s", logger), encoding="utf-8")
+    assert main(["advise", str(path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["findings"] == []
+    assert [set(one) for one in document["not_judged"]] == [{"what", "why", "places"}]
+    assert main(["advise", str(path), "--strict"]) == 1
+    assert "no known costs; 1 thing not judged" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("results")
+def test_several_files_are_judged_one_by_one(debugging, tmp_path, capsys):
+    plain, bad = str(DATA / "kea-3.0-dhcp6.conf"), tmp_path / "bad.conf"
+    bad.write_text("[", encoding="utf-8")
+    assert main(["advise", str(bad), debugging, plain, "--strict"]) == 2
+    captured = capsys.readouterr()
+    assert f"{debugging}: 1 known cost" in captured.out
+    assert f"{plain}: no known costs" in captured.out
+    told = captured.err.splitlines()
+    assert [line.split(":")[1].strip() for line in told] == [debugging, str(bad)]
+    assert main(["advise", debugging, plain, "--json"]) == 0
+    documents = json.loads(capsys.readouterr().out)
+    assert [one["file"] for one in documents] == [debugging, plain]
+
+
+@pytest.mark.usefixtures("results")
+def test_standard_input_and_a_folder_for_absolute_names(tmp_path):
+    (tmp_path / "srv").mkdir()
+    (tmp_path / "srv/loggers").write_text('[\n{"severity": "DEBUG"}]', encoding="utf-8")
+    text = '{"arguments": {"Dhcp4": {"loggers": <?include "/srv/loggers"?>}}}'
+    program = [sys.executable, "-m", "leaselab", "advise", "-", "--root", str(tmp_path)]
+    done = subprocess.run(program, input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "at arguments.Dhcp4.loggers[0] (/srv/loggers:2)" in done.stdout
+    assert "\nstandard input: 1 known cost" in done.stdout
 
 
 @pytest.mark.usefixtures("results")
@@ -225,6 +285,7 @@ def test_of_many_places_three_are_told_and_all_are_in_the_document(tmp_path, cap
     ("text", "parts"),
     [
         ("port=0\ndhcp-range=192.0.2.1,192.0.2.9\n", [":1:1", "not JSON", "found a word"]),
+        ("[3]", [":1:1", "found a list", "an answer to config-get"]),
         (
             '{"Control-agent": {}}',
             ["found Control-agent", "wanted an object with Dhcp4 or Dhcp6"],
@@ -251,9 +312,56 @@ def test_what_is_no_configuration_is_bad_input(tmp_path, capsys, text, parts):
         [str(DATA / "kea-3.0-dhcp6.conf"), "--processors", "-1"],
         [str(DATA / "kea-3.0-dhcp6.conf"), "--server-version", "newest"],
         [str(DATA / "kea-3.0-dhcp6.conf"), "--results", "nowhere"],
+        [str(DATA / "kea-3.0-dhcp6.conf"), "--clients", "9" * 5000],
+        [str(DATA / "kea-3.0-dhcp6.conf"), "--root", "nowhere"],
+        ["/dev/zero"],
         [],
     ],
 )
 def test_bad_arguments_are_bad_input(words, capsys):
     assert main(["advise", *words]) == 2
     assert capsys.readouterr().err.startswith("leaselab: ")
+
+
+@pytest.fixture
+def within():
+    """A time in which each input has to be judged or refused."""
+    number = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("hung"))
+    yield lambda: signal.alarm(20)
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, number)
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize("name", ["kea-2.2-dhcp4", "kea-2.6-dhcp4", "kea-3.0-dhcp6"])
+@pytest.mark.parametrize("change", [with_other_bytes, with_other_values])
+def test_no_change_of_a_configuration_is_a_fault_of_the_command(
+    tmp_path, capsys, within, name, change
+):
+    whole = json.loads(json.dumps(read_commented_json(DATA / f"{name}.conf").top))
+    path, codes = tmp_path / "kea.conf", Counter()
+    for seed in range(150):
+        if change is with_other_bytes:
+            path.write_bytes(change((DATA / f"{name}.conf").read_bytes(), seed))
+        else:
+            path.write_text(json.dumps(change(whole, seed)), encoding="utf-8")
+        within()
+        code = main(["advise", str(path), "--json", "--clients", "65000"])
+        captured = capsys.readouterr()
+        assert code in (0, 2), f"seed {seed}: {captured.err}"
+        assert (captured.out == "") == (code == 2)
+        assert code == 2 or json.loads(captured.out)["file"] == str(path)
+        assert code == 0 or re.match(r"leaselab: [^\n]*:\d+", captured.err)
+        assert HIDDEN not in captured.err
+        codes[code] += 1
+    assert set(codes) == {0, 2}
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize("seed", range(50))
+def test_random_bytes_are_bad_input(tmp_path, capsys, within, seed):
+    path = tmp_path / "kea.conf"
+    path.write_bytes(random.Random(seed).randbytes(10 ** (seed % 6)))  # noqa: S311  # no secret
+    within()
+    assert main(["advise", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"leaselab: {path}:1:")

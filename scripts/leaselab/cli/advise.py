@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +14,10 @@ from msgspec.structs import replace
 from leaselab.analysis.ratio import ratio_of
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
 from leaselab.cli.pair import load_pair
-from leaselab.lab.advice import advise, known_costs
+from leaselab.lab.advice import advise
+from leaselab.lab.known_costs import known_costs
 from leaselab.model.advice import MeasuredCost
-from leaselab.model.errors import Outcome, regression
+from leaselab.model.errors import LeaselabError, Outcome, regression
 from leaselab.model.server import server_name
 from leaselab.report.advice import print_advice, summary
 
@@ -34,7 +36,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``advise``."""
     versions = ", ".join(f"{kind} {one.version}" for kind, one in known_costs().items())
     parser.add_argument(
-        "file", metavar="FILE", type=Path, help="configuration, such as kea-dhcp4.conf"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        help="configuration, such as kea-dhcp4.conf, or a server's answer to config-get; "
+        "- is standard input",
+    )
+    parser.add_argument(
+        "--root",
+        metavar="DIR",
+        type=_folder,
+        help="where absolute names of included files are looked for, such as a copy of the "
+        "server's files (default: /)",
     )
     parser.add_argument(
         "--server-version",
@@ -55,37 +69,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many processors its host has: says whether it has more threads than that",
     )
     parser.add_argument(
-        "--strict", action="store_true", help="end with exit code 1 where a known cost is found"
+        "--strict",
+        action="store_true",
+        help="end with exit code 1 where a known cost is found, or something is not judged",
     )
     add_results(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Print the advice; a regression is raised where `args.strict` asks for it."""
-    advice = advise(
-        args.file,
+    """Print the advice on each file; a regression is raised where `args.strict` asks for it.
+
+    A file that cannot be judged does not keep those after it from being judged.
+    """
+    store = open_store(args, existing=True)
+    judged: list[Advice] = []
+    errors: list[LeaselabError] = []
+    for file in args.files:
+        try:
+            advice = _measured(_advice(file, args), store)
+        except LeaselabError as refusal:
+            errors.append(refusal)
+            continue
+        judged.append(advice)
+        if not args.json:
+            print_advice(advice)
+    if args.json and judged:
+        documents = [msgspec.to_builtins(advice) for advice in judged]
+        print_json(documents if len(args.files) > 1 else documents[0])
+    sys.stdout.flush()
+    if args.strict:
+        costly = (one for one in judged if one.findings or one.not_judged)
+        errors = [*(regression(summary(one), where=one.file) for one in costly), *errors]
+    for error in errors[:-1]:
+        sys.stderr.write(f"leaselab: {error}\n")
+    if errors:
+        raise errors[-1]
+    return Outcome.OK
+
+
+def _advice(file: Path, args: argparse.Namespace) -> Advice:
+    return advise(
+        file,
         checkout_root() / "scenarios",
+        root=args.root,
         version=args.server_version,
         clients=args.clients,
         processors=args.processors,
     )
-    advice = _measured(advice, open_store(args, existing=True))
-    if args.json:
-        print_json(msgspec.to_builtins(advice))
-    else:
-        print_advice(advice)
-    sys.stdout.flush()
-    if args.strict and advice.findings:
-        raise regression(summary(advice), where=str(args.file))
-    return Outcome.OK
 
 
 def _count(text: str) -> int:
     """A whole number above 0, for argparse."""
-    if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    if not re.fullmatch(r"0*[1-9][0-9]{0,17}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 10^18")
     return int(text)
+
+
+def _folder(text: str) -> Path:
+    """A folder that exists, for argparse."""
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+    return Path(text)
 
 
 def _measured(advice: Advice, store: Store) -> Advice:

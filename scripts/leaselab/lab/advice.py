@@ -1,313 +1,286 @@
 """Finds known costs in the configuration of a server, as the server's role declares them.
 
 ``vars/advice.yml`` of a role says what costs, where a configuration says so and under which
-condition, and which points of experiments measure it.  Conditions are Jinja's, as those of a
-role's ``tasks/scenario.yml``.  So no module knows a server, and a role can declare its own.
+condition, which points of experiments measure it, and what cannot be judged.  Conditions are
+Jinja's, as those of a role's ``tasks/scenario.yml``; filters for its language are in the role's
+``filter_plugins``.  So no module knows a server, and a role can declare its own.
 """
 
 from __future__ import annotations
 
-import ipaddress
+import importlib.util
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import jinja2
-from msgspec import Struct
 
-from leaselab.lab.build import build
 from leaselab.lab.catalog import load_scenarios
-from leaselab.lab.commented_json import Array, Object, Spot, read_commented_json
-from leaselab.lab.roles import ROLES, read_yaml
-from leaselab.model.advice import Advice, Cost, Finding, Place
-from leaselab.model.errors import usage_error
+from leaselab.lab.commented_json import Document, Object, read_commented_json
+from leaselab.lab.configuration import (
+    Configuration,
+    Level,
+    Match,
+    addresses,
+    inside,
+    kind_of,
+    refused,
+    servers,
+)
+from leaselab.lab.json_tokens import Spot, plain
+from leaselab.lab.known_costs import KnownCost, KnownCosts, KnownPair, known_costs
+from leaselab.lab.roles import ROLES
+from leaselab.model.advice import Advice, Cost, Finding, NotJudged, Place
+from leaselab.model.errors import LeaselabError, usage_error
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-_EACH = "[*]"
-_VERSION = re.compile(r"\d+(\.\d+)*")
+_VERSION = re.compile(r"(?:\d{1,4}:)?v?(\d{1,9}(?:\.\d{1,9}){0,9})(?:[-+~_,].*)?")
+"""A release, or the version of its package: epoch, release, what the distribution adds."""
 _BAD_CONFIGURATION = (
     jinja2.TemplateRuntimeError,
     TypeError,
     AttributeError,
     ValueError,
-    KeyError,
-    OverflowError,
+    LookupError,
+    ArithmeticError,
 )
 """What conditions raise where a configuration has a value of another type than its server's."""
-
-
-class KnownPair(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Two scenarios that differ in a cost; names lack the prefix of the load."""
-
-    point: str
-    """The one that has it."""
-    base: str
-    """The one that has not."""
-    when: str = "true"
-    """Condition on the configuration for this pair to be the one."""
-
-
-class KnownCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something that is known to cost, and how a configuration is seen to have it."""
-
-    name: str
-    """Name, in small letters and dashes."""
-    what: str
-    """What costs."""
-    at: tuple[str, ...]
-    """Patterns of paths at which `when` is asked, below the server's object; "" is itself."""
-    when: str
-    """Condition; `value` is what stands at the path."""
-    found: str
-    """Template that says what the configuration has; `values` are those that meet `when`."""
-    todo: str
-    """What to do about it."""
-    pairs: tuple[KnownPair, ...] = ()
-    """Points that measure it."""
-
-
-class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The known costs of a kind of server, from its role's ``vars/advice.yml``."""
-
-    objects: Mapping[str, tuple[str, ...]]
-    """By the name of the object that holds a server's configuration: prefixes of the scenarios
-    that measure it, the nearest first."""
-    version: str
-    """Release whose defaults hold unless another is named."""
-    facts: Mapping[str, str] = {}
-    """Expressions that conditions may use by name, each of those before it."""
-    costs: tuple[KnownCost, ...]
-    """The costs, in the order in which they are told."""
-
-
-class _Match(NamedTuple):
-    path: str
-    value: Any
-    spot: Spot
-
-
-@cache
-def known_costs() -> Mapping[str, KnownCosts]:
-    """What roles declare, by kind of server."""
-    found = {}
-    for path in sorted(ROLES.glob("*/vars/advice.yml")):
-        name = path.parents[1].name
-        declared = read_yaml(path)[f"{name}_advice"]
-        found[name] = build(KnownCosts, declared, f"role {name}: advice")
-    return found
 
 
 def advise(
     file: Path,
     scenarios: Path,
     *,
+    root: Path | None = None,
     version: str | None = None,
     clients: int | None = None,
     processors: int | None = None,
 ) -> Advice:
-    """Return the known costs that a configuration file has.
+    """Return the known costs that a configuration file has, and what was not judged.
 
-    `scenarios` is the folder of scenario files, `version` the server's release, `clients` how
-    many clients it is to serve, `processors` how many its host has; None where unknown.
+    `file` may also be a server's answer to config-get, or ``-`` for standard input; `root` is
+    where absolute names of included files are looked for.  `scenarios` is the folder of
+    scenario files, `version` the server's release or its package's version, `clients` how many
+    clients it is to serve, `processors` how many its host has; None where unknown.
     Raises a usage error for a file that is no configuration of a known kind of server.
     """
-    document = read_commented_json(file)
-    kinds = {name: kind for kind, one in known_costs().items() for name in one.objects}
-    held = [name for name in document.top if name in kinds]
+    document = read_commented_json(file, root)
+    kinds = {name: kind for kind, costs in known_costs().items() for name in costs.objects}
+    held = list(servers(document.top, kinds))
     if not held:
-        raise usage_error(
-            "not the configuration of a server whose costs are known",
-            where=str(file),
-            found=", ".join(list(document.top)[:5]) or "an empty object",
-            wanted=f"an object with {' or '.join(kinds)}",
-            todo="name the file that the server itself reads",
-        )
-    kind = kinds[held[0]]
+        raise _no_configuration(document, kinds)
+    kind = kinds[held[0].name]
     costs = known_costs()[kind]
-    release = version or costs.version
-    if not _VERSION.fullmatch(release):
+    release = _VERSION.fullmatch(costs.version if version is None else version)
+    if release is None:
         raise usage_error(
             "not a release",
             where="--server-version",
-            found=release,
-            wanted=f"as {costs.version}",
+            found=str(version),
+            wanted=f"as {costs.version}, or as {costs.version}.1-2 of a package",
         )
-    given = {
-        "version": tuple(int(part) for part in release.split(".")),
-        "clients": clients,
-        "processors": processors,
-    }
+    given = {"version": _numbers(release[1]), "clients": clients, "processors": processors}
     names = load_scenarios(scenarios).keys()
+    judges = [_Judge(costs, one, given, names) for one in held if kinds[one.name] == kind]
     return Advice(
-        file=str(file),
+        file=document.spot.source.name,
         server=kind,
-        version=release,
-        unread=document.unread,
-        findings=tuple(
-            finding
-            for name in held
-            if kinds[name] == kind
-            for finding in _Judge(costs, name, document.top, given, names).findings()
+        version=release[1],
+        not_judged=(
+            *_unread(document),
+            *(one for judge in judges for one in judge.not_judged()),
         ),
+        findings=tuple(finding for judge in judges for finding in judge.findings()),
     )
 
 
-def matches(top: Object, name: str, pattern: str) -> Iterator[_Match]:
-    """What stands at a pattern of paths below member `name` of `top`, in the order of the file.
+def _no_configuration(document: Document, kinds: Mapping[str, str]) -> LeaselabError:
+    """Say what a document is that holds no configuration of a server."""
+    what = kind_of(document.top)
+    if isinstance(document.top, Object):
+        keys = [plain(key[:40]) for key in list(document.top)[:5]]
+        what = ", ".join(keys) or "an empty object"
+    return usage_error(
+        "not the configuration of a server whose costs are known",
+        where=str(document.spot),
+        found=what,
+        wanted=f"an object with {' or '.join(kinds)}, or an answer to config-get that has it",
+        todo="name the file that the server itself reads",
+    )
 
-    Keys are joined by dots and may have a shell's wildcards; ``[*]`` is each element of a list.
-    """
-    steps = re.findall(r"[^.\[\]]+|\[\*\]", pattern)
-    yield from _below(_Match(name, top[name], top.spots[name]), steps)
 
-
-def _below(at: _Match, steps: Sequence[str]) -> Iterator[_Match]:
-    if not steps:
-        yield at
-    elif steps[0] == _EACH and isinstance(at.value, Array):
-        for number, value in enumerate(at.value):
-            spot = at.value.spots[number]
-            yield from _below(_Match(f"{at.path}[{number}]", value, spot), steps[1:])
-    elif isinstance(at.value, Object):
-        for key in at.value:
-            if fnmatchcase(key, steps[0]):
-                spot = at.value.spots[key]
-                yield from _below(_Match(f"{at.path}.{key}", at.value[key], spot), steps[1:])
+def _unread(document: Document) -> Iterator[NotJudged]:
+    for unread in document.unread:
+        yield NotJudged(
+            what=f"included file not read: {plain(unread.name)}",
+            why=unread.why,
+            places=(_place("", unread.spot),),
+        )
 
 
 class _Judge:
-    """Asks each known cost's condition of one server's object."""
+    """Asks each known cost's condition of one server's configuration."""
 
     def __init__(
         self,
         costs: KnownCosts,
-        name: str,
-        top: Object,
+        configuration: Configuration,
         given: Mapping[str, Any],
         scenarios: Set[str],
     ) -> None:
-        self._costs, self._name, self._top = costs, name, top
-        self._scenarios = scenarios
+        self._costs, self._configuration, self._scenarios = costs, configuration, scenarios
+        whole = configuration.whole
+        if not isinstance(whole.value, Object):
+            raise refused(whole, wanted="an object")
+        configuration.check(costs.values)
         self._known: dict[str, Any] = {
             **given,
-            "object": name,
-            "server": top[name],
-            "at": self._values,
+            "object": configuration.name,
+            "server": whole.value,
+            "unread": lambda key: bool(whole.value.unread & {key, ""}),
+            "at": lambda *patterns: [match.value for match in configuration.at(*patterns)],
+            "levels": lambda *patterns: [self._level(at) for at in configuration.at(*patterns)],
             "inside": inside,
         }
+        for name, expression in costs.facts.items():
+            self._known[name] = self._ask(expression, whole)
 
     def findings(self) -> Iterator[Finding]:
         """The costs that it has.  Raises a usage error for values that no server takes."""
-        if not isinstance(self._top[self._name], Object):
-            raise self._refused(self._top.spots[self._name], self._name)
-        for name, expression in self._costs.facts.items():
-            self._known[name] = self._ask(
-                expression, {}, self._top.spots[self._name], self._name
-            )
         for cost in self._costs.costs:
-            finding = self._finding(cost)
-            if finding is not None:
-                yield finding
+            seen = self._meets(cost.at, cost.when)
+            if seen:
+                yield self._finding(cost, seen)
 
-    def _finding(self, cost: KnownCost) -> Finding | None:
-        seen = [
+    def not_judged(self) -> Iterator[NotJudged]:
+        """What it says that cannot be judged."""
+        for rule in self._costs.not_judged:
+            named: dict[str, list[Place]] = {}
+            for match in self._meets(rule.at, rule.when):
+                what = self._render(rule.what, match, value=match.value)
+                named.setdefault(what, []).append(_place(match.path, match.spot))
+            for what, places in named.items():
+                yield NotJudged(what=what, why=rule.why, places=tuple(places))
+        yield from self._of_another_release()
+
+    def _of_another_release(self) -> Iterator[NotJudged]:
+        release = self._known["version"]
+        others = {
+            **{
+                word: f"since {first}"
+                for first, words in self._costs.since.items()
+                if release < _numbers(first)
+                for word in words
+            },
+            **{
+                word: f"before {first}"
+                for first, words in self._costs.until.items()
+                if release >= _numbers(first)
+                for word in words
+            },
+        }
+        places: dict[str, list[Place]] = {}
+        for match in self._configuration.keywords(self._costs.opaque) if others else ():
+            word = match.path.rpartition(".")[2]
+            if word in others:
+                places.setdefault(word, []).append(_place(match.path, match.spot))
+        for word, stands_at in places.items():
+            judged = ".".join(map(str, release))
+            why = f"only releases {others[word]} have it; judged as {judged}"
+            yield NotJudged(what=f"keyword {word}", why=why, places=tuple(stands_at))
+
+    def _meets(self, patterns: tuple[str, ...], condition: str) -> list[Match]:
+        return [
             match
-            for pattern in cost.at
-            for match in matches(self._top, self._name, pattern)
-            if self._ask(cost.when, {"value": match.value}, match.spot, match.path)
+            for match in self._configuration.at(*patterns)
+            if self._ask(condition, match, value=match.value, level=self._level(match))
         ]
-        if not seen:
-            return None
-        first = seen[0]
-        values = {"value": first.value, "values": [match.value for match in seen]}
-        pairs = [
-            pair for pair in cost.pairs if self._ask(pair.when, values, first.spot, first.path)
-        ]
-        try:
-            found = _template(cost.found).render({**self._known, **values})
-        except _BAD_CONFIGURATION as error:
-            raise self._refused(first.spot, first.path) from error
+
+    def _finding(self, cost: KnownCost, seen: list[Match]) -> Finding:
+        first, levels = seen[0], [self._level(match) for match in seen]
+        values = {
+            "value": first.value,
+            "values": [match.value for match in seen],
+            "level": levels[0],
+            "levels_seen": levels,
+        }
+        places = seen
+        if cost.setting:
+            places = [level.decided_at(cost.setting) for level in levels]
         return Finding(
             name=cost.name,
             what=cost.what,
-            found=found.encode("utf-8", "replace").decode(),
+            found=self._render(cost.found, first, **values),
             todo=cost.todo,
-            places=tuple(
-                Place(path=match.path, file=match.spot.source.name, line=match.spot.line)
-                for match in seen
+            places=tuple(dict.fromkeys(_place(match.path, match.spot) for match in places)),
+            costs=tuple(
+                self._cost(pair) for pair in cost.pairs if self._ask(pair.when, first, **values)
             ),
-            costs=tuple(self._cost(pair) for pair in pairs),
         )
 
     def _cost(self, pair: KnownPair) -> Cost:
         """Name the scenarios of a pair: of the nearest load that has both."""
-        for prefix in self._costs.objects[self._name]:
+        for prefix in self._costs.objects[self._configuration.name]:
             point, base = f"{prefix}-{pair.point}", f"{prefix}-{pair.base}"
             if {point, base} <= self._scenarios:
                 return Cost(point=point, base=base, command=f"leaselab run {point} {base}")
         raise usage_error(
             "advice names scenarios that do not exist",
-            where=self._name,
+            where=self._configuration.name,
             found=f"{pair.point}, {pair.base}",
             wanted="names of scenarios without the prefix of their load",
         )
 
-    def _values(self, *patterns: str) -> list[Any]:
-        return [
-            match.value
-            for pattern in patterns
-            for match in matches(self._top, self._name, pattern)
-        ]
+    def _level(self, match: Match) -> Level:
+        return Level(match, self._costs.replaced)
 
-    def _ask(self, expression: str, values: Mapping[str, Any], spot: Spot, path: str) -> Any:  # noqa: ANN401  # of any type
+    def _ask(self, expression: str, at: Match, **values: Any) -> Any:  # noqa: ANN401  # of any type
         try:
             return _expression(expression)({**self._known, **values})
         except _BAD_CONFIGURATION as error:
-            raise self._refused(spot, path) from error
+            raise refused(at) from error
 
-    def _refused(self, spot: Spot, path: str) -> Exception:
-        return usage_error(
-            "something in here has another type or form than the server takes",
-            where=f"{spot}: {path}",
-            todo="have the server itself check the file",
-        )
-
-
-def addresses(pool: str) -> int:
-    """How many addresses a pool has: ``first - last``, or a prefix.  Raises ValueError."""
-    low, high = _ends(pool)
-    return high - low + 1
+    def _render(self, template: str, at: Match, **values: Any) -> str:  # noqa: ANN401  # of any type
+        try:
+            return plain(_template(template).render({**self._known, **values}))
+        except _BAD_CONFIGURATION as error:
+            raise refused(at) from error
 
 
-def inside(hosts: Sequence[str], pools: Sequence[str]) -> int:
-    """How many of some addresses are in any of some pools.  Raises ValueError."""
-    ends = [_ends(pool) for pool in pools]
-    numbers = [int(ipaddress.ip_address(host)) for host in hosts]
-    return sum(any(low <= one <= high for low, high in ends) for one in numbers)
+def _numbers(release: str) -> tuple[int, ...]:
+    """A release as numbers, of which there are two at least."""
+    numbers = [int(part) for part in release.split(".")]
+    return (*numbers, 0) if len(numbers) == 1 else tuple(numbers)
 
 
-def _ends(pool: str) -> tuple[int, int]:
-    if "/" in pool:
-        network = ipaddress.ip_network(pool.replace(" ", ""), strict=False)
-        return int(network.network_address), int(network.broadcast_address)
-    first, last = (int(ipaddress.ip_address(end.strip())) for end in pool.split("-"))
-    return first, last
+def _place(path: str, spot: Spot) -> Place:
+    return Place(path=plain(path), file=plain(spot.source.name), line=spot.line)
 
 
-_JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701  # plain text
-_JINJA.filters |= {"addresses": addresses, "stem": lambda path: PurePosixPath(path).stem}
+@cache
+def _environment() -> jinja2.Environment:
+    """Jinja with the filters of conditions: those here, and those of roles' advice."""
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701  # plain text
+    environment.filters |= {
+        "addresses": addresses,
+        "stem": lambda path: PurePosixPath(path).stem,
+    }
+    for name in known_costs():
+        path = ROLES / name / "filter_plugins" / f"{name}_advice.py"
+        specification = importlib.util.spec_from_file_location(path.stem, path)
+        if path.exists() and specification is not None and specification.loader is not None:
+            module = importlib.util.module_from_spec(specification)
+            specification.loader.exec_module(module)
+            environment.filters |= module.FilterModule().filters()
+    return environment
 
 
 @cache
 def _expression(text: str) -> Callable[..., Any]:
-    return _JINJA.compile_expression(text, undefined_to_none=False)
+    return _environment().compile_expression(text, undefined_to_none=False)
 
 
 @cache
 def _template(text: str) -> jinja2.Template:
-    return _JINJA.from_string(text)
+    return _environment().from_string(text)

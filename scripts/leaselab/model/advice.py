@@ -9,7 +9,7 @@ class Place(Struct, frozen=True, kw_only=True):
     """Where something stands in a configuration."""
 
     path: str
-    """Path of keys and numbers, such as ``Dhcp4.loggers[0]``."""
+    """Path of keys and numbers, such as ``Dhcp4.loggers[0]``; empty for an included file."""
     file: str
     """The file as it was named: an included one by the name in its directive."""
     line: int
@@ -71,6 +71,17 @@ class Finding(Struct, frozen=True, kw_only=True):
     """How much it is; empty where no experiment asks."""
 
 
+class NotJudged(Struct, frozen=True, kw_only=True):
+    """Something that a configuration says, or may say, and whose costs are not known."""
+
+    what: str
+    """What it is."""
+    why: str
+    """Why it is not judged."""
+    places: tuple[Place, ...]
+    """Where it stands, in the order of the file."""
+
+
 class Advice(Struct, frozen=True, kw_only=True):
     """What is known of one configuration."""
 
@@ -80,7 +91,7 @@ class Advice(Struct, frozen=True, kw_only=True):
     """Kind of server that it configures."""
     version: str
     """Release of the server whose defaults hold for what the file leaves out."""
-    unread: tuple[str, ...]
-    """Included files that could not be read; what they say is not judged."""
+    not_judged: tuple[NotJudged, ...]
+    """What was not judged: it may have costs that are not among the findings."""
     findings: tuple[Finding, ...]
     """The known costs that it has."""

@@ -22,30 +22,31 @@ def print_advice(advice: Advice, stream: TextIO | None = None) -> None:
     for finding in advice.findings:
         stream.writelines(f"{printable(line)}\n" for line in _lines(finding))
         stream.write("\n")
-    for name in advice.unread:
-        stream.write(
-            f"not read: {printable(name)}, which is included; what it says is not judged\n"
-        )
+    for skipped in advice.not_judged:
+        line = f"not judged: {skipped.what} ({skipped.why})"
+        stream.writelines(f"{printable(line)}\n" for line in (line, *_places(skipped.places)))
+    if advice.not_judged:
+        stream.write("\n")
     stream.write(f"{printable(advice.file)}: {summary(advice)}\n")
 
 
 def summary(advice: Advice) -> str:
-    """The last line: ``3 known costs, 1 of them measured here (NAME 3.0)``."""
+    """The last line: ``3 known costs, 1 of them measured here; 2 things not judged (…)``."""
     count = len(advice.findings)
     measured = sum(any(cost.measured for cost in one.costs) for one in advice.findings)
     told = f"{count or 'no'} known cost{'' if count == 1 else 's'}"
     if count:
         told += f", {measured or 'none'} of them measured here"
+    if advice.not_judged:
+        things = len(advice.not_judged)
+        told += f"; {things} thing{'' if things == 1 else 's'} not judged"
     return f"{told} (judged as {advice.server} {advice.version})"
 
 
 def _lines(finding: Finding) -> Iterator[str]:
     yield f"{finding.name}: {finding.found}"
     yield f"  {finding.what}"
-    for place in finding.places[:_PLACES]:
-        yield f"  at {_place(place)}"
-    if len(finding.places) > _PLACES:
-        yield f"  and at {len(finding.places) - _PLACES} other places"
+    yield from _places(finding.places)
     for cost in finding.costs:
         yield from _cost(cost)
     if not finding.costs:
@@ -53,8 +54,12 @@ def _lines(finding: Finding) -> Iterator[str]:
     yield f"  to do: {finding.todo}"
 
 
-def _place(place: Place) -> str:
-    return f"{place.path} ({place.file}:{place.line})"
+def _places(places: tuple[Place, ...]) -> Iterator[str]:
+    for place in places[:_PLACES]:
+        at = f"{place.file}:{place.line}"
+        yield f"  at {place.path} ({at})" if place.path else f"  at {at}"
+    if len(places) > _PLACES:
+        yield f"  and at {len(places) - _PLACES} other places"
 
 
 def _cost(cost: Cost) -> Iterator[str]:

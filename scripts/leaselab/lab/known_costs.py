@@ -1,0 +1,91 @@
+"""What roles declare of configurations in ``vars/advice.yml``: their known costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+
+from leaselab.lab.build import build
+from leaselab.lab.roles import ROLES, read_yaml
+
+
+class KnownPair(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Two scenarios that differ in a cost; names lack the prefix of the load."""
+
+    point: str
+    """The one that has it."""
+    base: str
+    """The one that has not."""
+    when: str = "true"
+    """Condition on the configuration for this pair to be the one."""
+
+
+class KnownCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something that is known to cost, and how a configuration is seen to have it."""
+
+    name: str
+    """Name, in small letters and dashes."""
+    what: str
+    """What costs."""
+    at: tuple[str, ...]
+    """Patterns of paths at which `when` is asked, below the server's object; "" is itself."""
+    when: str
+    """Condition; `value` is what stands at the path."""
+    found: str
+    """Template that says what the configuration has; `values` are those that meet `when`."""
+    todo: str
+    """What to do about it."""
+    setting: str = ""
+    """Keyword that decides it: the place of its value is shown, which may be inherited."""
+    pairs: tuple[KnownPair, ...] = ()
+    """Points that measure it."""
+
+
+class Unjudged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something whose costs cannot be known from a configuration."""
+
+    what: str
+    """Template that names it; `value` is what stands at the path."""
+    why: str
+    at: tuple[str, ...]
+    when: str = "true"
+
+
+class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The known costs of a kind of server, from its role's ``vars/advice.yml``."""
+
+    objects: Mapping[str, tuple[str, ...]]
+    """By the name of the object that holds a server's configuration: prefixes of the scenarios
+    that measure it, the nearest first."""
+    version: str
+    """Release whose defaults hold unless another is named."""
+    values: Mapping[str, Any] = {}
+    """Forms of values: a tree of patterns of keys, of lists, and of `configuration.FORMS`."""
+    replaced: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+    """Keywords that stand for others: what each of their values means in these."""
+    since: Mapping[str, tuple[str, ...]] = {}
+    """Keywords by the first release that has them."""
+    until: Mapping[str, tuple[str, ...]] = {}
+    """Keywords by the first release that has them no more."""
+    opaque: tuple[str, ...] = ()
+    """Keywords below which all keys are free."""
+    facts: Mapping[str, str] = {}
+    """Expressions that conditions may use by name, each of those before it."""
+    costs: tuple[KnownCost, ...]
+    """The costs, in the order in which they are told."""
+    not_judged: tuple[Unjudged, ...] = ()
+    """What else a configuration may say that is not judged."""
+
+
+@cache
+def known_costs() -> Mapping[str, KnownCosts]:
+    """What roles declare, by kind of server."""
+    declared = {}
+    for path in sorted(ROLES.glob("*/vars/advice.yml")):
+        name = path.parents[1].name
+        costs = read_yaml(path)[f"{name}_advice"]
+        declared[name] = build(KnownCosts, costs, f"role {name}: advice")
+    return declared

@@ -1,0 +1,78 @@
+"""Configurations with something wrong in them, the same for the same seed."""
+
+from copy import deepcopy
+from random import Random
+
+PIECES = (
+    *(b",", b",,", b"{", b"}", b"[", b"]", b":", b'"', b"'", b"#", b"//", b"/*", b"*/", b"/"),
+    *(b"\n", b"\t", b"\r", b"\f", b" ", b"\x00", b"\x1b", b"\x7f", b"\xe4", b"\xff\xfe"),
+    *(b"\xc2\xa0", b"\xef\xbb\xbf", b"\xe2\x80\x9c", b"\xf0\x9f\x92\xa5"),
+    *(b"0", b"-1", b"+", b"-", b".", b".5", b"-.5", b"1.", b"007", b"1e5", b"1E-2", b"5e"),
+    *(b"1e999", b"9" * 25, b"0x10", b"true", b"True", b"null", b"NULL", b"nul"),
+    *(b"\\", b"\\n", b"\\u00e9", b"\\u12", b"\\x", b"<?", b"?>", b'<?include "gone"?>'),
+)
+VALUES = (
+    *(
+        None,
+        True,
+        False,
+        0,
+        -1,
+        2**40,
+        0.5,
+        "",
+        "x",
+        "0",
+        "DEBUG",
+        "192.0.2.1",
+        "::1",
+        "a\x1b[31m",
+    ),
+    *(
+        [],
+        {},
+        [None],
+        [[]],
+        [{}],
+        {"": 1},
+        ["x"],
+        [{"name": 1}],
+        [{"pool": "a - b"}],
+        {"type": []},
+    ),
+)
+
+
+def with_other_bytes(text, seed):
+    """A text with a few pieces put in, taken out, doubled or moved."""
+    random = Random(seed)  # noqa: S311  # no secret
+    for _ in range(random.choice([1, 1, 1, 2])):
+        at, length = random.randrange(len(text) + 1), random.randint(1, 20)
+        piece = random.choice(
+            [random.choice(PIECES), text[at : at + length] * 2, random.randbytes(1), b""]
+        )
+        cut = random.choice([0, 0, length])
+        text = text[:at] + piece + text[at + cut :]
+    return text
+
+
+def with_other_values(value, seed):
+    """A configuration in which a few values, or the names of their members, are others."""
+    random = Random(seed)  # noqa: S311  # no secret
+    copy = deepcopy(value)
+    for _ in range(random.randint(1, 3)):
+        holder, key = random.choice(list(_places(copy)) or [({}, "")])
+        other = deepcopy(random.choice(VALUES))
+        if isinstance(holder, dict) and random.random() < 0.2:
+            holder[random.choice(["name", "pool", "subnet4", "é", "subnet\x1b"])] = other
+        else:
+            holder[key] = other
+    return copy
+
+
+def _places(value):
+    members = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in members:
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from _places(inner)
