@@ -38,10 +38,21 @@ def unpacked_kea(suite):
     place = TOOLS / f"kea-{suite}"
     with _made_once(place) as fresh:
         if fresh:
-            _extract(suite, fresh)
+            _extract(suite, fresh, KEA_PACKAGES)
             run(*AS_ROOT, "mkdir", "-p", *(fresh / folder for folder in KEA_FOLDERS))
             run(*AS_ROOT, "chmod", "750", fresh / "run/kea")
     return place
+
+
+def kea_examples(suite):
+    """The example configurations in the source of a release's Kea, by their names."""
+    place = TOOLS / f"kea-doc-{suite}"
+    with _made_once(place) as fresh:
+        if fresh:
+            _extract(suite, fresh, ["kea-doc"])
+    folder = place / "usr/share/doc/kea/examples"
+    files = [*folder.rglob("*.json"), *folder.rglob("*.conf")]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(files)}
 
 
 def run(*argv, **options):
@@ -72,7 +83,7 @@ def _download(package, place):
     return done.returncode == 0
 
 
-def _extract(suite, place):
+def _extract(suite, place, packages):
     mirror = run("apt-get", "indextargets", "--format", "$(REPO_URI)")[1].split()[0]
     status, told = run(
         *AS_ROOT,
@@ -82,7 +93,7 @@ def _extract(suite, place):
         "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
         # a mirror that is a snapshot is older than its lists say they may be
         '--aptopt=Acquire::Check-Valid-Until "false"',
-        f"--include={','.join(KEA_PACKAGES)}",
+        f"--include={','.join(packages)}",
         suite,
         place,
         mirror,
