@@ -109,6 +109,9 @@ class Lab:
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
         for module in (run, resume, bisect, duel, calibrate):
             monkeypatch.setattr(module, "report_after", lambda _: None)
+        for module in (session, rerun):
+            monkeypatch.setattr(module, "leased", self._leased)
+        monkeypatch.setattr(resume, "leased", lambda *_: nullcontext(_Lease()))
         for name, double in (
             ("prepare", self._prepare),
             ("build_commit", self._build),
@@ -122,7 +125,6 @@ class Lab:
             ("connect", lambda access: nullcontext(_Connection(access))),
             ("check_tuned", lambda *_: None),
             ("watching", lambda *_: nullcontext()),
-            ("BenchLock", lambda *_: nullcontext(_Lock())),
             ("Servers", _Servers),
             ("Point", self._point),
             ("Fight", lambda points, _: _Fight(points)),
@@ -179,12 +181,15 @@ class Lab:
             listing["_meta"]["hostvars"]["sut"]["leaselab_lab"] = self.made_by
         return parsed(path, listing)
 
-    def _prepare(self, _inventory: Any, distribution: str, *, full: bool) -> str:
+    def _leased(self, inventory: Any, _purpose: str) -> Any:
+        return nullcontext(bench_setup.LeasedBench(inventory, _Lease()))
+
+    def _prepare(self, _bench: Any, distribution: str, *, full: bool) -> str:
         assert full in (True, False)
         self.prepared.append(distribution)
         return self.environment
 
-    def _give_back(self, _inventory: Any) -> None:
+    def _give_back(self, _bench: Any) -> None:
         self.deployed.append("hosts given back")
 
     def _build(self, server: str, commit: Any, files: Path, *_: Any) -> dict[str, str]:
@@ -199,7 +204,7 @@ class Lab:
     def _deploy(
         self,
         name: str,
-        inventory: Any,
+        bench: Any,
         procedure: Any,
         key: str,
         *,
@@ -221,7 +226,7 @@ class Lab:
         scenario = catalog.find_scenario(self.checkout / "scenarios", name)
         document = copy.deepcopy(DOCUMENT)
         document |= {
-            "name": inventory.bench,
+            "name": bench.inventory.bench,
             "environment": self.environment,
             "scenario": msgspec.to_builtins(scenario),
             "procedure": msgspec.to_builtins(procedure),
@@ -361,7 +366,14 @@ class _Connection:
         return Completed(0, CONFIG.encode(), "")
 
 
-class _Lock:
+class _Lease:
+    """A bench that nobody else wants."""
+
+    name = "ana@laptop"
+
+    def during(self, *_: Any) -> Any:
+        return nullcontext(self)
+
     def renew(self) -> None:
         pass
 

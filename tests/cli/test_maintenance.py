@@ -8,7 +8,7 @@ from tests.inventories import parsed
 
 from leaselab.cli import bench_setup, hold, maintenance
 from leaselab.cli.main import main
-from leaselab.lab import benches
+from leaselab.lab import benches, lease
 from leaselab.lab.hold import read_hold
 from leaselab.lab.lock import ask
 from leaselab.model.bench import HostAccess
@@ -23,9 +23,9 @@ def bench(tmp_path, monkeypatch):
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     monkeypatch.setenv("LEASELAB_OWNER", "jenkins-lab-check-17")
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
-    here = Here(tmp_path / "host", monkeypatch, maintenance, bench_setup, hold, benches)
+    here = Here(tmp_path / "host", monkeypatch, maintenance, lease, hold, benches)
     here.played = []
-    for module in (maintenance, hold):
+    for module in (maintenance, bench_setup):
         monkeypatch.setattr(module, "install_lock", here.played.append)
     monkeypatch.setattr(hold, "inspect", lambda _: {"findings": []})
     monkeypatch.setattr(hold, "stop_leftovers", lambda _: None)

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.processes import hear_interrupts
 
 from leaselab.cli import bench_setup
 from leaselab.cli.playbook import playbook_error, run_playbook
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 ROOT = Path(__file__).parents[2]
 LOG = Path("/log")
@@ -53,7 +54,9 @@ def test_changes_and_statistics_are_told(checkout, monkeypatch, capsys):
     - ansible.builtin.set_stats: {data: {made: ["{{ word }}"]}}
 """,
     )
-    stats = bench_setup.play(name, inventory, {"word": "seven words"})
+    stats = bench_setup.play(
+        name, SimpleNamespace(path=inventory), {"word": "seven words"}, None
+    )
     assert stats.changed == 1
     assert stats.custom == {"made": ["seven words"]}
     assert capsys.readouterr().err == "trying it\n  Make a file (a)\n  Make a file (b)\n"
@@ -143,7 +146,8 @@ def test_a_playbook_that_cannot_be_read_is_told_by_the_end_of_its_output(checkou
     assert caught.value.outcome is Outcome.LAB
 
 
-def test_an_interrupt_stops_the_playbook_and_what_it_started(checkout):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(checkout, number):
     name, inventory = playbook(
         checkout,
         """
@@ -168,14 +172,24 @@ def test_an_interrupt_stops_the_playbook_and_what_it_started(checkout):
         assert time.monotonic() < deadline
         assert caller.poll() is None
         time.sleep(0.05)
-    caller.send_signal(signal.SIGINT)
+    caller.send_signal(number)
     _, errors = caller.communicate(timeout=60)
-    assert b"KeyboardInterrupt" in errors
+    assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
     waiting = Path("/proc") / pid_file.read_text(encoding="utf-8").strip()
     deadline = time.monotonic() + 10
     while waiting.exists() and "zombie" not in (waiting / "status").read_text(encoding="utf-8"):
         assert time.monotonic() < deadline, "the task still runs"
         time.sleep(0.05)
+
+
+def test_a_lock_that_is_lost_ends_the_playbook(checkout):
+    name, inventory = playbook(checkout, "    - ansible.builtin.pause: {seconds: 60}\n")
+
+    def lost():
+        raise lab_broken("the bench is in use")
+
+    with pytest.raises(LeaselabError, match="the bench is in use"):
+        run_playbook(name, inventory, keep=lost)
 
 
 def test_hosts_that_fail_alike_are_named_together():

@@ -11,9 +11,9 @@ from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
 from leaselab.cli import bench_setup, check, hold, power, recovery, resume
 from leaselab.cli.main import main
 from leaselab.cli.switching import Switched
-from leaselab.lab import benches, boot
-from leaselab.lab.hold import new_hold, write_hold
-from leaselab.lab.lock import ask, status
+from leaselab.lab import benches, boot, lease
+from leaselab.lab.hold import command_file, write_hold
+from leaselab.lab.lock import Hold, ask, new_hold, status
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken
 
@@ -57,7 +57,7 @@ def bench(tmp_path, monkeypatch, hostvars):
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
     listing = {**LISTING, "_meta": {"hostvars": hostvars}, "builder": {"hosts": ["bld"]}}
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
-    bench = Bench(tmp_path / "host", monkeypatch, recovery, bench_setup, hold, benches, boot)
+    bench = Bench(tmp_path / "host", monkeypatch, lease, hold, benches, boot)
     monkeypatch.setattr(
         recovery, "silent", partial(boot.silent, connector=bench, sleep=lambda _: None)
     )
@@ -107,7 +107,7 @@ class TestCommand:
         held = new_hold("a build", 600)
         write_hold(bench_setup.checkout_root(), "rack1", held)
         with bench(GENERATOR) as generator:
-            ask(generator, "acquire", held.request())
+            ask(generator, "acquire", held)
         assert main(["lab", "power", "cycle", "sut"]) == 0
         assert main(["lab", "power", "cycle", "gen"]) == 0
         assert bench.holder() == "a build"
@@ -169,7 +169,7 @@ class TestRecovery:
         monkeypatch.setattr(bench_setup, "play", play)
         monkeypatch.setattr(bench_setup, "played_hash", lambda *_: "0")
         monkeypatch.setattr(hold, "inspect", look)
-        monkeypatch.setattr(hold, "install_lock", lambda _: None)
+        monkeypatch.setattr(bench_setup, "install_lock", lambda _: None)
 
     @pytest.mark.parametrize("dead", [{"sut"}, {"gen"}, {"sut", "gen"}])
     def test_dead_hosts_are_cycled_once_before_anything_is_played(
@@ -188,14 +188,14 @@ class TestRecovery:
     def test_the_bench_is_nobody_elses_meanwhile(self, bench):
         bench.dead = {"sut"}
         assert main(["provision"]) == 130
-        assert bench.holders == ("power cycle of sut",)
+        assert bench.holders == ("provision",)
         assert bench.holder() is None
 
     def test_the_generator_comes_first_as_it_tells_who_has_the_bench(self, bench):
         bench.dead = {"sut", "gen"}
         main(["provision"])
         assert bench.switched[0] == ("gen", "cycle")
-        assert bench.holders == (None, "power cycle of sut")
+        assert bench.holders == (None, "provision")
 
     def test_a_bench_that_is_taken_is_recovered_too(self, bench):
         bench.dead = {"sut"}
@@ -207,7 +207,7 @@ class TestRecovery:
         held = new_hold("a build", 600)
         write_hold(bench_setup.checkout_root(), "rack1", held)
         with bench(GENERATOR) as generator:
-            ask(generator, "acquire", held.request())
+            ask(generator, "acquire", held)
 
         def stop(_):
             if bench.dead:
@@ -325,7 +325,7 @@ class TestResume:
         running.close()
         bench.seen = []
 
-        def finish(*_):
+        def finish(*_, **__):
             bench.seen.append(set(bench.dead))
             raise lab_broken("as far as this test goes")
 
@@ -340,9 +340,9 @@ class TestResume:
         assert bench.holders == (sweep,)
 
     def test_a_lock_that_the_killed_sweep_left_is_its_own(self, bench, sweep):
-        from leaselab.run.owner import point_owner  # noqa: PLC0415
-
-        taken(bench, point_owner(sweep, "rack1", bench_setup.checkout_root()).token)
+        with command_file(bench_setup.checkout_root(), "rack1") as file:
+            file.write(Hold(**request("ana@laptop pid 1")))
+        taken(bench)
         bench.dead = {"sut"}
         main(["resume", sweep, "--recover"])
         assert bench.switched == (("sut", "cycle"),)

@@ -23,7 +23,9 @@ def lab(tmp_path, monkeypatch):
 @pytest.fixture
 def session(lab):
     inventory = inventory_of(argparse.Namespace(inventory=None, bench=None))
-    return Session(lab.store, inventory, {"name": "fixed-load", "rate": 300})
+    session = Session(lab.store, inventory, {"name": "fixed-load", "rate": 300})
+    with session.leased("a test"):
+        yield session
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.examples import archive_result, built, edited, example_result
 from leaselab.archive.published import published_bench
 from leaselab.archive.store import Store
 from leaselab.cli import bench_setup, rerun
+from leaselab.cli.bench_setup import LeasedBench
 from leaselab.cli.main import main
 from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import LeaselabError
@@ -45,7 +47,9 @@ def measured(tmp_path, monkeypatch):
     monkeypatch.setattr(rerun, "_same", lambda *_: None)
     monkeypatch.setattr(rerun, "prepare", lambda _, release, **__: asked.append(release))
     monkeypatch.setattr(rerun, "deploy", deploy)
-    monkeypatch.setattr(rerun, "measure_alone", lambda *_: pytest.fail("it was measured"))
+    monkeypatch.setattr(rerun, "measure_alone", lambda *_, **__: pytest.fail("it was measured"))
+    free = lambda inventory, _: nullcontext(LeasedBench(inventory, None))  # noqa: E731
+    monkeypatch.setattr(rerun, "leased", free)
     yield result.id, now["servers"]["server"]
     assert asked == ["bookworm", "bookworm"]  # of the release that was measured
 

@@ -99,7 +99,7 @@ class Duels:
         self.asked = []
         self.error = None
 
-    def __call__(self, _args, _store, series, change):
+    def __call__(self, _args, _store, _inventory, series, change):
         self.asked.append((series.scenario, change.before.commit, change.after.commit))
         if self.error is not None:
             raise self.error

@@ -1,7 +1,9 @@
 """The verbs of a pipeline one by one, on a real repository; playbooks left out."""
 
+import errno
 import gzip
 import json
+import os
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
@@ -10,22 +12,26 @@ import msgspec
 import pytest
 from tests.bench_document import DOCUMENT
 from tests.build_record import ANSWER
+from tests.here import Here, request
 from tests.inventories import parsed
 from tests.repositories import commit, make_repository
 
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, variants
+from leaselab.cli import bench_setup, hold, variants
 from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
-from leaselab.lab import benches, deployment
+from leaselab.lab import benches, deployment, lease
 from leaselab.lab.catalog import find_scenario
-from leaselab.lab.hold import new_hold, write_hold
+from leaselab.lab.hold import write_hold
+from leaselab.lab.lock import ask, new_hold
 from leaselab.lab.repository import open_repository
+from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
 
 KEY = ANSWER["key"]
+GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
 
 
 class Playbooks:
@@ -33,6 +39,8 @@ class Playbooks:
 
     def __init__(self, checkout):
         self.given = {}
+        self.proofs = set()
+        self.here = None
         self.faults = {}
         self.states = {"sut": "0", "gen": "0"}
         self.there = set()
@@ -42,7 +50,10 @@ class Playbooks:
         """Whether a server can be up at two places at once."""
         self.checkout = checkout
 
-    def __call__(self, names, _inventory, variables, _on_event=None):
+    def __call__(self, names, _inventory, variables, lease, _on_event=None):
+        if lease is not None:
+            assert lease.locked
+            self.proofs.add(lease.file)
         for name in (names,) if isinstance(names, str) else names:
             self._play(name, variables)
         custom = {"environment": "7-abc", "build": {"key": KEY}}
@@ -50,6 +61,8 @@ class Playbooks:
 
     def _play(self, name, variables):
         self.given[name] = variables
+        if name == "lab_up":
+            self.here.dead.clear()
         if name in self.faults:
             raise self.faults[name]
         if name == "tune":
@@ -98,13 +111,19 @@ def playbooks(tmp_path, monkeypatch):
     hostvars = {"sut": playbooks.variables, "gen": {}}
     listing = {"_meta": {"hostvars": hostvars}, **groups}
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
-    monkeypatch.setattr(bench_setup, "refuse_bench_in_use", lambda _: None)
+    playbooks.here = Here(tmp_path / "host", monkeypatch, lease)
     for module in (bench_setup, variants, deployment):
         monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))
     monkeypatch.setattr(variants, "variants_there", lambda _: playbooks.there)
     for module in (bench_setup, variants):
         monkeypatch.setattr(module, "play", playbooks)
     return playbooks
+
+
+def a_bench():
+    """The bench, for what needs no lock: the playbooks are made up."""
+    inventory = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    return bench_setup.LeasedBench(inventory, None)
 
 
 @pytest.fixture
@@ -134,6 +153,69 @@ def the_result(ids, results):
     (row,) = store.index.rows()
     assert ids.read_text(encoding="utf-8") == f"{row['id']}\n"
     return store.load(row["id"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["provision"],
+        ["build", "v4-memfile", "--repo", "REPO"],
+        ["deploy", "v4-memfile"],
+        ["tune", "v4-memfile"],
+        ["run", "v4-memfile"],
+        ["run", "v4-memfile", "v6-memfile"],
+        ["run", "v4-memfile", "--repo", "REPO", "--commits", "HEAD", "--anchor", "HEAD~1"],
+        ["calibrate", "--error-budget"],
+        ["compare", "package", "package", "--live", "--scenario", "v4-memfile"],
+        ["bisect", "v4-memfile", "--repo", "REPO", "--good", "HEAD~1", "--bad", "HEAD"],
+        ["lab", "take"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_plays_anything_on_a_bench_that_somebody_else_has(
+    playbooks, repository, command, capsys
+):
+    commit(repository, "Mend it", {"n": "2"})
+    with playbooks.here(GENERATOR) as generator:
+        ask(generator, "acquire", request("ben@desk"))
+    assert main([str(repository) if one == "REPO" else one for one in command]) == 4
+    said = capsys.readouterr().err
+    assert "gen: the bench is in use (found ben@desk, a test, for " in said
+    assert "wait; if it is dead, its lock expires in " in said
+    assert "kill" not in said
+    assert playbooks.given == {}
+
+
+@pytest.mark.parametrize("errno_", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+@pytest.mark.parametrize("command", ["run", "deploy"])
+def test_results_that_cannot_be_written_are_told_before_anything_is_played(
+    playbooks, command, errno_, capsys, monkeypatch
+):
+    def refuse(path, *_):
+        raise OSError(errno_, os.strerror(errno_), str(path))
+
+    monkeypatch.setattr("leaselab.archive.store.write_whole", refuse)
+    full = errno_ == errno.ENOSPC
+    assert main([command, "v4-memfile"]) == (4 if full else 2)
+    assert ("no space left" if full else "cannot be written") in capsys.readouterr().err
+    assert playbooks.given == {}
+    assert playbooks.here.connections == 0
+
+
+def test_every_playbook_has_the_proof_that_the_bench_is_its_commands(playbooks):
+    assert main(["provision"]) == 0
+    proof = playbooks.checkout / ".leaselab" / "holds" / "rack1.command.json"
+    assert playbooks.proofs == {proof}
+    assert proof.read_bytes() == b""  # it was freed
+
+
+def test_a_lab_that_is_down_is_brought_up_before_it_is_locked(playbooks, monkeypatch):
+    """And one of another checkout is taken over where that is asked for."""
+    playbooks.variables["leaselab_lab"] = "docker"
+    playbooks.here.dead.add("gen")
+    monkeypatch.setattr(hold, "inspect", lambda _: {"findings": []})
+    assert main(["lab", "take", "--take-over"]) == 0
+    assert playbooks.given["lab_up"]["docker_lab_take_over"] is True
 
 
 @pytest.mark.usefixtures("playbooks")
@@ -276,7 +358,7 @@ def test_deploying_leaves_hosts_prepared_and_one_that_fails_does_not(playbooks, 
 
 def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playbooks):
     """Another scenario is, and so is the same one after the server failed."""
-    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench = a_bench()
     bench_setup.prepare(bench)
 
     def deploy(scenario, **parameters):
@@ -290,14 +372,14 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
     assert document["procedure"]["rounds"] == 5
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v4-memfile")[0] == [], "it lies beside the other one"
-    deployment.distrust_deployment(bench_setup.checkout_root(), bench.bench)
+    deployment.distrust_deployment(bench_setup.checkout_root(), bench.inventory.bench)
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v6-memfile")[0] == []
 
 
 def test_a_build_is_deployed_at_both_places_in_one_play(playbooks):
     """Only where nothing of it lies already, and what lies there does not make room for it."""
-    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench = a_bench()
     bench_setup.prepare(bench)
 
     def deploy(scenario, places=variants.PLACES, keep=()):
@@ -326,7 +408,7 @@ def test_a_build_is_deployed_at_both_places_in_one_play(playbooks):
 
 
 def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(playbooks):
-    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench = a_bench()
     bench_setup.prepare(bench)
 
     def deploy():
@@ -337,7 +419,7 @@ def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(play
 
     both = deploy()
     assert len(both) == 2
-    deployment.distrust_deployment(bench_setup.checkout_root(), bench.bench)
+    deployment.distrust_deployment(bench_setup.checkout_root(), bench.inventory.bench)
     playbooks.company = False
     (alone,) = deploy()
     assert playbooks.given["deploy"]["leaselab_places"] == [1, 2]
@@ -347,7 +429,7 @@ def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(play
 
 def test_a_host_keeps_one_build_of_a_generator(playbooks):
     """Whatever was deployed with another one is deployed again; what has none still stands."""
-    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench = a_bench()
     bench_setup.prepare(bench)
 
     def deploy(scenario, key=""):
@@ -367,7 +449,7 @@ def test_a_host_keeps_one_build_of_a_generator(playbooks):
 
 def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(playbooks):
     """What lies there was tuned with other settings, so none of it still stands."""
-    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench = a_bench()
     bench_setup.prepare(bench)
     one, other = (f"v4-hardware-smt-off-governor-{name}" for name in ("powersave", "schedutil"))
 
@@ -390,13 +472,13 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
     assert deploy("v4-memfile") == ["deploy", "tune"]
     assert deploy("v4-memfile") == []
     variants.tune(one, bench, MaxRate())
-    record = deployment.read_deployment(bench_setup.checkout_root(), bench.bench)
+    record = deployment.read_deployment(bench_setup.checkout_root(), bench.inventory.bench)
     assert record.settings == find_scenario(playbooks.checkout / "scenarios", one).hosts
 
 
 def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks):
     """As in a long search for a slow commit, which comes back to one of its first."""
-    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench = a_bench()
     bench_setup.prepare(bench)
     for scenario in ("v4-memfile", "v6-memfile"):
         variants.deploy(scenario, bench, MaxRate(), full=False)
@@ -410,7 +492,7 @@ def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks):
 
 def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks):
     """A run of many points that are refused does not prepare the hosts for each anew."""
-    bench = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
+    bench = a_bench()
     bench_setup.prepare(bench)
     variants.deploy("v4-memfile", bench, MaxRate(), full=False)
     for fault, played in ((usage_error("no governor"), []), (lab_broken("gone"), ["deploy"])):

@@ -8,13 +8,14 @@ import yaml
 
 from leaselab.cli.bench_setup import inventory_of
 from leaselab.lab.benches import Occupancy, bench_named, free_bench, read_benches
-from leaselab.lab.hold import new_hold, write_hold
+from leaselab.lab.hold import write_hold
 from leaselab.lab.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
     PARTNER_GROUP,
     SERVER_GROUP,
 )
+from leaselab.lab.lock import new_hold
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
 
 from leaselab.cli import variants
-from leaselab.cli.bench_setup import prepare
+from leaselab.cli.bench_setup import leased, prepare
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.deployment import host_states
 from leaselab.lab.inventory import (
@@ -99,9 +99,10 @@ def bench_of():
         hold_back_servers(held=False)  # deploying takes all there is
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LEASELAB_ROOT", str(ROOT))
-            prepare(inventory, full=False)
             procedure = find_procedure(ROOT / "scenarios", scenario, SMALL)
-            [document] = variants.deploy(scenario, inventory, procedure, full=False)
+            with leased(inventory, "the tests") as bench:
+                prepare(bench, full=False)
+                [document] = variants.deploy(scenario, bench, procedure, full=False)
         hold_back_servers(held="memfile" in scenario)
         kept.update(scenario=scenario, document=document, states=host_states(inventory))
         return document
@@ -115,7 +116,8 @@ def prepared():
     hold_back_servers(held=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEASELAB_ROOT", str(ROOT))
-        prepare(read_inventory(LOCAL), full=False)
+        with leased(read_inventory(LOCAL), "the tests") as bench:
+            prepare(bench, full=False)
 
 
 def _stands(inventory, kept):

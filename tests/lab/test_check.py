@@ -9,7 +9,7 @@ import pytest
 from tests.lab.commands import LOCAL, copy_inventory, leaselab, pinned_keys, playbook
 
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
-from leaselab.lab.lock import BenchLock, Owner
+from leaselab.lab.lock import BenchLock, Hold
 from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
@@ -151,7 +151,7 @@ def test_a_leftover_server_is_refused_unless_a_sweep_holds_the_bench(inventory, 
         assert place == ("leaselab-server", "leftovers")
         assert fault["found"] == f"kea-dhcp4 (pid {pid}) on UDP {server.test_address} port 67"
         assert f"kill {pid}" in fault["todo"]
-        with BenchLock(generator, Owner("ana@laptop", "a test", "token"), 120):
+        with BenchLock(generator, Hold("ana@laptop", "a test", "token", 120)):
             code, findings = check()
         assert (code, errors(findings)) == (0, {})
         assert "leaselab-generator: lock: warning: held by ana@laptop for a test" in [

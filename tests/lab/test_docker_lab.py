@@ -11,7 +11,7 @@ import pytest
 from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, copy_inventory, lab, ours, pinned_keys
 
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
-from leaselab.lab.lock import PROGRAM, BenchLock, Owner
+from leaselab.lab.lock import PROGRAM, BenchLock, Hold
 from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
@@ -158,8 +158,8 @@ def test_a_bench_in_use_is_not_taken_down(engine):
     with connect(read_inventory(LOCAL).only(GENERATOR_GROUP).access) as generator:
         install = f"mkdir -p {Path(PROGRAM).parent} && cat > {PROGRAM} && chmod 755 {PROGRAM}"
         assert generator.run(["sh", "-c", install], timeout_s=10, stdin=program).status == 0
-        with BenchLock(generator, Owner("ana@laptop", "a test", "token"), 120):
+        with BenchLock(generator, Hold("ana@laptop", "a test", "token", 120)):
             done = lab("down")
     assert done.returncode == 4
-    assert "the bench is in use (found ana@laptop for a test, wanted nobody)" in done.stderr
+    assert "the bench is in use (found ana@laptop, a test, for " in done.stderr
     assert ours(engine) == before

@@ -1,25 +1,34 @@
-"""The engine, its lock and its disk fail; what was measured is kept and goes on."""
+"""The engine, its lock and a disk fail; what was measured is kept and goes on."""
 
 import json
 import os
+import re
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
+import docker
 import pytest
 from tests.lab.commands import (
     LOCAL,
+    ROOT,
     complaint,
+    copy_inventory,
     journaled_trials,
     leaselab,
+    pinned_keys,
     playbook,
     resumed,
 )
 
 from leaselab.lab.inventory import GENERATOR_GROUP, read_inventory
-from leaselab.lab.lock import BenchLock, Owner
+from leaselab.lab.lock import BenchLock, Hold
 from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
+
+SCENARIO = "v6-dnsmasq-file"
+STORE = "/var/lib/leaselab-dnsmasq"
 
 
 @pytest.fixture
@@ -28,7 +37,7 @@ def held(deployed):
     assert deployed["hosts"]
     with (
         connect(read_inventory(LOCAL).only(GENERATOR_GROUP).access) as generator,
-        BenchLock(generator, Owner("ana@laptop", "a test", "token"), 120),
+        BenchLock(generator, Hold("ana@laptop", "a test", "token", 120)),
     ):
         yield
 
@@ -44,12 +53,17 @@ def test_a_killed_engine_is_resumed_at_once_and_nobody_else_gets_the_bench(
     assert sweep.end()[0] == -signal.SIGKILL
     assert len(journaled_trials(results)) > 2
 
-    other = leaselab("sweep", bench, "--results", tmp_path / "other")
+    theirs = {"LEASELAB_ROOT": str(tmp_path / "checkout")}
+    other = leaselab("sweep", bench, "--results", tmp_path / "other", **theirs)
     assert other.returncode == 4
     (running,) = results.glob(".running/*/")
     assert "the bench is in use (found " in complaint(other)
     assert f"pid {sweep.process.pid}, {running.name}, for " in complaint(other)
 
+    again = engine("run", SCENARIO, "--results", results)
+    again.saw(rf"was killed in {running.name}; that goes on with: leaselab resume ")
+    again.process.terminate()
+    assert again.end()[0] == 130
     document = resumed(results)
     assert len(document["rounds"]) == 2
     assert leaselab("archive", "verify", "--results", results).returncode == 0
@@ -73,6 +87,29 @@ def test_an_interrupt_frees_the_bench_stops_the_server_and_can_be_resumed(
         assert lock["owner"] is None
         words = ("resume",)
     resumed(results)
+
+
+def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
+    """The other ends at once, has changed nothing, and is told to wait for a person."""
+    assert deployed["hosts"]
+    theirs = tmp_path / "checkout"
+    for name in ("ansible", "ansible.cfg", "roles", "scenarios"):
+        theirs.mkdir(exist_ok=True)
+        (theirs / name).symlink_to(ROOT / name)
+    inventory = copy_inventory(tmp_path, pinned_keys())
+    words = ("tune", SCENARIO, "-i", inventory)
+    with ThreadPoolExecutor(2) as pool:
+        begun = [
+            pool.submit(leaselab, *words, LEASELAB_ROOT=str(root), LEASELAB_OWNER=root.name)
+            for root in (ROOT, theirs)
+        ]
+    done = sorted((one.result() for one in begun), key=lambda one: one.returncode)
+    assert [one.returncode for one in done] == [0, 4], done
+    assert re.search(
+        rf"in use \(found {ROOT.name}|{theirs.name} pid \d+, tune {SCENARIO}, for .*wait",
+        complaint(done[1]),
+    )
+    assert len(done[1].stderr.splitlines()) == 1  # no playbook
 
 
 def test_a_bench_in_use_is_neither_changed_nor_measured(held, bench_file, results):
@@ -130,4 +167,21 @@ def test_a_full_disk_keeps_the_journal_and_the_sweep_goes_on_when_there_is_room(
         [*root, "mount", "-o", "remount,size=64m", str(small_disk)],
         check=True,
     )
+    resumed(results)
+
+
+def test_a_full_disk_of_the_server_ends_the_sweep_and_it_goes_on(engine, bench_file, results):
+    """A server that cannot store its leases goes on serving, and faster."""
+    host = docker.from_env().containers.get("leaselab-server").attrs["State"]["Pid"]
+    inside = [*([] if os.geteuid() == 0 else ["sudo", "-n"]), "nsenter", f"-t{host}", "--all"]
+    sweep = engine("sweep", bench_file(rounds=2), "--results", results)
+    sweep.saw(r"run 1/2: \d+/s for")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", STORE]
+    subprocess.run([*inside, *mount], check=True)
+    try:
+        code, last = sweep.end()
+    finally:
+        subprocess.run([*inside, "umount", STORE], check=True)
+    assert code == 4, last
+    assert f"leaselab-server: the disk is full (found 64 KiB free in {STORE}, " in last
     resumed(results)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.lab.hold import forget_hold, new_hold, owner_under, read_hold, write_hold
+from leaselab.lab.hold import forget_hold, read_hold, write_hold
+from leaselab.lab.lock import new_hold
 from leaselab.model.errors import LeaselabError
 
 PROGRAM = Path(__file__).parents[2] / "roles" / "bench_lock" / "files" / "bench-lock"
@@ -167,15 +168,6 @@ def test_a_damaged_hold_is_told_and_not_taken_for_none(tmp_path):
     file.write_text("{", encoding="utf-8")
     with pytest.raises(LeaselabError, match=r"the hold on bench rack1 cannot be read .*remove"):
         read_hold(tmp_path, "rack1")
-
-
-def test_whoever_measures_in_that_checkout_does_so_under_its_hold(tmp_path):
-    assert owner_under(tmp_path, "rack1", "a sweep").under == ""
-    hold = new_hold("a pipeline", 600)
-    write_hold(tmp_path, "rack1", hold)
-    owner = owner_under(tmp_path, "rack1", "a sweep")
-    assert owner.under == hold.token
-    assert owner.token != hold.token
 
 
 def test_a_hold_says_who_has_it_as_the_pipeline_names_itself(monkeypatch):

@@ -93,6 +93,7 @@ class Host:
     ):
         self.sums = sums
         self.everything = False
+        self.lost = False
         self.access = SimpleNamespace(name=name)
         self.sampler = sampler or Sampler()
         self.profiler = profiler or Profiler()
@@ -110,6 +111,8 @@ class Host:
 
     def run(self, argv, *, timeout_s):
         assert timeout_s > 0
+        if argv[0] == "sh":
+            return SimpleNamespace(status=0, stdout=b"this boot", stderr="")
         if argv[0] == "sha256sum":
             assert argv == ["sha256sum", "--", LOADED["program"], LIBRARY]
             rows = "".join(f"{digest}  {path}\n" for path, digest in self.sums.items())
@@ -126,6 +129,10 @@ class Host:
             return SimpleNamespace(status=status, stdout=b"", stderr=words)
         text = answer if isinstance(answer, str) else json.dumps(answer)
         return SimpleNamespace(status=0, stdout=text.encode(), stderr="")
+
+    def lasts(self, seconds):
+        assert seconds > 0
+        return not self.lost
 
     def follow(self, argv, _heard=None):
         assert argv in ([CONTRACT, "sample", VARIANT], [CONTRACT, "profile", VARIANT])
@@ -439,6 +446,28 @@ def test_a_support_that_dies_is_a_broken_lab_and_is_named():
     error = refused(both.sample_now)
     assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-partner")
     assert "what it stands on: the server died while it was measured: killed" in error.what
+
+
+@pytest.mark.parametrize("role", ["server", "partner"])
+@pytest.mark.parametrize(
+    ("status", "boot", "what"),
+    [
+        (-1, "another boot", "the host was restarted"),
+        (-1, "", "the host went away"),
+        (-1, "this boot", "the connection broke"),
+        (1, "another boot", "the host was restarted"),  # the server was ended first
+    ],
+)
+def test_a_host_that_goes_away_is_no_death_of_its_server(role, status, boot, what, monkeypatch):
+    host = Host(f"leaselab-{role}", Sampler(status, "killed"))
+    host.lost = status > 0
+    monkeypatch.setattr("leaselab.lab.server.boot_of", lambda _: boot)
+    both, *_ = several(**{"first" if role == "server" else "second": host}, pair=True)
+    both.start()
+    error = refused(both.sample_now)
+    assert (error.outcome, error.where) == (Outcome.LAB, f"leaselab-{role}")
+    assert error.what.startswith(what)
+    assert "can be resumed" in error.todo
 
 
 def test_a_crash_is_that_of_the_server_alone():

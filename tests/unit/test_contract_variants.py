@@ -200,3 +200,14 @@ def test_drops_at_another_variants_sockets_are_not_its_own(tmp_path):
                 child.wait()
     assert drops[0] > 50
     assert drops[1] == 0
+
+
+def test_a_disk_without_room_for_the_files_of_a_variant_is_full(tmp_path, monkeypatch):
+    """Also where a folder of theirs is yet to be made."""
+    files = [str(tmp_path / "new" / "leases*"), "/proc/none*"]
+    told = rf"full \(found \d+ KiB free in {tmp_path}, "
+    with contract_module("contract", "leaselab_contract.sampling") as sampling:
+        sampling.refuse_full_disk(files)
+        monkeypatch.setattr(sampling, "ROOM", 1 << 62)
+        with pytest.raises(sampling.BeneathError, match=told):
+            sampling.refuse_full_disk(files[:1])

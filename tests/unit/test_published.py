@@ -22,7 +22,6 @@ from leaselab.model.bench import HostAccess, public_names
 from leaselab.model.errors import invalid_measurement, lab_broken, server_broken
 from leaselab.model.source import public_address
 from leaselab.run import experiment, measurement
-from leaselab.run.owner import point_owner
 from leaselab.run.record import KeptConfig, _reasons
 
 SECRETS = ("192.0.2.", "labuser", "/users/ana", "sut1", "gen1", "t0ken")
@@ -62,7 +61,9 @@ def begin(store):
 
 
 def finish(store, running):
-    return measurement.finish(store, [running], store.root, lambda *_: nullcontext())
+    return measurement.finish(
+        store, [running], store.root, lambda *_: nullcontext(), lease=None
+    )
 
 
 def everything(folder):
@@ -102,7 +103,7 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
     ]
     seen = []
 
-    def measure(store, parts, root, *_):
+    def measure(store, parts, root, *_, **__):
         (part,) = parts
         seen.append(part.bench.hosts["server"].access.address)
         if faults:
@@ -112,8 +113,7 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
         part.configs = {
             "server": KeptConfig(part.running.write_text("config/x.conf", "{}"), "0" * 64)
         }
-        owner = point_owner(part.running.id, part.bench.name, root)
-        return [measurement._seal(store, part, owner, root)]
+        return [measurement._seal(store, part, "ana@laptop", root)]
 
     monkeypatch.setattr(measurement, "_measure", measure)
     with pytest.raises(type(lab_broken("")), match=r"labuser@192\.0\.2\.10"):

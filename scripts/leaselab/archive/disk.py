@@ -72,20 +72,21 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def explain_full_disk(path: Path, sweep_id: str) -> Iterator[None]:
-    """Turn a full disk or quota into lab_broken that says how the sweep goes on."""
+def explain_full_disk(path: Path, sweep_id: str = "") -> Iterator[None]:
+    """Turn a full disk or quota into lab_broken; it says how a sweep that has begun goes on."""
     try:
         yield
     except OSError as error:
         if error.errno not in _FULL:
             raise
+        go_on = f", then `leaselab resume {sweep_id}`" if sweep_id else ""
         raise lab_broken(
             "no space left on the disk"
             if error.errno == errno.ENOSPC
             else "disk quota used up",
             where=str(path),
             found=f"{_free_mib(path):.1f} MiB free",
-            todo=f"the journal is kept: free some space, then `leaselab resume {sweep_id}`",
+            todo=f"{'the journal is kept: ' if go_on else ''}free some space{go_on}",
         ) from error
 
 

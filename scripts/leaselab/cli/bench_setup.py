@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, closing
-from dataclasses import asdict
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leaselab.archive.ident import is_id
 from leaselab.archive.live import LiveFeed
 from leaselab.cli.build_progress import BuildFollower
 from leaselab.cli.options import checkout_root, kept_folder
 from leaselab.cli.playbook import run_playbook
 from leaselab.cli.procedure_options import procedure_overrides
-from leaselab.cli.recovery import recover
+from leaselab.cli.recovery import recover, revive
+from leaselab.lab import lease as locked
 from leaselab.lab.benches import bench_named, free_bench, read_benches
 from leaselab.lab.build_record import read_record
 from leaselab.lab.catalog import find_procedure, find_scenario
@@ -28,18 +30,19 @@ from leaselab.lab.deployment import (
 )
 from leaselab.lab.hold import read_hold
 from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, PARTNER_GROUP
-from leaselab.lab.lock import refuse_in_use
-from leaselab.lab.transport import connect
+from leaselab.lab.leftovers import stop_leftovers
+from leaselab.lab.lock import BenchInUseError, NoLockError
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError
 from leaselab.model.source import Commit
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from leaselab.cli.playbook import Event, PlaybookStats
     from leaselab.lab.inventory import Inventory
+    from leaselab.lab.lease import Lease
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
 
@@ -113,7 +116,67 @@ def asked(args: argparse.Namespace) -> tuple[Scenario, AnyProcedure, Inventory]:
     return scenario, procedure, inventory
 
 
-def prepare(inventory: Inventory, distribution: str = "", *, full: bool = True) -> str:
+@dataclass(frozen=True, slots=True)
+class LeasedBench:
+    """A bench that this command has for itself; no other one is changed by playbooks."""
+
+    inventory: Inventory
+    lease: Lease
+
+
+@contextmanager
+def leased(
+    inventory: Inventory, purpose: str, *, take_over: bool = False
+) -> Iterator[LeasedBench]:
+    """Have a bench from entering to leaving, before anything is changed; others read `purpose`.
+
+    A generator that is down is brought up first, or recovered, and one that lacks the lock's
+    program gets it; `take_over` is that of ``lab take``.  What a killed command of this
+    checkout has left running is stopped.  Raises a broken-lab error where somebody else has
+    the bench.
+    """
+    keeper = inventory.only(GENERATOR_GROUP).access
+
+    def take(lease: Lease) -> None:
+        _take(inventory, lease, take_over=take_over)
+
+    with locked.leased(checkout_root(), inventory.bench, keeper, purpose, take) as lease:
+        if lease.killed is not None:
+            tell_killed(lease)
+            with suppress(LeaselabError):  # what follows names a host that does not answer
+                stop_leftovers(inventory)
+        yield LeasedBench(inventory, lease)
+
+
+def _take(inventory: Inventory, lease: Lease, *, take_over: bool = False) -> None:
+    """Lock a bench whose generator may be down, or new."""
+    try:
+        try:
+            lease.take()
+        except (BenchInUseError, NoLockError):
+            raise
+        except LeaselabError:
+            if not revive(inventory):
+                if not inventory.made_by:
+                    raise
+                bring_up(inventory, take_over=take_over)
+            lease.take()
+    except NoLockError:
+        install_lock(inventory)
+        lease.take()
+
+
+def tell_killed(lease: Lease) -> None:
+    """Say what a killed command of this checkout had the bench for, and how that goes on."""
+    killed = lease.killed
+    if killed is not None:
+        told = f"bench {lease.bench}: {killed.name} was killed in {killed.purpose}"
+        if is_id(killed.purpose):
+            told += f"; that goes on with: leaselab resume {killed.purpose}"
+        print(f"leaselab: {told}", file=sys.stderr, flush=True)
+
+
+def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) -> str:
     """Bring the bench up and provision it, for any scenario; return its environment.
 
     Hosts that do not answer get their power cycled first, where something switches them.
@@ -121,10 +184,8 @@ def prepare(inventory: Inventory, distribution: str = "", *, full: bool = True) 
     `distribution` is the release of what serves, for the local lab; its default without.
     Unless `full`, nothing is played where hosts, inventory and roles are what they were.
     """
-    root = checkout_root()
-    refuse_bench_in_use(inventory)
-    if recover(inventory):
-        refuse_bench_in_use(inventory)
+    root, inventory = checkout_root(), bench.inventory
+    recover(inventory, bench.lease)
     played = played_hash(root, inventory, distribution)
     record = read_deployment(root, inventory.bench)
     if not full and record is not None and stands(record, inventory, played):
@@ -132,8 +193,9 @@ def prepare(inventory: Inventory, distribution: str = "", *, full: bool = True) 
         return record.environment
     forget_deployment(root, inventory.bench)
     if inventory.made_by:
-        bring_up(inventory, distribution)
-    environment = str(play("provision", inventory.path, {}).custom["environment"])
+        bring_up(inventory, distribution, lease=bench.lease)
+        _take(inventory, bench.lease)  # the generator may be a new one
+    environment = str(play("provision", inventory, {}, bench.lease).custom["environment"])
     _provisioned(inventory).parent.mkdir(parents=True, exist_ok=True)
     _provisioned(inventory).write_text(environment, encoding="utf-8")
     prepared = Deployment(played, environment, host_states(inventory))
@@ -147,16 +209,17 @@ def bring_up(
     *,
     take_over: bool = False,
     force: bool = False,
+    lease: Lease | None = None,
 ) -> int:
     """Bring a lab of this machine up; return how many changes that took.
 
-    Parameters as those of `prepare` and of ``lab up``.
+    Parameters as those of `prepare` and of ``lab up``; `lease` is None for a lab that is down.
     """
     role = inventory.made_by
     chosen: dict[str, Any] = {f"{role}_take_over": take_over, f"{role}_force": force}
     if distribution:
         chosen[f"{role}_server_distribution"] = distribution
-    return play("lab_up", inventory.path, chosen).changed
+    return play("lab_up", inventory, chosen, lease).changed
 
 
 def environment_of(inventory: Inventory) -> str:
@@ -170,12 +233,12 @@ def _provisioned(inventory: Inventory) -> Path:
 
 
 def install_lock(inventory: Inventory) -> None:
-    """Install the bench lock's program, for a bench that is taken before it is prepared."""
-    play("take", inventory.path, {})
+    """Install the bench lock's program, on a generator that has none: nobody can have it."""
+    play("take", inventory, {}, None)
 
 
 def build_commit(
-    server: str, commit: Commit, files: Path, inventory: Inventory, place: Path
+    server: str, commit: Commit, files: Path, bench: LeasedBench, place: Path
 ) -> Mapping[str, Any]:
     """Build a commit of a server or generator, or find it built, showing how far it is.
 
@@ -185,12 +248,14 @@ def build_commit(
     """
     source = {"server": server, "commit": asdict(commit), "files": str(files)}
     place.parent.mkdir(parents=True, exist_ok=True)
+    inventory = bench.inventory
     builder = inventory.only(BUILDER_GROUP).access
     with (
         closing(LiveFeed(place)) as feed,
         closing(BuildFollower(builder, server, commit.hash, feed)) as follower,
     ):
-        stats = play("build", inventory.path, {"leaselab_source": source}, follower.event)
+        chosen = {"leaselab_source": source}
+        stats = play("build", inventory, chosen, bench.lease, follower.event)
     made: Mapping[str, Any] = stats.custom["build"]
     return made
 
@@ -218,20 +283,6 @@ def _builds() -> Path:
     return kept_folder("builds")
 
 
-def refuse_bench_in_use(inventory: Inventory) -> None:
-    """Leave a bench that somebody else has at once: a playbook's load would be measured too.
-
-    The hold that this checkout has is prolonged.
-    """
-    with ExitStack() as stack:
-        try:
-            generator = stack.enter_context(connect(inventory.only(GENERATOR_GROUP).access))
-        except LeaselabError:
-            return  # a lab that is down, or a host that the playbooks will name
-        hold = read_hold(checkout_root(), inventory.bench)
-        refuse_in_use(generator, hold.request() if hold else None)
-
-
 _TITLES = {
     "lab_up": "bringing the local lab up",
     "take": "installing the bench lock",
@@ -245,11 +296,16 @@ _TITLES = {
 
 def play(
     names: str | Sequence[str],
-    inventory: Path,
+    inventory: Inventory,
     variables: Mapping[str, Any],
+    lease: Lease | None,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> PlaybookStats:
-    """Run one playbook or several, saying what each is about and what it changes."""
+    """Run one playbook or several, saying what each is about and what it changes.
+
+    `lease` is kept meanwhile, and proves to the playbooks that the bench is this command's;
+    None where nobody can have the bench: a lab that is down, a generator without a lock.
+    """
 
     def show(event: Event) -> None:
         on_event(event)
@@ -260,4 +316,7 @@ def play(
             host = "" if event["host"] == "localhost" else f"{event['host']}: "
             print(f"  {host}{event['task']}{item}", file=sys.stderr, flush=True)
 
-    return run_playbook(names, inventory, variables, show)
+    if lease is None:
+        return run_playbook(names, inventory.path, variables, show)
+    proof = {"bench_lock_hold": str(lease.file)}
+    return run_playbook(names, inventory.path, {**variables, **proof}, show, lease.keep)

@@ -158,11 +158,12 @@ def run(args: argparse.Namespace) -> Outcome:
         session.environment = environment_of(inventory)
         search.foresee()
         return Outcome.OK
-    session.prepare("")
     try:
-        end = search.run()
-        if not args.no_profile:
-            search.explain(end)
+        with session.leased(f"{NAME} {scenario.name}"):
+            session.prepare("")
+            end = search.run()
+            if not args.no_profile:
+                search.explain(end)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(*stop.args, _again()) from None
     except LeaselabError as fault:

@@ -46,10 +46,11 @@ def run(args: argparse.Namespace) -> Outcome:
         environment=environment_of(inventory),
     )
     task = Task(scenario, commit)
-    try:
-        key = session.artifact(task)
-    except LeaselabError as error:
-        return tell_failure(session.store, error, session.archive(task, error), args)
+    with session.leased(f"{NAME} {task}"):
+        try:
+            key = session.artifact(task)
+        except LeaselabError as error:
+            return tell_failure(session.store, error, session.archive(task, error), args)
     told = {"key": key, "commit": commit.hash, "described": commit.described}
     print_told(args, told, key)
     return Outcome.OK

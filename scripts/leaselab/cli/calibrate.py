@@ -92,15 +92,16 @@ def run(args: argparse.Namespace) -> Outcome:
         store, inventory, parameters_of(args), sides.files, full=args.full, built=sides.built
     )
     check(task.scenario, session.procedure(task), inventory)
-    session.prepare(task.distribution)
     slowdown = args.slowdown / 100
     try:
-        for kind in _missing(_budget(session, task, slowdown), args.pairs, slowdown):
-            how = f"B stands still for {100 * kind:g} % of the time" if kind else "B is A"
-            print(f"duel: {task}, {how}", file=sys.stderr, flush=True)
-            error = duel(session, task, task, slowdown=kind).comparison.error
-            if error is not None:
-                raise error
+        with session.leased(f"{NAME} {task}"):
+            session.prepare(task.distribution)
+            for kind in _missing(_budget(session, task, slowdown), args.pairs, slowdown):
+                how = f"B stands still for {100 * kind:g} % of the time" if kind else "B is A"
+                print(f"duel: {task}, {how}", file=sys.stderr, flush=True)
+                error = duel(session, task, task, slowdown=kind).comparison.error
+                if error is not None:
+                    raise error
     finally:
         report_after(store)
     budget = _budget(session, task, slowdown)

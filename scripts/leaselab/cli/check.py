@@ -16,7 +16,7 @@ from leaselab.cli.options import (
     usual_results,
 )
 from leaselab.cli.playbook import run_playbook
-from leaselab.cli.recovery import recover
+from leaselab.cli.recovery import recover_alone
 from leaselab.lab.catalog import find_scenario, load_scenarios
 from leaselab.lab.check_isolation import judge_networks
 from leaselab.lab.contact import contact_all
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> Outcome:
 def _recover(inventory: Inventory) -> None:
     """Recover dead hosts; what keeps us from it does not keep us from looking."""
     try:
-        recover(inventory)
+        recover_alone(inventory)
     except LeaselabError as error:
         print(f"leaselab: of the recovery: {error}", file=sys.stderr, flush=True)
 

@@ -46,10 +46,11 @@ def run(args: argparse.Namespace) -> Outcome:
         procedure_overrides(args),
         environment=environment_of(inventory),
     )
-    try:
-        install(scenario.name, inventory, procedure, args.build)
-    except LeaselabError as error:
-        return tell_failure(session.store, error, session.archive(task, error), args)
+    with session.leased(f"{NAME} {task}"):
+        try:
+            install(scenario.name, session.bench, procedure, args.build)
+        except LeaselabError as error:
+            return tell_failure(session.store, error, session.archive(task, error), args)
     told = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
     print_told(args, told, f"{task} is deployed on {inventory.bench}")
     return Outcome.OK

@@ -244,19 +244,20 @@ def live(args: argparse.Namespace, store: Store) -> DuelResult:
         check(task.scenario, session.procedure(task), inventory)
     print(f"A: {first}; B: {second}", file=sys.stderr, flush=True)
     try:
-        found = duel(session, first, second)
-        write_ids(args, *found.ids)
-        if found.refused is not None:
-            raise invalid_measurement(
-                "A does not build or does not start, so B was not measured",
-                where=str(first),
-                found=str(found.refused),
-                wanted="a server that B can be compared with",
-                todo=f"name another A, or see: leaselab show {found.ids[0]}",
-            )
-        slower = found.comparison.outcome is Outcome.REGRESSION
-        if slower if args.profile is None else args.profile:
-            explain(session, first, second, found.comparison.base, found.comparison.other)
+        with session.leased(f"compare {first} with {second}"):
+            found = duel(session, first, second)
+            write_ids(args, *found.ids)
+            if found.refused is not None:
+                raise invalid_measurement(
+                    "A does not build or does not start, so B was not measured",
+                    where=str(first),
+                    found=str(found.refused),
+                    wanted="a server that B can be compared with",
+                    todo=f"name another A, or see: leaselab show {found.ids[0]}",
+                )
+            slower = found.comparison.outcome is Outcome.REGRESSION
+            if slower if args.profile is None else args.profile:
+                explain(session, first, second, found.comparison.base, found.comparison.other)
     finally:
         report_after(store)
     return found

@@ -144,5 +144,5 @@ def _finish(
     def told(ended: Ended) -> None:
         sealed(of[ended.place.name], ended)
 
-    finish(session.store, points, checkout_root(), progress, told)
+    finish(session.store, points, checkout_root(), progress, told, lease=session.bench.lease)
     session.give_back()

@@ -67,4 +67,4 @@ def run(args: argparse.Namespace) -> Outcome:
     session = Session(open_store(args), inventory_of(args), overrides, full=False)
     task = Task(scenario)
     check(scenario, session.procedure(task), session.inventory)
-    return measure_one(session, task, as_json=args.json)
+    return measure_one(session, task, NAME, as_json=args.json)

@@ -9,14 +9,13 @@ from leaselab.cli.bench_setup import (
     add_inventory,
     benches_of,
     bring_up,
-    install_lock,
     inventory_of,
-    refuse_bench_in_use,
+    leased,
 )
 from leaselab.cli.check import inspect
 from leaselab.cli.options import add_json, checkout_root, print_told, whole
 from leaselab.cli.recovery import recover
-from leaselab.lab.hold import Hold, forget_hold, new_hold, read_hold, write_hold
+from leaselab.lab.hold import forget_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, ask
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     import argparse
 
     from leaselab.lab.inventory import Inventory
+    from leaselab.lab.lock import Hold
 
 LEASE_MIN = 120
 """Longest time between two commands of a hold (min): one that builds takes part in none."""
@@ -61,7 +61,7 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 
 
 def take(args: argparse.Namespace) -> Outcome:
-    """Bring a local lab up, inspect the bench, lock it; 4 when it is not well or not free.
+    """Lock a bench, bring a local lab up, inspect it; 4 when it is not well or not free.
 
     A bench that somebody else has is left at once.  What an earlier command of this checkout
     held, and was killed, is given back first; hosts that do not answer are recovered.
@@ -72,12 +72,27 @@ def take(args: argparse.Namespace) -> Outcome:
     if left is not None:
         try:
             _give_back(inventory, left)
+            left = None
         except LeaselabError as error:  # what is wrong with the bench, the inspection tells
             print(f"leaselab: of an earlier hold: {error}", file=sys.stderr)
-    refuse_bench_in_use(inventory)
-    recover(inventory)
-    if inventory.made_by:
-        bring_up(inventory, take_over=args.take_over)
+    with leased(inventory, args.purpose, take_over=args.take_over) as bench:
+        recover(inventory, bench.lease)
+        if inventory.made_by:
+            bring_up(inventory, take_over=args.take_over, lease=bench.lease)
+        _refuse_unfit(inventory)
+        # What kept the earlier hold from being given back may be recovered by now.
+        if left is not None and read_hold(checkout, inventory.bench) is not None:
+            _give_back(inventory, left)
+            bench.lease.take()
+        write_hold(checkout, inventory.bench, bench.lease.stay(60 * args.minutes))
+    given = f" -i {args.inventory}" if args.inventory else ""
+    told = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"
+    print_told(args, {"bench": inventory.bench, "held": True}, told)
+    return Outcome.OK
+
+
+def _refuse_unfit(inventory: Inventory) -> None:
+    """Inspect a bench; a broken-lab error where that finds any error."""
     errors = [one["text"] for one in inspect(inventory)["findings"] if one["level"] == "error"]
     if errors:
         for text in errors:
@@ -87,27 +102,6 @@ def take(args: argparse.Namespace) -> Outcome:
             where=inventory.bench,
             todo=f"`leaselab check -i {inventory.path}` shows all that was looked at",
         )
-    install_lock(inventory)
-    # What kept the earlier hold from being given back may be recovered by now.
-    left = read_hold(checkout, inventory.bench)
-    if left is not None:
-        _give_back(inventory, left)
-    _lock(inventory, new_hold(args.purpose, 60 * args.minutes))
-    given = f" -i {args.inventory}" if args.inventory else ""
-    told = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"
-    print_told(args, {"bench": inventory.bench, "held": True}, told)
-    return Outcome.OK
-
-
-def _lock(inventory: Inventory, hold: Hold) -> None:
-    """Lock the bench; the proof that it is ours is on the disk before it is."""
-    write_hold(checkout_root(), inventory.bench, hold)
-    with connect(inventory.only(GENERATOR_GROUP).access) as generator:
-        try:
-            ask(generator, "acquire", hold.request())
-        except BenchInUseError:
-            forget_hold(checkout_root(), inventory.bench)
-            raise
 
 
 def release(args: argparse.Namespace) -> Outcome:
@@ -132,10 +126,10 @@ def _give_back(inventory: Inventory, hold: Hold) -> None:
     """
     with connect(inventory.only(GENERATOR_GROUP).access) as generator:
         try:
-            ask(generator, "reclaim", hold.request())
+            ask(generator, "reclaim", hold)
         except BenchInUseError:
             forget_hold(checkout_root(), inventory.bench)
             raise
         stop_leftovers(inventory)
-        ask(generator, "release", hold.request())
+        ask(generator, "release", hold)
     forget_hold(checkout_root(), inventory.bench)

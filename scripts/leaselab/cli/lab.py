@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, bring_up, inventory_of, refuse_bench_in_use
+from leaselab.cli.bench_setup import add_inventory, bring_up, inventory_of
 from leaselab.cli.hold import add_release, add_take, release, take
 from leaselab.cli.maintenance import add_maintenance, maintenance
-from leaselab.cli.options import add_json, print_told
+from leaselab.cli.options import add_json, checkout_root, print_told
 from leaselab.cli.playbook import run_playbook
 from leaselab.cli.power import add_power, power
 from leaselab.cli.status import add_status, status
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.lab.inventory import GENERATOR_GROUP
+from leaselab.lab.lease import leased
+from leaselab.lab.lock import BenchInUseError
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from leaselab.lab.inventory import Inventory
+    from leaselab.lab.lease import Lease
 
 NAME = "lab"
 HELP = "Bring a lab of this machine up or down, hold a bench, switch hosts, show how a lab is."
@@ -115,9 +120,28 @@ def _made_here(args: argparse.Namespace) -> Inventory:
     return inventory
 
 
+def _leased_if_up(
+    inventory: Inventory, args: argparse.Namespace
+) -> AbstractContextManager[Lease]:
+    """Have the bench of a lab that is up, unless it is forced; one that is down is nobody's."""
+
+    def take(lease: Lease) -> None:
+        try:
+            lease.take()
+        except BenchInUseError:
+            if not args.force:
+                raise
+        except LeaselabError:
+            pass  # it is down, or another checkout's, of which the role asks
+
+    keeper = inventory.only(GENERATOR_GROUP).access
+    return leased(checkout_root(), inventory.bench, keeper, f"lab {args.verb}", take)
+
+
 def _up(args: argparse.Namespace) -> Outcome:
     inventory = _made_here(args)
-    changed = bring_up(inventory, take_over=args.take_over, force=args.force)
+    with _leased_if_up(inventory, args) as lease:
+        changed = bring_up(inventory, take_over=args.take_over, force=args.force, lease=lease)
     names = [host.access.name for host in inventory.hosts]
     what = f"{changed} changes" if changed else "nothing changed"
     document = {"up": True, "changed": changed, "hosts": names}
@@ -127,18 +151,20 @@ def _up(args: argparse.Namespace) -> Outcome:
 
 def _down(args: argparse.Namespace) -> Outcome:
     inventory = _made_here(args)
-    if inventory.made_by == "vm_lab" and not args.force:
-        refuse_bench_in_use(inventory)
     role = inventory.made_by
-    stats = run_playbook(
-        "lab_down",
-        inventory.path,
-        {
-            f"{role}_remove_images": args.images,
-            f"{role}_take_over": args.take_over,
-            f"{role}_force": args.force,
-        },
-    )
+    with _leased_if_up(inventory, args) as lease:
+        stats = run_playbook(
+            "lab_down",
+            inventory.path,
+            {
+                f"{role}_remove_images": args.images,
+                f"{role}_take_over": args.take_over,
+                # The role refuses a bench that is held, and here that is by this command.
+                f"{role}_force": args.force or lease.locked,
+            },
+            keep=lease.keep,
+        )
+        lease.forget()
     removed: Mapping[str, Sequence[str]] = stats.custom.get("removed", {})
     told = [f"removed {kind}: {', '.join(names)}" for kind, names in removed.items() if names]
     told.append("the lab is down" if told else "the lab was down: nothing to remove")

@@ -127,6 +127,12 @@ def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
     return Store(folder)
 
 
+def check_room(store: Store) -> None:
+    """Refuse a folder of results that cannot be written to (2), or is full (4), at once."""
+    with writing(store.root):
+        store.check_room()
+
+
 def print_json(value: object) -> None:
     """Print one JSON document on stdout; a list has a line for each element.
 

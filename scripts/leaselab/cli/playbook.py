@@ -49,11 +49,12 @@ def run_playbook(
     inventory: Path,
     extra_vars: Mapping[str, Any] | None = None,
     on_event: Callable[[Event], None] | None = None,
+    keep: Callable[[], None] = lambda: None,
 ) -> PlaybookStats:
     """Run ``ansible/<name>.yml`` to its end, or several in one process, one after the other.
 
     Together they gather facts once.  `extra_vars` are data: Ansible fills in no template in
-    any text of them.
+    any text of them.  `keep` is called over and over meanwhile; its error ends the playbook.
     Raises the failing task's message with its host, its outcome and the path
     of the log.  An interrupt stops the child before it goes on.
     """
@@ -67,6 +68,10 @@ def run_playbook(
     events_file, variables = log.with_suffix(".events"), log.with_suffix(".variables")
     events_file.touch()
     argv = [
+        # A kill of this process, which nothing can clean up after, ends the playbook as well.
+        "setpriv",
+        "--pdeathsig",
+        "TERM",
         str(Path(sys.executable).with_name("ansible-playbook")),
         "-i",
         str(inventory.absolute()),
@@ -89,7 +94,7 @@ def run_playbook(
                 start_new_session=True,
             )
             try:
-                _follow(child, lines, events, on_event)
+                _follow(child, lines, events, on_event, keep)
             finally:
                 _stop(child)
     finally:
@@ -187,6 +192,7 @@ def _follow(
     lines: TextIO,
     events: list[Event],
     on_event: Callable[[Event], None] | None,
+    keep: Callable[[], None],
 ) -> None:
     """Collect events until the child has ended.
 
@@ -204,6 +210,7 @@ def _follow(
                 on_event(event)
         if ended:
             return
+        keep()
         time.sleep(_POLL_S)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_full, add_inventory, inventory_of, prepare
+from leaselab.cli.bench_setup import add_full, add_inventory, inventory_of, leased, prepare
 from leaselab.cli.options import add_json, print_told
 from leaselab.model.errors import Outcome
 
@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Prepare them; say what their state is called."""
     inventory = inventory_of(args)
-    environment = prepare(inventory, full=args.full)
+    with leased(inventory, NAME) as bench:
+        environment = prepare(bench, full=args.full)
     told = f"bench {inventory.bench} is prepared, environment {environment}"
     print_told(args, {"bench": inventory.bench, "environment": environment}, told)
     return Outcome.OK

@@ -7,56 +7,67 @@ be known, nothing is switched: what looks dead from here may be measuring.
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
 from leaselab.cli.options import checkout_root, usual_results
 from leaselab.cli.switching import switch, wait
 from leaselab.lab.boot import silent
-from leaselab.lab.hold import owner_under, read_hold
 from leaselab.lab.inventory import GENERATOR_GROUP
-from leaselab.lab.lock import BenchLock, refuse_in_use, status
+from leaselab.lab.lease import leased
+from leaselab.lab.lock import NoLockError
 from leaselab.lab.status import role_of
-from leaselab.lab.transport import connect
-from leaselab.model.errors import LeaselabError
 from leaselab.model.moment import now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from leaselab.lab.inventory import Inventory, InventoryHost
-    from leaselab.lab.lock import Owner
-    from leaselab.lab.transport import Connection
+    from leaselab.lab.lease import Lease
 
 _SWITCH_S = 600
 """Time for the switches of all hosts, above their boots (s); the lock lasts for both."""
 
 
-def recover(inventory: Inventory, owner: Owner | None = None) -> bool:
-    """Cycle the power of hosts that do not answer, wait for them, and say so; or do nothing.
+def revive(inventory: Inventory) -> bool:
+    """Cycle the power of a generator that does not answer; return whether it answers now.
 
-    Nothing is done where no host has a switch, all answer, none answers, or the generator,
-    which keeps the lock, is away and has no switch; what is wrong is then for the caller to
-    find.  `owner` is the sweep's own, where one is gone on with.  Returns whether any host
-    was switched.  Raises a broken-lab error where somebody else has the bench, and for a
-    host that does not come back.
+    Its reboot frees the lock, and then that can be asked.  Nothing is done where it has no
+    switch, or where it is unknown who has the bench; what is wrong is then for the caller.
     """
+    keeper = inventory.only(GENERATOR_GROUP)
     if not any(host.power for host in inventory.hosts):
         return False
     dead = silent(inventory.hosts)
-    keeper = inventory.only(GENERATOR_GROUP)
-    doomed = [host for host in dead if host.power]
-    if not doomed or _is_hidden(inventory, dead, keeper):
+    if keeper not in dead:
+        return True
+    if _is_hidden(inventory, dead, keeper) or not keeper.power:
         return False
-    if keeper in doomed:
-        # Its reboot frees the lock, and then that can be asked.
-        _cycle(inventory, [keeper])
-        doomed.remove(keeper)
-    if doomed:
-        with alone(inventory, f"power cycle of {_names(doomed)}", doomed, owner):
-            _cycle(inventory, doomed)
+    _cycle(inventory, [keeper])
     return True
+
+
+def recover(inventory: Inventory, lease: Lease) -> None:
+    """Cycle the power of hosts that do not answer, wait for them, and say so.
+
+    Raises a broken-lab error for a host that does not come back.
+    """
+    if not any(host.power for host in inventory.hosts):
+        return
+    keeper = inventory.only(GENERATOR_GROUP)
+    doomed = [host for host in silent(inventory.hosts) if host.power and host != keeper]
+    if doomed:
+        lease.renew(_longest_s(doomed))
+        _cycle(inventory, doomed)
+        lease.renew()
+
+
+def recover_alone(inventory: Inventory) -> None:
+    """Recover a bench that is not leased yet; raises where somebody else has it."""
+    if revive(inventory):
+        with _leased(inventory, "power cycle") as lease:
+            recover(inventory, lease)
 
 
 def _is_hidden(
@@ -95,38 +106,33 @@ def _cycle(inventory: Inventory, hosts: Sequence[InventoryHost]) -> None:
 
 
 @contextmanager
-def alone(
-    inventory: Inventory,
-    purpose: str,
-    hosts: Sequence[InventoryHost],
-    owner: Owner | None = None,
-) -> Iterator[None]:
+def alone(inventory: Inventory, purpose: str, hosts: Sequence[InventoryHost]) -> Iterator[None]:
     """Have the bench while hosts are switched and boot; a broken-lab error where one cannot.
 
     The generator itself cannot keep it while it boots: then nobody may have it before.
-    A bench that was never provisioned has no lock, and nobody can have it.
     """
-    keeper = inventory.only(GENERATOR_GROUP)
-    root = checkout_root()
-    lease = round(max(host.boot_s for host in hosts)) + _SWITCH_S
-    with ExitStack() as stack:
-        generator = stack.enter_context(connect(keeper.access))
-        if keeper in hosts:
-            hold = read_hold(root, inventory.bench)
-            refuse_in_use(generator, hold.request() if hold else None)
-            stack.close()
-        elif _has_lock(generator):
-            mine = owner or owner_under(root, inventory.bench, purpose)
-            stack.enter_context(BenchLock(generator, mine, lease))
-        yield
+    with _leased(inventory, purpose) as lease:
+        if inventory.only(GENERATOR_GROUP) not in hosts:
+            lease.renew(_longest_s(hosts))
+            yield
+            return
+    yield
 
 
-def _has_lock(generator: Connection) -> bool:
-    try:
-        status(generator)
-    except LeaselabError:
-        return False
-    return True
+def _leased(inventory: Inventory, purpose: str) -> AbstractContextManager[Lease]:
+    """A bench as it is; one that was never provisioned has no lock, and nobody can have it."""
+
+    def take(lease: Lease) -> None:
+        with suppress(NoLockError):
+            lease.take()
+
+    keeper = inventory.only(GENERATOR_GROUP).access
+    return leased(checkout_root(), inventory.bench, keeper, purpose, take)
+
+
+def _longest_s(hosts: Sequence[InventoryHost]) -> int:
+    """How long it may take to switch and boot them (s)."""
+    return round(max(host.boot_s for host in hosts)) + _SWITCH_S
 
 
 def last_maintenance(inventory: Inventory) -> str:

@@ -13,9 +13,16 @@ from leaselab.cli.bench_setup import (
     build_commit,
     inventory_of,
     is_kept,
+    leased,
     prepare,
 )
-from leaselab.cli.options import add_json, add_results, checkout_root, open_store
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    check_room,
+    checkout_root,
+    open_store,
+)
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
@@ -33,11 +40,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leaselab.archive.store import Store
+    from leaselab.cli.bench_setup import LeasedBench
     from leaselab.lab.bench_file import Measured
-    from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.errors import LeaselabError, Outcome
     from leaselab.model.record import Record, Scenario
+    from leaselab.run.part import Ended
 
 NAME = "rerun"
 HELP = "Measure again what a result measured: its scenario and parameters, on its bench."
@@ -70,26 +78,35 @@ def run(args: argparse.Namespace) -> Outcome:
         args.bench = args.bench or record.bench.name
         args.inventory = _inventory(before.inventory, args.ref)
     inventory = inventory_of(args)
-    prepare(inventory, before.distribution, full=False)
+    check_room(store)
+    with leased(inventory, f"{NAME} {before.scenario.name}") as bench:
+        ended = _measure(store, before, bench)
+    report_after(store)
+    return tell(store, ended, as_json=args.json)
+
+
+def _measure(store: Store, before: Measured, bench: LeasedBench) -> Ended:
+    """Prepare, build, deploy and measure what was measured before; give hosts back."""
+    prepare(bench, before.distribution, full=False)
     server = before.servers[SERVER]
-    key = _build_again(server.name, server.build, inventory, store)
+    key = _build_again(server.name, server.build, bench, store)
     tool = before.scenario.generator
-    generator_key = _build_again(tool, before.generator.get("build"), inventory, store)
+    generator_key = _build_again(tool, before.generator.get("build"), bench, store)
     [document] = deploy(
         before.scenario.name,
-        inventory,
+        bench,
         before.procedure,
         key,
         generator_build=generator_key,
         distribution=before.distribution,
         full=False,
     )
-    _same_tuning(before, parse_bench(document, "bench.json"))
-    ended = measure_alone(store, document, BENCH_FILE, checkout_root(), progress)
+    _same_tuning(before, parse_bench(document, BENCH_FILE))
+    root = checkout_root()
+    ended = measure_alone(store, document, BENCH_FILE, root, progress, lease=bench.lease)
     if before.scenario.hosts:
-        give_back(inventory)
-    report_after(store)
-    return tell(store, ended, as_json=args.json)
+        give_back(bench)
+    return ended
 
 
 def _not_deployed(record: Record) -> LeaselabError:
@@ -120,7 +137,7 @@ def _inventory(name: str, ref: str) -> Path:
 
 
 def _build_again(
-    name: str, build: Mapping[str, Any] | None, inventory: Inventory, store: Store
+    name: str, build: Mapping[str, Any] | None, bench: LeasedBench, store: Store
 ) -> str:
     """Return the key of what was measured, or measured with, built anew where that is gone.
 
@@ -141,7 +158,7 @@ def _build_again(
     repository = open_source(public_address(source["repository"]))
     commit = repository.resolve(source["hash"])
     files = repository.archive(commit, source_folder())
-    made = build_commit(name, commit, files, inventory, store.build_place)
+    made = build_commit(name, commit, files, bench, store.build_place)
     return str(made["key"])
 
 

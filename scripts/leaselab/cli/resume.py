@@ -6,17 +6,20 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from leaselab.cli.bench_setup import LeasedBench
 from leaselab.cli.options import add_json, add_recover, add_results, checkout_root, open_store
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
-from leaselab.cli.recovery import recover
+from leaselab.cli.recovery import recover, revive
 from leaselab.cli.report import report_after
 from leaselab.cli.variants import give_back
 from leaselab.lab.benches import bench_named, read_benches
+from leaselab.lab.lease import leased
 from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.record import GENERATOR
 from leaselab.run.experiment import open_experiment
 from leaselab.run.measurement import finish
-from leaselab.run.owner import point_owner
+from leaselab.run.part import Part
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from leaselab.archive.running import RunningSweep
     from leaselab.lab.inventory import Inventory
+    from leaselab.lab.lease import Lease
     from leaselab.model.errors import Outcome
 
 NAME = "resume"
@@ -45,22 +49,30 @@ def run(args: argparse.Namespace) -> Outcome:
     that was not well.
     """
     store, root = open_store(args, existing=True), checkout_root()
-    points = open_experiment(store, args.ref)
-    if args.recover:
-        with ExitStack() as stack:
-            for running in points:
-                stack.enter_context(running)
-            _recover(points[0])
-            stack.pop_all()
-    benches = [_bench(running) for running in points]
-    ended = finish(store, points, root, progress)
-    if any(bench.get("scenario", {}).get("hosts") for bench in benches):
-        _give_back(benches[0], points[0].id)
+    with ExitStack() as stack:
+        points = [stack.enter_context(one) for one in open_experiment(store, args.ref)]
+        first = Part.of(points[0]).bench
+        inventory = _inventory(_bench(points[0]), points[0].id) if args.recover else None
+        if inventory:
+            revive(inventory)
+        keeper = first.hosts[GENERATOR].access
+        try:
+            lease = stack.enter_context(leased(root, first.name, keeper, points[0].id))
+        except LeaselabError as fault:
+            go_on = f"go on with: leaselab resume {points[0].id}"
+            fault.todo = "; ".join(filter(None, (fault.todo, go_on)))
+            raise
+        if inventory:
+            recover(inventory, lease)
+        benches = [_bench(running) for running in points]
+        ended = finish(store, points, root, progress, lease=lease)
+        if any(bench.get("scenario", {}).get("hosts") for bench in benches):
+            _give_back(benches[0], points[0].id, lease)
     report_after(store)
     return tell(store, *ended, as_json=args.json)
 
 
-def _give_back(bench: Mapping[str, Any], begun: str) -> None:
+def _give_back(bench: Mapping[str, Any], begun: str, lease: Lease) -> None:
     """Tune hosts as their inventory says; where that is not here, say who can do it."""
     try:
         inventory = _inventory(bench, begun)
@@ -72,14 +84,7 @@ def _give_back(bench: Mapping[str, Any], begun: str) -> None:
             file=sys.stderr,
         )
         return
-    give_back(inventory)
-
-
-def _recover(running: RunningSweep) -> None:
-    """Recover the bench of an unfinished sweep, by the inventory that it was begun with."""
-    bench = _bench(running)
-    inventory = _inventory(bench, running.id)
-    recover(inventory, point_owner(running.id, str(bench["name"]), checkout_root()))
+    give_back(LeasedBench(inventory, lease))
 
 
 def _bench(running: RunningSweep) -> dict[str, Any]:

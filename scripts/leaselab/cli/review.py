@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.history import Change, Series
     from leaselab.archive.store import Store
+    from leaselab.lab.inventory import Inventory
     from leaselab.report.review import Review
 
 NAME = "review"
@@ -165,7 +166,7 @@ def _confirm(args: argparse.Namespace, store: Store, found: Review) -> Outcome:
             continue
         print(f"measured again: {told}", file=sys.stderr, flush=True)
         try:
-            done = _duel(args, store, series, change)
+            done = _duel(args, store, inventory, series, change)
         except LeaselabError as error:
             if error.outcome is Outcome.LAB:
                 raise
@@ -187,19 +188,25 @@ def _cannot(series: Series, change: Change, bench: str) -> str:
     return ""
 
 
-def _duel(args: argparse.Namespace, store: Store, series: Series, change: Change) -> str:
+def _duel(
+    args: argparse.Namespace,
+    store: Store,
+    inventory: Inventory,
+    series: Series,
+    change: Change,
+) -> str:
     """Measure the builds around a change against each other; what came of it, in a word."""
     source = store.load(change.after.ids[0]).source
     where = args.repo or (source.repository if source else "")
     sides = Sides(open_source(where), series.scenario)
     tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
-    inventory = inventory_of(args)
     session = Session(store, inventory, {"name": DUEL}, sides.files, full=args.full)
     for task in tasks:
         check(task.scenario, session.procedure(task), inventory)
-    comparison = duel(session, *tasks).comparison
-    if comparison.error is not None:
-        raise comparison.error
-    if comparison.outcome is Outcome.REGRESSION and not args.no_profile:
-        explain(session, *tasks, comparison.base, comparison.other)
+    with session.leased(f"{NAME} {series.scenario}"):
+        comparison = duel(session, *tasks).comparison
+        if comparison.error is not None:
+            raise comparison.error
+        if comparison.outcome is Outcome.REGRESSION and not args.no_profile:
+            explain(session, *tasks, comparison.base, comparison.other)
     return comparison.word

@@ -114,10 +114,11 @@ def run(args: argparse.Namespace) -> Outcome:
     if anchor is not None:
         return _anchored(session, tasks, anchor.commit, args)
     if len(tasks) == 1 and args.commits is None:
-        return measure_one(session, tasks[0], as_json=args.json, args=args)
+        return measure_one(session, tasks[0], NAME, as_json=args.json, args=args)
     series = _Series(session, tasks, again=args.commits is None)
     try:
-        return series.measure(sequential=args.sequential)
+        with session.leased(_purpose(tasks)):
+            return series.measure(sequential=args.sequential)
     finally:
         servers = any(task.commit or task.distribution for task in tasks)
         _show(series.records, servers=servers, as_json=args.json)
@@ -126,14 +127,20 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def measure_one(
-    session: Session, task: Task, *, as_json: bool, args: argparse.Namespace | None = None
+    session: Session,
+    task: Task,
+    command: str,
+    *,
+    as_json: bool,
+    args: argparse.Namespace | None = None,
 ) -> Outcome:
-    """Measure one task alone, and show its result; what went wrong comes last.
+    """Measure one task alone for a command, and show its result; what went wrong comes last.
 
     The result's id goes to the ``--id-file`` of `args`, where they have one.
     """
     sealed: list[Ended] = []
-    session.measure([task], lambda _, ended: sealed.append(ended))
+    with session.leased(f"{command} {task}"):
+        session.measure([task], lambda _, ended: sealed.append(ended))
     last = sealed[-1]
     if args is not None:
         write_ids(args, last.place.name)
@@ -202,12 +209,14 @@ def _anchored(
     done: list[_Series] = []
     outcome = Outcome.OK
     try:
-        for group in groups.values():
-            others = [task for task in group if not same_source(task.commit, commit)]
-            anchor = Task(group[0].scenario, commit, group[0].distribution)
-            done.append(_Series(session, others, again=args.commits is None, anchor=anchor))
-            found = done[-1].measure()
-            outcome = found if outcome is Outcome.OK else outcome
+        with session.leased(_purpose(tasks)):
+            for group in groups.values():
+                others = [task for task in group if not same_source(task.commit, commit)]
+                anchor = Task(group[0].scenario, commit, group[0].distribution)
+                again = args.commits is None
+                done.append(_Series(session, others, again=again, anchor=anchor))
+                found = done[-1].measure()
+                outcome = found if outcome is Outcome.OK else outcome
     finally:
         write_ids(args, *(one for series in done for one in series.ids))
         _show(
@@ -215,6 +224,12 @@ def _anchored(
         )
         report_after(session.store)
     return outcome
+
+
+def _purpose(tasks: Sequence[Task]) -> str:
+    """What others read of who has the bench: the first task, and how many more there are."""
+    more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
+    return f"{NAME} {tasks[0]}{more}"
 
 
 def _show(records: Sequence[Record], *, servers: bool, as_json: bool) -> None:

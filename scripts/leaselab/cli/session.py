@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.running import BENCH_FILE
-from leaselab.cli.bench_setup import build_commit, build_log, prepare
+from leaselab.cli.bench_setup import build_commit, build_log, leased, prepare
 from leaselab.cli.earlier import EarlierResults
 from leaselab.cli.max_rates import MaxRates
-from leaselab.cli.options import checkout_root
+from leaselab.cli.options import check_room, checkout_root
 from leaselab.cli.progress import progress
 from leaselab.cli.task import by_hosts
 from leaselab.cli.variants import PLACES, deploy, give_back, variant_of
@@ -22,10 +23,11 @@ from leaselab.run.measurement import finish
 from leaselab.run.part import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leaselab.archive.store import Store
+    from leaselab.cli.bench_setup import LeasedBench
     from leaselab.cli.generator_source import GeneratorSource
     from leaselab.cli.task import Task
     from leaselab.lab.inventory import Inventory
@@ -64,6 +66,23 @@ class Session:
     """Tasks whose measurement was begun: from then on it can be resumed."""
     together: Sequence[Task] = ()
     """The points of the experiment that is being measured."""
+    _leased: LeasedBench | None = None
+
+    @contextmanager
+    def leased(self, purpose: str) -> Iterator[None]:
+        """Have the bench for all that is done with it; others read `purpose`."""
+        check_room(self.store)
+        with leased(self.inventory, purpose) as bench:
+            self._leased = bench
+            yield
+        self._leased = None
+
+    @property
+    def bench(self) -> LeasedBench:
+        """The bench, which `leased` has locked."""
+        if self._leased is None:
+            raise AssertionError("a bench is changed that is not leased")
+        return self._leased
 
     @property
     def earlier(self) -> EarlierResults:
@@ -85,7 +104,7 @@ class Session:
     def prepare(self, distribution: str) -> None:
         """Bring it up and provision it, once for as long as the release stays the same."""
         if distribution != self.distribution:
-            self.environment = prepare(self.inventory, distribution, full=self.full)
+            self.environment = prepare(self.bench, distribution, full=self.full)
             self.distribution = distribution
             self.built.clear()  # for another release it is another artifact
 
@@ -134,7 +153,7 @@ class Session:
     def give_back(self) -> None:
         """Tune hosts as their inventory says, where a scenario has set something else."""
         if self.changed_hosts:
-            give_back(self.inventory)
+            give_back(self.bench)
             self.changed_hosts = False
 
     def _measure(
@@ -171,6 +190,7 @@ class Session:
             root,
             progress,
             lambda ended: sealed(documents[ended.place.name][0], ended),
+            lease=self.bench.lease,
         )
 
     def go_on(
@@ -246,7 +266,7 @@ class Session:
                 sealed(of[found.place.name], found)
 
         opened = open_experiment(self.store, point_id)
-        finish(self.store, opened, checkout_root(), progress, ended)
+        finish(self.store, opened, checkout_root(), progress, ended, lease=self.bench.lease)
         self.give_back()
 
     def _with_known_rates(
@@ -294,7 +314,7 @@ class Session:
         """
         documents = deploy(
             task.scenario.name,
-            self.inventory,
+            self.bench,
             self.max_rates.ready(task, self.procedure(task)),
             self.artifact(task),
             generator_build=self._generator_artifact(),
@@ -371,7 +391,7 @@ class Session:
     def _build(self, name: str, commit: Commit, files: Path) -> str | LeaselabError:
         """Build a commit of a server or generator; return its key, or why there is none."""
         try:
-            made = build_commit(name, commit, files, self.inventory, self.store.build_place)
+            made = build_commit(name, commit, files, self.bench, self.store.build_place)
         except LeaselabError as error:
             if error.outcome is not Outcome.BUILD:
                 raise

@@ -9,6 +9,7 @@ from leaselab.cli.options import (
     add_id_file,
     add_json,
     add_results,
+    check_room,
     checkout_root,
     open_store,
     read_json,
@@ -17,6 +18,8 @@ from leaselab.cli.options import (
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.lease import leased
+from leaselab.model.record import GENERATOR
 from leaselab.run.measurement import measure_alone
 
 if TYPE_CHECKING:
@@ -40,8 +43,11 @@ def run(args: argparse.Namespace) -> Outcome:
     """Measure, seal, show."""
     todo = "deploy and tune first: leaselab run, or ansible/site.yml"
     document = read_json(str(args.bench), todo)
-    parse_bench(document, str(args.bench))  # its errors name the file
+    bench = parse_bench(document, str(args.bench))  # its errors name the file
     store = open_store(args)
-    ended = measure_alone(store, document, str(args.bench), checkout_root(), progress)
+    check_room(store)
+    root, keeper = checkout_root(), bench.hosts[GENERATOR].access
+    with leased(root, bench.name, keeper, f"{NAME} {bench.scenario.name}") as lease:
+        ended = measure_alone(store, document, str(args.bench), root, progress, lease=lease)
     write_ids(args, ended.place.name)
     return tell(store, ended, as_json=args.json)

@@ -31,6 +31,7 @@ from leaselab.model.record import SERVER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from leaselab.cli.bench_setup import LeasedBench
     from leaselab.lab.inventory import Inventory
     from leaselab.model.procedures import AnyProcedure
 
@@ -40,7 +41,7 @@ PLACES = (1, 2)
 
 def deploy(
     scenario: str,
-    inventory: Inventory,
+    bench: LeasedBench,
     procedure: AnyProcedure,
     build_key: str = "",
     *,
@@ -61,7 +62,7 @@ def deploy(
     stay, whatever else has to make room.  Unless `full`, nothing is played for a place where
     the last deployment was of the same and still stands.
     """
-    root = checkout_root()
+    root, inventory = checkout_root(), bench.inventory
     chosen = find_scenario(root / "scenarios", scenario)
     asked = (msgspec.to_builtins(chosen), build_key, generator_build, distribution)
     sampled = ["sampled"] if procedure.samples else []
@@ -89,7 +90,7 @@ def deploy(
     variables["leaselab_places"] = missing
     variables["leaselab_keep"] = [*keep, *map(variant_of, lying.values())]
     try:
-        made = _tuned(inventory, variables, distribution, "deploy", "tune")
+        made = _tuned(bench, variables, distribution, "deploy", "tune")
     except LeaselabError as error:
         # Refused before anything was changed; `stands` looks whether that is so.
         if record is not None and error.outcome is Outcome.USAGE:
@@ -137,27 +138,28 @@ def _same_generator(document: Mapping[str, Any], build_key: str) -> bool:
 
 
 def install(
-    scenario: str, inventory: Inventory, procedure: AnyProcedure, build_key: str = ""
+    scenario: str, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
 ) -> None:
     """Install a scenario's server on a prepared bench and prove that it serves."""
-    with _still_prepared(inventory):
-        play("deploy", inventory.path, _deploying(scenario, procedure, build_key))
+    with _still_prepared(bench.inventory):
+        chosen = _deploying(scenario, procedure, build_key)
+        play("deploy", bench.inventory, chosen, bench.lease)
 
 
 def tune(
-    scenario: str, inventory: Inventory, procedure: AnyProcedure, build_key: str = ""
+    scenario: str, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
 ) -> dict[str, Any]:
     """Tune what a deployed scenario stands on; return its bench document."""
     settings = find_scenario(checkout_root() / "scenarios", scenario).hosts
-    with _still_prepared(inventory, settings):
-        document, *_ = _tuned(inventory, _deploying(scenario, procedure, build_key), "", "tune")
+    with _still_prepared(bench.inventory, settings):
+        document, *_ = _tuned(bench, _deploying(scenario, procedure, build_key), "", "tune")
         return document
 
 
-def give_back(inventory: Inventory) -> None:
+def give_back(bench: LeasedBench) -> None:
     """Tune hosts as their inventory says, after scenarios that have set something on them."""
-    with _still_prepared(inventory, {}):
-        play("retune", inventory.path, {})
+    with _still_prepared(bench.inventory, {}):
+        play("retune", bench.inventory, {}, bench.lease)
 
 
 @contextmanager
@@ -192,13 +194,14 @@ def _deploying(scenario: str, procedure: AnyProcedure, build_key: str = "") -> d
 
 
 def _tuned(
-    inventory: Inventory, variables: Mapping[str, Any], distribution: str, *playbooks: str
+    bench: LeasedBench, variables: Mapping[str, Any], distribution: str, *playbooks: str
 ) -> list[dict[str, Any]]:
     """Play what ends with `tune`; return the bench documents that it writes, one or two."""
     first = checkout_root() / ".leaselab" / BENCH_FILE
     second = first.with_name("bench-at2.json")
     second.unlink(missing_ok=True)
-    play(playbooks, inventory.path, {**variables, "bench_file_path": str(first)})
+    chosen = {**variables, "bench_file_path": str(first)}
+    play(playbooks, bench.inventory, chosen, bench.lease)
     return [
         {**json.loads(path.read_text(encoding="utf-8")), "distribution": distribution}
         for path in (first, second)

@@ -53,10 +53,9 @@ def boot_of(access: HostAccess, connector: Connector = connect) -> str:
     """What tells one boot of a host from the next; empty where it does not tell."""
     try:
         with connector(access) as connection:
-            done = connection.run(["sh", "-c", _BOOT], timeout_s=_TIMEOUT_S)
+            return boot(connection)
     except LeaselabError:
         return ""
-    return done.stdout.decode(errors="replace") if done.status == 0 else ""
 
 
 def wait_for_boot(
@@ -75,7 +74,7 @@ def wait_for_boot(
     while True:
         try:
             with connector(access) as connection:
-                if not before or _boot(connection) not in ("", before):
+                if not before or boot(connection) not in ("", before):
                     return time.monotonic() - began
             last = "it answers, and was not booted since"
         except LeaselabError as error:
@@ -91,6 +90,7 @@ def wait_for_boot(
         time.sleep(_PAUSE_S)
 
 
-def _boot(connection: Connection) -> str:
+def boot(connection: Connection) -> str:
+    """The same of a connected host; raises a broken-lab error where it does not answer."""
     done = connection.run(["sh", "-c", _BOOT], timeout_s=_TIMEOUT_S)
     return done.stdout.decode(errors="replace") if done.status == 0 else ""

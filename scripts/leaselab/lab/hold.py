@@ -1,48 +1,26 @@
-"""A hold: a bench kept by one checkout over several commands, such as a pipeline's stages.
+"""What proves, in files of the checkout, that a bench is ours.
 
-A sweep locks its bench by itself.  Between commands that belong together, from the
-first look at the hosts to the last sweep, nobody else may change them either; so
-the lock is taken once for all of them, and what proves that it is ours lies in a
-file of the checkout.  Playbooks and sweeps that find the file take part in the hold.
+One file is of `lab take`: a bench kept over several commands, such as a pipeline's stages; it
+stays until it is given back.  The other is of the command that uses the bench now.  It tells
+the next command of this checkout what a killed one has left locked.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-from leaselab.lab.lock import Owner, new_owner, owner_name
-from leaselab.model.errors import lab_broken
+from leaselab.lab.lock import BenchInUseError, Hold
+from leaselab.model.errors import Outcome, lab_broken
 
 FOLDER = Path(".leaselab") / "holds"
 """Below the checkout; the playbooks look there, too (role bench_lock)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """A bench that this checkout holds.  Its fields are a request of the lock's program."""
-
-    name: str
-    """Person or pipeline."""
-    purpose: str
-    token: str
-    """Secret; only the file and the generator's host have it."""
-    lease_s: int
-    """How long it lasts after the last command that took part in it (s)."""
-
-    def request(self) -> Mapping[str, Any]:
-        """What the lock's program is asked with."""
-        return asdict(self)
-
-
-def new_hold(purpose: str, lease_s: int) -> Hold:
-    """Make a hold in the name of whoever runs this; nothing is locked by it yet."""
-    return Hold(owner_name(), purpose, secrets.token_hex(16), lease_s)
 
 
 def read_hold(checkout: Path, bench: str) -> Hold | None:
@@ -83,7 +61,51 @@ def _file(checkout: Path, bench: str) -> Path:
     return checkout / FOLDER / f"{bench}.json"
 
 
-def owner_under(checkout: Path, bench: str, purpose: str, token: str | None = None) -> Owner:
-    """Name this process as an owner, under the hold that the checkout has, if any."""
-    hold = read_hold(checkout, bench)
-    return new_owner(purpose, token, under=hold.token if hold else "")
+@dataclass(slots=True)
+class CommandFile:
+    """The file of the command of this checkout that uses a bench; open in one process."""
+
+    path: Path
+    _stream: IO[str]
+
+    def read(self) -> Hold | None:
+        """The hold of a command that was killed; None where none was."""
+        self._stream.seek(0)
+        try:
+            return Hold(**json.load(self._stream))
+        except (ValueError, TypeError):
+            return None  # empty, or cut by the kill: the lock expires by itself
+
+    def write(self, hold: Hold | None) -> None:
+        """Say whose the bench is; None: nobody's."""
+        self._stream.seek(0)
+        self._stream.truncate()
+        if hold is not None:
+            json.dump(asdict(hold), self._stream)
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+
+
+@contextmanager
+def command_file(checkout: Path, bench: str) -> Iterator[CommandFile]:
+    """Be the one command of this checkout that uses a bench.
+
+    Raises a broken-lab error that names the other one.
+    """
+    path = _file(checkout, bench).with_suffix(".command.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Never removed: two processes could hold locks on two files of that name.
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+") as stream:
+        file = CommandFile(path, stream)
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            other = file.read()
+            raise BenchInUseError(
+                Outcome.LAB,
+                f"another command of this checkout uses bench {bench}",
+                where=str(checkout),
+                found=f"{other.name}, {other.purpose}" if other else "",
+                todo="wait until it is done",
+            ) from None
+        yield file

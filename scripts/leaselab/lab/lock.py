@@ -1,8 +1,8 @@
-"""The bench lock: one sweep at a time per bench, whoever starts it.
+"""The bench lock: one owner at a time per bench.
 
 The lock lives on the generator's host, kept by the small program its role
 installs there, and on that host's clock alone.  It is a lease: its owner
-renews it between trials, and a dead owner's lock expires by itself.  The same
+renews it, and a dead owner's lock expires by itself.  The same
 program keeps who has the bench in maintenance, which lasts until it is ended.
 """
 
@@ -32,17 +32,19 @@ _HELD_BY_OTHER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """Who holds a bench."""
+class Hold:
+    """Who has a bench, and for how long: a request of the lock's program."""
 
     name: str
     """Person and machine, such as ``ana@laptop``."""
     purpose: str
-    """What it is held for, such as the sweep's id."""
+    """What the bench is used for, such as a sweep's id."""
     token: str
-    """Known to the owner alone; whoever has it may renew and release."""
+    """Secret of the owner; with it a lock is renewed and released."""
+    lease_s: int
+    """How long the lock lasts after it was last renewed (s)."""
     under: str = ""
-    """Token of the hold that it takes the bench under and gives it back to; see `lab.hold`."""
+    """Token of the hold that it takes the bench under, and gives the bench back to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ class BenchInUseError(LeaselabError):
 def lease_s(bench: Bench) -> int:
     """How long a lock lasts without being renewed (s).
 
-    It is renewed before each trial and each start, so it must outlast the longer of the two: a
-    trial with as much again to spare, with a pair also the time in which it may find together
+    A sweep renews it before each trial and each start, so it must outlast the longer: a trial
+    with as much again to spare, with a pair also the time in which it may find together
     again, with a profile that in which its stacks are unwound; a start of one server after the
     other, with what serves beside or for them, and of the pair.
     """
@@ -99,10 +101,9 @@ def owner_name() -> str:
     return os.environ.get("LEASELAB_OWNER") or f"{getpass.getuser()}@{socket.gethostname()}"
 
 
-def new_owner(purpose: str, token: str | None = None, *, under: str = "") -> Owner:
-    """Name this process as an owner; `token` takes a lock over that was its own."""
-    name = f"{owner_name()} pid {os.getpid()}"
-    return Owner(name, purpose, token or secrets.token_hex(8), under)
+def new_hold(purpose: str, lease_s: int, *, under: str = "") -> Hold:
+    """Make a hold in the name of this user; nothing is locked by it yet."""
+    return Hold(owner_name(), purpose, secrets.token_hex(16), lease_s, under)
 
 
 @dataclass
@@ -114,11 +115,7 @@ def status(connection: Connection) -> LockStatus:
     """Return who holds the bench, and who has it in maintenance."""
     done = connection.run([PROGRAM, "status"], timeout_s=_TIMEOUT_S)
     if done.status != 0:
-        raise lab_broken(
-            f"the bench lock cannot be read: {done.stderr.strip()}",
-            where=connection.access.name,
-            todo="provision the bench first: leaselab run, or ansible/provision.yml",
-        )
+        raise _failed(connection, done.stderr.strip())
     return _answer(done.stdout)
 
 
@@ -127,23 +124,6 @@ def _answer(text: bytes) -> LockStatus:
     answer = json.loads(text)
     closed = answer.get("maintenance")
     return LockStatus(answer["owner"], Maintenance(**closed) if closed else None)
-
-
-def refuse_in_use(connection: Connection, hold: Mapping[str, Any] | None = None) -> None:
-    """Raise a broken-lab error that names who has the bench, if anybody else has.
-
-    So it does for one in maintenance, unless one's own hold is older than that.  A bench
-    that was never provisioned has no lock, and nobody can hold it.  `hold` is the request
-    of one's own hold (`lab.hold`), which is prolonged.
-    """
-    try:
-        found = status(connection)
-    except LeaselabError:
-        return
-    if hold is not None:
-        ask(connection, "acquire", hold)
-    elif found.maintenance is not None or found.holder is not None:
-        raise _refused(connection, found)
 
 
 def _refused(connection: Connection, found: LockStatus) -> BenchInUseError:
@@ -168,17 +148,23 @@ def _in_use(connection: Connection, held: Mapping[str, Any]) -> BenchInUseError:
     )
 
 
+@dataclass
+class NoLockError(LeaselabError):
+    """The generator's host has no lock program: the bench was never provisioned."""
+
+
 class BenchLock(AbstractContextManager["BenchLock"]):
     """The lock, held from entering to leaving."""
 
-    def __init__(self, connection: Connection, owner: Owner, lease: int) -> None:
+    def __init__(self, connection: Connection, hold: Hold, after: Hold | None = None) -> None:
+        """`after` is the hold of the same token that goes on afterwards; none frees it."""
         self._connection = connection
-        self._owner = owner
-        self._lease = lease
+        self._hold = hold
+        self._after = after
 
     def __enter__(self) -> BenchLock:
         """Take it, or raise a broken-lab error that names who has it."""
-        self._call("acquire")
+        ask(self._connection, "renew" if self._after else "acquire", self._hold)
         return self
 
     def __exit__(
@@ -189,32 +175,44 @@ class BenchLock(AbstractContextManager["BenchLock"]):
     ) -> None:
         """Give it back; after a fault a lock that cannot be released expires."""
         try:
-            self._call("release")
+            if self._after:
+                ask(self._connection, "renew", self._after)
+            else:
+                ask(self._connection, "release", self._hold)
         except Exception:
             if kind is None:
                 raise
 
     def renew(self) -> None:
         """Prolong it; raises a broken-lab error when it was lost to somebody else."""
-        self._call("renew")
-
-    def _call(self, verb: str) -> None:
-        request = {**asdict(self._owner), "lease_s": self._lease}
-        ask(self._connection, verb, request)
+        ask(self._connection, "renew", self._hold)
 
 
-def ask(connection: Connection, verb: str, request: Mapping[str, Any]) -> LockStatus:
-    """Have the lock's program do a verb, and return its answer; errors as `BenchLock`."""
+def ask(connection: Connection, verb: str, request: Hold | Mapping[str, Any]) -> LockStatus:
+    """Have the lock's program do a verb, and return its answer.
+
+    Raises `BenchInUseError` where somebody else has the bench, `NoLockError` where there is no
+    such program, and a broken-lab error for anything else.
+    """
+    document = asdict(request) if isinstance(request, Hold) else dict(request)
     # on standard input: a token in argv could be read by everyone on the host
     done = connection.run(
-        [PROGRAM, verb], timeout_s=_TIMEOUT_S, stdin=json.dumps(dict(request)).encode()
+        [PROGRAM, verb], timeout_s=_TIMEOUT_S, stdin=json.dumps(document).encode()
     )
     if done.status == _HELD_BY_OTHER:
         raise _refused(connection, _answer(done.stdout))
     if done.status != 0:
-        raise lab_broken(
-            f"bench lock: {done.stderr.strip() or f'exit status {done.status}'}",
-            where=connection.access.name,
-            todo="provision the bench first: leaselab run, or ansible/provision.yml",
-        )
+        raise _failed(connection, done.stderr.strip() or f"exit status {done.status}")
     return _answer(done.stdout)
+
+
+def _failed(connection: Connection, why: str) -> LeaselabError:
+    where = connection.access.name
+    if connection.run(["test", "-x", PROGRAM], timeout_s=_TIMEOUT_S).status == 0:
+        return lab_broken(f"bench lock: {why}", where=where)
+    return NoLockError(
+        Outcome.LAB,
+        f"there is no bench lock: {why}",
+        where=where,
+        todo="provision the bench first: leaselab run, or ansible/provision.yml",
+    )

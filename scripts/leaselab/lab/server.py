@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from leaselab.lab.boot import boot, boot_of
 from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import ServerUnderTest
 from leaselab.model.errors import (
@@ -31,6 +32,8 @@ SETTLE_TIMEOUT_S = 300.0
 LIST_TIMEOUT_S = 120.0
 PROFILE_BEGIN_S, PROFILE_END_S = 30.0, 300.0
 _Told = TypeVar("_Told", Sample, Sampled)
+_SHUTDOWN_S = 5.0
+"""How long a host that is shut down may outlive its server (s)."""
 _NOT_THERE = frozenset({126, 127})
 _BENEATH = 4
 """Exit status of the contract when what the server stands on fails, such as its database."""
@@ -54,6 +57,7 @@ class ContractServer:
         self._running = ExitStack()
         self._sampler: Follower | None = None
         self._brake = 0.0
+        self._boot = ""
         self._profiler: Follower | None = None
 
     def start(self) -> ServerStarted:
@@ -62,6 +66,7 @@ class ContractServer:
         Raises a server-broken error with the server's own reason when it does
         not start, a broken-lab error when it is not what was deployed.
         """
+        self._boot = boot(self._connection)
         done = self._do("start", self._deployed.start_limit_s)
         if done.status in _NOT_THERE:
             raise lab_broken(
@@ -315,10 +320,28 @@ class ContractServer:
         if self._sampler and (reason := self._sampler.ended) is not None:
             if self._sampler.status == _BENEATH:
                 raise self._broken(_last_line(reason))
+            self._check_host(self._sampler.status)
             raise invalid_measurement(
                 f"the server died while it was measured: {_last_line(reason)}",
                 where=self._connection.access.name,
             )
+
+    def _check_host(self, status: int | None) -> None:
+        """Raise a broken-lab error where not the server alone is gone, but its host.
+
+        `status` is the sampler's: a contract ends with one, and a host that goes away without.
+        One that is shut down ends the server first, and its connections a moment later.
+        """
+        if status is not None and status >= 0 and self._connection.lasts(_SHUTDOWN_S):
+            return
+        now = boot_of(self._connection.access)
+        if not now:
+            what = "the host went away while its server was measured"
+        elif now != self._boot:
+            what = "the host was restarted while its server was measured"
+        else:
+            what = "the connection broke while the server was measured"
+        raise self._broken(what)
 
     def _check_alive_now(self) -> None:
         """Ask the sampler first: it may not have seen yet that the server just died.

@@ -174,12 +174,16 @@ class Connection(AbstractContextManager["Connection"]):
                 timeout=CONNECT_TIMEOUT_S,
             )
 
-    def _is_lost(self) -> bool:
-        """Whether the host has gone: its commands end a moment before its connection."""
+    def lasts(self, seconds: float) -> bool:
+        """Wait; return whether the connection is still there, or False as soon as it is not."""
         transport = self._client.get_transport()
         if transport is not None:
-            transport.join(_LAST_BREATH_S)
-        return transport is None or not transport.is_active()
+            transport.join(seconds)
+        return transport is not None and transport.is_active()
+
+    def _is_lost(self) -> bool:
+        """Whether the host has gone: its commands end a moment before its connection."""
+        return not self.lasts(_LAST_BREATH_S)
 
     @contextmanager
     def _faults(self, what: str) -> Iterator[None]:

@@ -16,7 +16,7 @@ from leaselab.lab.foreign import watching
 from leaselab.lab.generator import RemoteGenerator
 from leaselab.lab.host_reading import RemoteHost
 from leaselab.lab.host_tuning import check_tuned
-from leaselab.lab.lock import BenchLock, Owner, lease_s
+from leaselab.lab.lock import lease_s
 from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers
@@ -31,7 +31,6 @@ from leaselab.model.record import GENERATOR, Provenance
 from leaselab.run.duel import Fight
 from leaselab.run.experiment import begin
 from leaselab.run.listeners import Live, Several
-from leaselab.run.owner import point_owner
 from leaselab.run.part import Ended, Part, fetch_config
 from leaselab.run.record import record_of
 
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
 
     from leaselab.archive.running import RunningSweep
     from leaselab.archive.store import Store
+    from leaselab.lab.lease import Lease
+    from leaselab.lab.lock import BenchLock
     from leaselab.lab.transport import Connection
     from leaselab.measure.ports import Listener, Watch
     from leaselab.model.bench import Bench
@@ -53,11 +54,18 @@ FAULT = "fault"
 
 
 def measure_alone(
-    store: Store, document: Mapping[str, Any], where: str, root: Path, show: Show
+    store: Store,
+    document: Mapping[str, Any],
+    where: str,
+    root: Path,
+    show: Show,
+    *,
+    lease: Lease,
 ) -> Ended:
     """Measure the one point of a bench document; parameters and errors as `begin`, `finish`."""
     point_id = fresh_id(document["scenario"]["name"])
-    (ended,) = finish(store, begin(store, {point_id: document}, where, root), root, show)
+    points = begin(store, {point_id: document}, where, root)
+    (ended,) = finish(store, points, root, show, lease=lease)
     return ended
 
 
@@ -67,21 +75,23 @@ def finish(
     root: Path,
     show: Show,
     sealed: Callable[[Ended], object] = lambda _: None,
+    *,
+    lease: Lease,
 ) -> list[Ended]:
     """Measure what is left of an experiment, and seal each point as it is finished.
 
     `sealed` is told each point that is.  `show(bench, name)` returns a context with the
-    listener that shows a point's progress; `name` is empty where there is but one.  When the
-    lab breaks, or the user interrupts, what is not sealed stays as it is and can be resumed:
-    that error is raised.  An invalid measurement or a server that does not start is a result
-    as well and is sealed with its reason.
+    listener that shows a point's progress; `name` is empty where there is but one.  `lease` is
+    that of the bench.  When the lab breaks, or the user interrupts, what is not sealed stays
+    as it is and can be resumed: that error is raised.  An invalid measurement or a server that
+    does not start is a result as well and is sealed with its reason.
     """
     with ExitStack() as stack:
         for running in points:
             stack.enter_context(running)
         parts = [Part.of(running) for running in points]
         try:
-            return _measure(store, parts, root, show, sealed)
+            return _measure(store, parts, root, show, sealed, lease=lease)
         except BaseException as fault:
             _tell(parts, fault, root)
             raise
@@ -110,6 +120,8 @@ def _measure(
     root: Path,
     show: Show,
     sealed: Callable[[Ended], object],
+    *,
+    lease: Lease,
 ) -> list[Ended]:
     began = time.monotonic()
     experiment = parts[0].experiment
@@ -132,9 +144,8 @@ def _measure(
         first = listeners[parts[0].running.id]
         hosts = _connected(stack, parts, first)
         held_for = experiment.id if experiment else parts[0].running.id
-        owner = point_owner(held_for, parts[0].bench.name, root)
         longest = max(lease_s(part.bench) for part in parts)
-        lock = stack.enter_context(BenchLock(hosts[GENERATOR], owner, longest))
+        lock = stack.enter_context(lease.during(hosts[GENERATOR], held_for, longest))
         watch: Watch | None = None
         if any(hears_anybody(part.bench.scenario.generator) for part in parts):
             known = {role: one for part in parts for role, one in part.bench.hosts.items()}
@@ -161,7 +172,7 @@ def _measure(
             part.setup_s = setup_s
 
         def done(place: int) -> None:
-            sealed(_seal(store, parts[place], owner, root))
+            sealed(_seal(store, parts[place], lease.name, root))
 
         made = [part.point for part in parts if part.point]
         if isinstance(parts[0].bench.procedure, Duel):
@@ -252,7 +263,7 @@ def run_points(
             done(place)
 
 
-def _seal(store: Store, part: Part, owner: Owner, root: Path) -> Ended:
+def _seal(store: Store, part: Part, owner: str, root: Path) -> Ended:
     point = part.point
     if point is None:
         raise AssertionError("a point is sealed before it was measured")
@@ -262,7 +273,7 @@ def _seal(store: Store, part: Part, owner: Owner, root: Path) -> Ended:
         point,
         setup_s=part.setup_s,
         started_at=part.begun["started_at"],
-        owner=owner.name,
+        owner=owner,
         configs=part.configs,
         experiment=part.experiment,
         provenance=msgspec.convert(part.begun["provenance"], Provenance),

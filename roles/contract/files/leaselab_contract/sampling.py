@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from leaselab_contract.errors import ContractError
+from leaselab_contract.errors import BeneathError, ContractError
 from leaselab_contract.process import (
     TICKS,
     last_reason,
@@ -19,16 +19,22 @@ from leaselab_contract.process import (
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SOCKET = "socket:["
+ROOM = 1 << 20
+"""Least room on a disk that the server may write to (bytes)."""
 
 
-def follow(take):
+def follow(take, files=()):
     """Print what `take` returns until standard input is closed, and once for each line on it.
+
+    Raises BeneathError once the disk of `files`, patterns of what the server has, is full:
+    what it serves from then on, it does not store.
 
     Standard input is read past Python's buffer: select() cannot see that.
     """
     tick = time.monotonic()
     while True:
         reading = take()
+        refuse_full_disk(files)
         try:
             sys.stdout.write(json.dumps(reading, separators=(",", ":")) + "\n")
             sys.stdout.flush()
@@ -40,6 +46,20 @@ def follow(take):
         asked, _, _ = select.select([0], [], [], tick - now)
         if asked and not os.read(0, 4096):
             return
+
+
+def refuse_full_disk(files):
+    """Raise BeneathError where a disk has no room for files of some patterns."""
+    for folder in {Path(pattern).parent for pattern in files}:
+        there = next(path for path in (folder, *folder.parents) if path.is_dir())
+        disk = os.statvfs(there)
+        free = disk.f_bfree * disk.f_frsize
+        # What has no blocks is no disk, such as /proc.
+        if disk.f_blocks and free < ROOM and not disk.f_flag & os.ST_RDONLY:
+            raise BeneathError(
+                f"the disk is full (found {free >> 10} KiB free in {there}, wanted "
+                f"{ROOM >> 10} KiB)"
+            )
 
 
 def used(processes, bereaved=lambda: None):

@@ -13,7 +13,7 @@ import re
 import shutil
 from pathlib import Path
 
-from leaselab_contract import brake, profile
+from leaselab_contract import brake, profile, sampling
 from leaselab_contract.errors import BeneathError, ContractError
 
 SHARED = {"brake": brake.brake, "profile": profile.profile}
@@ -58,6 +58,7 @@ def act(root, arguments):
         raise ContractError(f"{config['kind']} has no verb {verb}, it has {', '.join(verbs)}")
     if verb == "start":
         refuse_others(root, variant, config)
+        sampling.refuse_full_disk(config["files"])
         os.utime(root / "variants" / variant)
     return verbs[verb](config)
 

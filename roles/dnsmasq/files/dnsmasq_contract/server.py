@@ -68,7 +68,7 @@ def sample(config):
     """Print samples until standard input is closed, and one for each line on it."""
     if process.running_pid(config["process"]) is None:
         raise ContractError("the server is not running")
-    sampling.follow(lambda: take(config))
+    sampling.follow(lambda: take(config), config["files"])
 
 
 def take(config):

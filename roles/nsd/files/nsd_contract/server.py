@@ -76,7 +76,7 @@ def sample(config):
     if pid is None:
         raise ContractError("the server is not running")
     first = process.tree(pid)
-    sampling.follow(lambda: take(config, first))
+    sampling.follow(lambda: take(config, first), config["files"])
 
 
 def take(config, first):

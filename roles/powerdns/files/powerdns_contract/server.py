@@ -64,7 +64,7 @@ def sample(config):
     """Print samples until standard input is closed, and one for each line on it."""
     if not is_running(config):
         raise ContractError("the server is not running")
-    sampling.follow(lambda: take(config))
+    sampling.follow(lambda: take(config), config["files"])
 
 
 def take(config):

@@ -1,0 +1,162 @@
+"""A bench for the time of one command: locked before it is touched, until the command ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from leaselab.lab.hold import CommandFile, command_file, read_hold
+from leaselab.lab.lock import BenchInUseError, BenchLock, Hold, ask, new_hold, owner_name
+from leaselab.lab.transport import Connection, connect
+from leaselab.model.bench import HostAccess
+from leaselab.model.errors import LeaselabError
+
+COMMAND_S = 300
+"""How long a killed command keeps a bench from others, outside of its sweeps (s)."""
+_RENEW_S = 60.0
+"""Time between two renewals while a playbook runs (s)."""
+_log = logging.getLogger(__name__)
+
+
+class Lease:
+    """The lock of one command.  Playbooks prove by `file` that they are the command's."""
+
+    def __init__(self, bench: str, keeper: HostAccess, hold: Hold, file: CommandFile) -> None:
+        """`keeper` is the host that keeps the lock; nothing is locked yet."""
+        self.bench = bench
+        self._keeper = keeper
+        self._hold = hold
+        self._file = file
+        self._renewed: float | None = None
+        self.killed = file.read()
+        """What a killed command of this checkout had the bench for; None without one."""
+
+    @property
+    def name(self) -> str:
+        """Who has the bench, as others read it."""
+        return self._hold.name
+
+    @property
+    def locked(self) -> bool:
+        """Whether the bench was locked by it; a bench without a lock is nobody's."""
+        return self._renewed is not None
+
+    @property
+    def file(self) -> Path:
+        """What proves that the bench is this command's; a path on this machine."""
+        return self._file.path
+
+    def take(self) -> None:
+        """Lock the bench; again where its keeper was booted or made anew since.
+
+        What a killed command of this checkout had is given back first.  Raises as
+        `leaselab.lab.lock.ask`, and what `connect` raises.
+        """
+        with connect(self._keeper) as keeper:
+            killed = self._file.read()
+            if killed is not None and killed.token != self._hold.token:
+                with suppress(BenchInUseError):  # it has expired, and is somebody else's
+                    ask(keeper, "release", killed)
+            # Before it is locked: a kill in between leaves a token that locks nothing.
+            self._file.write(self._hold)
+            try:
+                ask(keeper, "acquire", self._hold)
+            except LeaselabError:
+                self._file.write(None)
+                raise
+        self._renewed = time.monotonic()
+
+    def keep(self) -> None:
+        """Renew it where that is due; to be called over and over while a playbook runs.
+
+        Raises a broken-lab error when it was lost.  A keeper that does not answer for a while
+        is no loss.
+        """
+        if self._renewed is None or time.monotonic() - self._renewed < _RENEW_S:
+            return
+        try:
+            self.renew()
+        except BenchInUseError:
+            raise
+        except LeaselabError:
+            if time.monotonic() - self._renewed > self._hold.lease_s:
+                raise
+
+    def renew(self, lease_s: int = COMMAND_S) -> None:
+        """Prolong it, to `lease_s` (s) where that is longer; nothing where it is not locked."""
+        if self._renewed is None:
+            return
+        with connect(self._keeper) as keeper:
+            ask(keeper, "renew", replace(self._hold, lease_s=max(COMMAND_S, lease_s)))
+        self._renewed = time.monotonic()
+
+    @contextmanager
+    def during(self, keeper: Connection, purpose: str, lease_s: int) -> Iterator[BenchLock]:
+        """Have the bench for a sweep: others read its `purpose`, and it renews by itself.
+
+        `lease_s` is how long it lasts without that (s); `keeper` is the sweep's connection.
+        """
+        sweep = replace(self._hold, purpose=purpose, lease_s=lease_s)
+        self._file.write(sweep)
+        with BenchLock(keeper, sweep, self._hold) as lock:
+            yield lock
+        self._file.write(self._hold)
+        self._renewed = time.monotonic()
+
+    def stay(self, lease_s: int) -> Hold:
+        """Leave the bench locked when the command ends; return what later commands prove it by.
+
+        `lease_s` is how long it lasts after the last of them (s).
+        """
+        hold = replace(self._hold, name=owner_name(), lease_s=lease_s, under="")
+        with connect(self._keeper) as keeper:
+            ask(keeper, "renew", hold)
+        self.forget()
+        return hold
+
+    def forget(self) -> None:
+        """Have nothing to release: the bench stays locked, or is gone."""
+        self._renewed = None
+        self._file.write(None)
+
+    def release(self) -> None:
+        """Free the bench; what cannot be freed is said, and expires."""
+        if self._renewed is None:
+            return
+        try:
+            with connect(self._keeper) as keeper:
+                ask(keeper, "release", self._hold)
+        except LeaselabError as error:
+            _log.warning("bench %s was not given back: %s", self.bench, error)
+        else:
+            self.forget()
+
+
+@contextmanager
+def leased(
+    checkout: Path,
+    bench: str,
+    keeper: HostAccess,
+    purpose: str,
+    take: Callable[[Lease], None] = Lease.take,
+) -> Iterator[Lease]:
+    """Have a bench from entering to leaving, under the hold of this checkout if it has one.
+
+    `take` locks it; it may have to prepare the keeper first.  Raises a broken-lab error where
+    somebody else has the bench.
+    """
+    with command_file(checkout, bench) as file:
+        above = read_hold(checkout, bench)
+        hold = new_hold(purpose, COMMAND_S, under=above.token if above else "")
+        hold = replace(hold, name=f"{hold.name} pid {os.getpid()}")
+        lease = Lease(bench, keeper, hold, file)
+        try:
+            take(lease)
+            yield lease
+        finally:
+            lease.release()
