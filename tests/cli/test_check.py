@@ -209,7 +209,7 @@ class TestJudge:
         return told
 
     def judge(self, capsys, monkeypatch, text):
-        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         return call(capsys, "--judge", "-", "--json")
 
     def test_what_was_recorded_is_ready(self, capsys, monkeypatch, contacts):
@@ -237,7 +237,7 @@ class TestJudge:
         assert contacts
         code, out, err = self.judge(capsys, monkeypatch, text)
         assert (code, out) == (2, "")
-        assert "not what role lab_check writes" in err
+        assert "leaselab: -: not" in err
 
 
 class TestNetworks:
@@ -262,7 +262,9 @@ class TestNetworks:
         return {"bench": "rack1", "hosts": hosts}
 
     def judge(self, capsys, monkeypatch, reading):
-        monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(reading)))
+        monkeypatch.setattr(
+            "sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(reading).encode()))
+        )
         code, out, err = call(capsys, "--networks", "-", "--json")
         assert err == ""
         return code, json.loads(out)
@@ -284,10 +286,10 @@ class TestNetworks:
 
     @pytest.mark.parametrize("text", ["", "{}", '{"bench": "a", "hosts": {"b": {}}}'])
     def test_anything_else_is_a_usage_error(self, capsys, monkeypatch, text):
-        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         code, out, err = call(capsys, "--networks", "-", "--json")
         assert (code, out) == (2, "")
-        assert "not what role lab_check writes" in err
+        assert "leaselab: -: not" in err
 
     def test_only_a_check_leaves_a_host_out_that_cannot_be_read_yet(self):
         probe = {"tools": {"ip": False}, "addresses": [], "routes": [], "management": ""}

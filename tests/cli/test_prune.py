@@ -47,7 +47,7 @@ def inventory(tmp_path):
     (tmp_path / "known_hosts").touch()
     settings = {
         "leaselab_bench": "rack1",
-        "leaselab_known_hosts": str(tmp_path / "known_hosts"),
+        "ansible_ssh_common_args": f"-o UserKnownHostsFile={tmp_path / 'known_hosts'}",
     }
     path = tmp_path / "rack1.yml"
     path.write_text(yaml.safe_dump({"bench": {"vars": settings, "children": hosts}}))

@@ -94,9 +94,14 @@ PLAY = """
 # The engine refuses hosts that are not reached by SSH; these are this machine.
 HERE_BY_SSH = """
 import sys
+import tempfile
+from pathlib import Path
+import pytest
 import yaml
 from leaselab.cli import bench_setup
 from leaselab.cli.main import main
+from leaselab.lab import lease
+from tests.here import Here
 from tests.inventories import parsed
 
 def benches_of(args):
@@ -111,6 +116,7 @@ def benches_of(args):
     return (parsed(args.inventory, {"_meta": {"hostvars": variables}, **listing}),)
 
 bench_setup.benches_of = benches_of
+Here(Path(tempfile.mkdtemp()), pytest.MonkeyPatch(), lease)
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -181,7 +181,7 @@ def test_the_table_of_faults_and_the_tests_of_the_lab_name_each_other():
     there, of_faults = set(), set()
     for path in sorted(
         path
-        for part in ("lab", "ssh", "vm")
+        for part in ("hosts", "lab", "ssh", "vm")
         for path in ROOT.glob(f"tests/{part}/**/test_*.py")
     ):
         found = set(re.findall(r"^ *def (test_\w+)", path.read_text(encoding="utf-8"), re.M))

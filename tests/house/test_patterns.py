@@ -134,7 +134,7 @@ def _flags(node):
     return sum(flag for flag in known if flag.name in told)
 
 
-@pytest.mark.parametrize(("pattern", "flags", "method"), patterns())
+@pytest.mark.parametrize(("pattern", "flags", "method"), [*patterns()])
 def test_a_pattern_takes_time_in_proportion_to_the_text(pattern, flags, method):
     compiled = re.compile(pattern, flags)
     use = getattr(compiled, method)

@@ -91,7 +91,7 @@ EXCEEDED = {
     "number of files": (
         {"make": f"mkdir a; cd a; seq 1200 | xargs touch; cd ..; {GOOD}"},
         {},
-        "build_files 1000",
+        "build_disk_files 1000",
     ),
     "output in one line": ({"make": "tr '\\0' x < /dev/zero"}, {}, "build_log_mib 1 MiB"),
     "output in lines": ({"make": "yes ''"}, {}, "build_log_mib 1 MiB"),
@@ -220,7 +220,7 @@ def test_odd_names_in_a_commit_do_not_keep_it_from_being_built(builder, name):
     [
         ([("a" * 256, b"")], "cannot be written"),
         ([("d/" * 2500 + "x", b"")], "cannot be written"),
-        ([(str(number), b"") for number in range(1500)], "build_files 1000"),
+        ([(str(number), b"") for number in range(1500)], "build_disk_files 1000"),
         ([(str(number), bytes(9 * MIB)) for number in range(9)], "build_disk_mib 64"),
         ([("large", bytes(65 * MIB))], "build_disk_mib 64"),
     ],

@@ -294,4 +294,4 @@ def test_report_refuses_what_is_no_result(capsys):
     assert main(["report", "20990101T000000Z-nothing-0000"]) == 2
     assert "no such result" in capsys.readouterr().err
     assert main(["report", "--sweeps", "-1"]) == 2
-    assert "--sweeps cannot be negative" in capsys.readouterr().err
+    assert "--sweeps: '-1' is not a whole number" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from tests.mutants import archive_of, good, victims
 from leaselab.cli.main import main
 
 SEEDS = range(24)
-"""Each another archive; a longer table was made with 600."""
+"""Each another archive; a longer table was made with 337."""
 READERS = (
     ["list"],
     ["show", "ID"],

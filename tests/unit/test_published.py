@@ -259,12 +259,12 @@ def test_a_commit_that_came_to_no_sweep_names_its_hosts_by_role_too():
 @pytest.mark.parametrize(
     ("word", "kept"),
     [
-        ("/home/ana/leaselab/leaselab", "leaselab"),
-        ("/home/ana/site/inventory/rack1", "inventory/rack1"),
-        ("--repo=/home/ana/kea.git", "--repo=kea.git"),
+        ("/srv/ana/leaselab/leaselab", "leaselab"),
+        ("/srv/ana/site/inventory/rack1", "inventory/rack1"),
+        ("--repo=/srv/ana/kea.git", "--repo=kea.git"),
         ("-i=~/racks/one.yml", "-i=one.yml"),
         ("../ana/bench.json", "bench.json"),
-        ("file:///home/ana/kea", "kea"),
+        ("file:///srv/ana/kea", "kea"),
         ("--results=/", "--results=/"),
         ("https://ana:t0ken@git.example/kea", "https://git.example/kea"),
         ("v4-memfile", "v4-memfile"),

@@ -104,7 +104,7 @@ def page_of(tmp_path):
 
     def write(record):
         Pages(tmp_path, []).write(
-            "one", "sweep.html", [], partial(sweep, record, tmp_path, None)
+            "one", "sweep.html", [], partial(sweep, record, tmp_path, None, "")
         )
         return (tmp_path / "one.html").read_text(encoding="utf-8")
 

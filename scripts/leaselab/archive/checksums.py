@@ -26,7 +26,7 @@ _LISTS = {SUMS, PRUNED, f"{PRUNED}.part"}
 """Files of a result that have no checksum; a prune that was killed may leave the last."""
 RAW = "raw"
 """Folder of what generators printed: the one part of a result that no command reads."""
-TODO = "restore its folder from a copy, or remove it"
+MEND = "restore its folder from a copy, or remove it"
 """What to do about a result that cannot be read."""
 
 
@@ -125,7 +125,7 @@ def read_pruned(directory: Path) -> Pruned | None:
         pruned = msgspec.json.decode(content, type=Pruned)
     except (msgspec.DecodeError, RecursionError) as error:
         what = f"not a list of pruned files: {error}"
-        raise invalid_measurement(what, where=str(path), todo=TODO) from None
+        raise invalid_measurement(what, where=str(path), todo=MEND) from None
     sums = read_sums(directory)
     for name, file in pruned.files.items():
         if not name.startswith(f"{RAW}/") or sums.get(name) != file.sha256:
@@ -134,7 +134,7 @@ def read_pruned(directory: Path) -> Pruned | None:
                 where=str(path),
                 found=repr(name[:200]),
                 wanted=f"files below {RAW}/ with their checksums in {SUMS}",
-                todo=TODO,
+                todo=MEND,
             )
     return pruned
 
@@ -186,9 +186,9 @@ def _explained(path: Path) -> Iterator[None]:
             where=str(path),
             found=error.strerror or str(error),
             wanted="an ordinary file that you may read",
-            todo=TODO,
+            todo=MEND,
         ) from error
 
 
 def _missing(path: Path) -> Exception:
-    return invalid_measurement("a file of this result is missing", where=str(path), todo=TODO)
+    return invalid_measurement("a file of this result is missing", where=str(path), todo=MEND)

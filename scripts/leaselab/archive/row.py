@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from leaselab.archive.checksums import TODO
+from leaselab.archive.checksums import MEND
 from leaselab.archive.disk import content_of
 from leaselab.archive.running import RESULT
 from leaselab.archive.schema import decode
@@ -128,7 +128,7 @@ def read_row(root: Path, path: str) -> tuple[Row, str]:
                 "cannot be read",
                 where=str(place),
                 found=error.strerror or str(error),
-                todo=TODO,
+                todo=MEND,
             )
         )
     except LeaselabError as error:

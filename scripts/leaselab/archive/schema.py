@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from leaselab.archive.checksums import TODO
+from leaselab.archive.checksums import MEND
 from leaselab.model import procedures, record, source, trial
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import SCHEMA_VERSION, Record
@@ -56,7 +56,7 @@ def decode(content: bytes, where: str) -> Record:
             where=where,
             found=f"schema version {version}",
             wanted=str(SCHEMA_VERSION),
-            todo=TODO,
+            todo=MEND,
         )
     try:
         return msgspec.json.decode(content, type=Record)
@@ -140,7 +140,7 @@ def _refused(what: str, where: str, error: Exception) -> LeaselabError:
     if pattern:
         told = f"{told} of another form - at {rest.rpartition(' - at ')[2]}"
     return usage_error(
-        what, where=where, found=told[:_SHOWN], wanted="results/schema.json", todo=TODO
+        what, where=where, found=told[:_SHOWN], wanted="results/schema.json", todo=MEND
     )
 
 

@@ -116,13 +116,13 @@ def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
     """The store in that folder.
 
     `existing`: for commands that only read; a folder that was named and is not
-    there is then a usage error, and not an empty archive.
+    there, and what is no folder, is then a usage error, and not an empty archive.
     """
     folder = usual_results() if args.results is None else Path(args.results)
-    if not folder.is_dir():
+    if existing and not folder.is_dir():
         if os.path.lexists(folder):
             raise usage_error("not a folder of results", where=str(folder))
-        if existing and args.results is not None:
+        if args.results is not None:
             raise usage_error("no such folder of results", where=str(folder))
     return Store(folder)
 

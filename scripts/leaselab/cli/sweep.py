@@ -19,8 +19,10 @@ from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.lease import leased
+from leaselab.measure.generators import check_fits
 from leaselab.model.record import GENERATOR
 from leaselab.run.measurement import measure_alone
+from leaselab.run.record import command
 
 if TYPE_CHECKING:
     import argparse
@@ -44,6 +46,8 @@ def run(args: argparse.Namespace) -> Outcome:
     todo = "deploy and tune first: leaselab run, or ansible/site.yml"
     document = read_json(str(args.bench), todo)
     bench = parse_bench(document, str(args.bench))  # its errors name the file
+    check_fits(bench.scenario, bench.procedure)
+    command()  # one that does not parse is refused before the bench is leased
     store = open_store(args)
     check_room(store)
     root, keeper = checkout_root(), bench.hosts[GENERATOR].access

@@ -252,20 +252,23 @@ def _scenario(
                 found[role] = {**found.get(role, {}), **settings}
         options |= part.options if isinstance(part, Entry) else {}
     generator, transaction, rest = _load(path.parent / LOADS, load, loads, where)
-    scenario = Scenario(
-        name=name,
-        description=file.description,
-        server=ServerOptions(kind=file.server.kind, options=options),
-        partner=partner,
-        beside=beside,
-        hosts=hosts,
-        support=support if support.kind or support.options else None,
-        generator=generator,
-        transaction=transaction,
-        load=rest,
-        factors=factors,
-        across=file.across,
-    )
+    try:
+        scenario = Scenario(
+            name=name,
+            description=file.description,
+            server=ServerOptions(kind=file.server.kind, options=options),
+            partner=partner,
+            beside=beside,
+            hosts=hosts,
+            support=support if support.kind or support.options else None,
+            generator=generator,
+            transaction=transaction,
+            load=rest,
+            factors=factors,
+            across=file.across,
+        )
+    except ValueError as error:  # what a record cannot hold
+        raise usage_error(str(error), where=where) from error
     return resolved(scenario, where)
 
 

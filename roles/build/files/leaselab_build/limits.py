@@ -148,7 +148,7 @@ class Limits:
             found = f"it writes {used_bytes // _MIB} MiB to disk"
             self.exceed(found, "build_disk_mib", most_bytes // _MIB)
         if used_files + spare_files > most_files:
-            self.exceed(f"it makes {used_files} files", "build_files", most_files)
+            self.exceed(f"it makes {used_files} files", "build_disk_files", most_files)
         self._measured = time.monotonic()
 
     def _refuse_full(self, wanted_bytes, wanted_files):
