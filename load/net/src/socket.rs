@@ -1,0 +1,244 @@
+//! UDP sockets of one network interface.
+
+use std::ffi::CString;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::checked;
+
+/// What a socket is like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it receives.
+    pub local: SocketAddr,
+    /// The only interface that it sends to and receives from; empty for any.
+    pub interface: String,
+    /// Room for packets that were not read yet (bytes).
+    pub receive_buffer: usize,
+    /// Room for packets that were not sent yet (bytes).
+    pub send_buffer: usize,
+    /// Several sockets have this address, and the kernel shares packets out among them.
+    pub shared: bool,
+    /// Multicast group that it receives from.
+    pub group: Option<Ipv6Addr>,
+    /// May send to the broadcast address.
+    pub broadcast: bool,
+}
+
+impl Options {
+    /// A socket at an address, with large buffers.
+    #[must_use]
+    pub fn new(local: SocketAddr) -> Self {
+        Self {
+            local,
+            interface: String::new(),
+            receive_buffer: 32 << 20,
+            send_buffer: 8 << 20,
+            shared: false,
+            group: None,
+            broadcast: false,
+        }
+    }
+}
+
+/// A UDP socket that never blocks and has the kernel's time stamps and count of drops.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    /// Room for packets that were not read yet, as the kernel granted it (bytes).
+    pub receive_buffer: usize,
+}
+
+impl Socket {
+    /// Open it.
+    ///
+    /// # Errors
+    /// What the kernel says: an address in use or of another host, an interface that is not
+    /// there, a port below 1024 without the right to it.
+    pub fn open(options: &Options) -> io::Result<Self> {
+        let domain = if options.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers; the descriptor is owned from here on.
+        let fd = unsafe { OwnedFd::from_raw_fd(checked(libc::socket(domain, kind, 0))?) };
+        let raw = fd.as_raw_fd();
+        let on = 1;
+        if options.shared {
+            set(raw, libc::SOL_SOCKET, libc::SO_REUSEPORT, &on)?;
+        }
+        if options.broadcast {
+            set(raw, libc::SOL_SOCKET, libc::SO_BROADCAST, &on)?;
+        }
+        if domain == libc::AF_INET6 {
+            set(raw, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on)?;
+        }
+        if !options.interface.is_empty() {
+            bind_to_interface(raw, &options.interface)?;
+            if domain == libc::AF_INET6 {
+                let index = interface_index(&options.interface)?;
+                set(raw, libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_IF, &index)?;
+            }
+        }
+        set(raw, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
+        set(raw, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &on)?;
+        let receive_buffer =
+            room(raw, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, options.receive_buffer)?;
+        room(raw, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, options.send_buffer)?;
+        let (storage, length) = to_storage(&options.local);
+        // SAFETY: the address is valid for reading for its length.
+        checked(unsafe { libc::bind(raw, (&raw const storage).cast(), length) })?;
+        if let Some(group) = options.group {
+            join(raw, group, &options.interface)?;
+        }
+        Ok(Self { fd, receive_buffer })
+    }
+
+    /// Its own address, with the port that the kernel chose.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn local(&self) -> io::Result<SocketAddr> {
+        // SAFETY: all zeros are a valid value, and its length is said.
+        let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        let place = (&raw mut storage).cast();
+        // SAFETY: as above.
+        checked(unsafe { libc::getsockname(self.as_raw_fd(), place, &mut length) })?;
+        from_storage(&storage).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+fn set<T>(fd: RawFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value is valid for reading for its length.
+    checked(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), length) })
+        .map(drop)
+}
+
+fn bind_to_interface(fd: RawFd, name: &str) -> io::Result<()> {
+    let length = name.len() as libc::socklen_t;
+    // SAFETY: the name is valid for reading for its length.
+    checked(unsafe {
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, name.as_ptr().cast(), length)
+    })
+    .map(drop)
+}
+
+/// The number of an interface.
+///
+/// # Errors
+/// One that is not there.
+pub fn interface_index(name: &str) -> io::Result<libc::c_int> {
+    let text = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: a C string.
+    match unsafe { libc::if_nametoindex(text.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index as libc::c_int),
+    }
+}
+
+fn join(fd: RawFd, group: Ipv6Addr, interface: &str) -> io::Result<()> {
+    let request = libc::ipv6_mreq {
+        ipv6mr_multiaddr: libc::in6_addr { s6_addr: group.octets() },
+        ipv6mr_interface: interface_index(interface)? as libc::c_uint,
+    };
+    set(fd, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, &request)
+}
+
+/// Ask for buffer room, beyond the system's limit where that is allowed; return what there is.
+fn room(fd: RawFd, plain: libc::c_int, force: libc::c_int, bytes: usize) -> io::Result<usize> {
+    let wanted = bytes as libc::c_int;
+    if set(fd, libc::SOL_SOCKET, force, &wanted).is_err() {
+        set(fd, libc::SOL_SOCKET, plain, &wanted)?;
+    }
+    let mut granted: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: both are valid for writing.
+    checked(unsafe {
+        libc::getsockopt(fd, libc::SOL_SOCKET, plain, (&raw mut granted).cast(), &mut length)
+    })?;
+    Ok(granted as usize)
+}
+
+/// An address as the kernel has it, and its length.
+pub(crate) fn to_storage(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all zeros are a valid value.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let place = &raw mut storage;
+    let length = match address {
+        SocketAddr::V4(v4) => {
+            let value = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage is large enough and aligned for every kind of address.
+            unsafe { place.cast::<libc::sockaddr_in>().write(value) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            let value = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: 0,
+                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { place.cast::<libc::sockaddr_in6>().write(value) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
+
+/// The same, back again; None for an address of neither family.
+pub(crate) fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let place = &raw const *storage;
+    match libc::c_int::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says what it holds.
+            let v4 = unsafe { &*place.cast::<libc::sockaddr_in>() };
+            let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
+            Some(SocketAddr::from((ip, u16::from_be(v4.sin_port))))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let v6 = unsafe { &*place.cast::<libc::sockaddr_in6>() };
+            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+            let port = u16::from_be(v6.sin6_port);
+            Some(std::net::SocketAddrV6::new(ip, port, 0, v6.sin6_scope_id).into())
+        }
+        _ => None,
+    }
+}
+
+/// Wait until one of the sockets has something to read, or `nanoseconds` have passed.
+///
+/// # Errors
+/// What the kernel says, but for an interrupt, which ends the wait.
+pub fn wait(sockets: &[RawFd], nanoseconds: u64) -> io::Result<()> {
+    const MOST: usize = 64;
+    let mut polled = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MOST];
+    for (place, fd) in polled.iter_mut().zip(sockets) {
+        place.fd = *fd;
+    }
+    let time = libc::timespec {
+        tv_sec: (nanoseconds / crate::clock::SECOND) as libc::time_t,
+        tv_nsec: (nanoseconds % crate::clock::SECOND) as libc::c_long,
+    };
+    let count = sockets.len().min(MOST) as libc::nfds_t;
+    // SAFETY: `count` entries are valid.
+    let result = unsafe { libc::ppoll(polled.as_mut_ptr(), count, &time, std::ptr::null()) };
+    match checked(result) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}

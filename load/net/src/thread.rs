@@ -1,0 +1,69 @@
+//! A thread that sends when it is due.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::checked;
+
+/// Run this thread on one processor alone.
+///
+/// # Errors
+/// A processor that the process may not use.
+pub fn pin(processor: usize) -> io::Result<()> {
+    // SAFETY: a zeroed set is an empty one; CPU_SET checks its bound.
+    let result = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+    };
+    checked(result).map(drop)
+}
+
+/// The processors that this process may use.
+#[must_use]
+pub fn processors() -> Vec<usize> {
+    // SAFETY: `set` is valid for writing, and its size is said.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) < 0 {
+            return vec![0];
+        }
+        set
+    };
+    // SAFETY: the index is below the set's size.
+    (0..libc::CPU_SETSIZE as usize).filter(|&one| unsafe { libc::CPU_ISSET(one, &set) }).collect()
+}
+
+/// Have timers end when they are due, and not up to 50 µs later to save power.
+pub fn exact_timers() {
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Take SIGINT and SIGTERM as a wish to stop, which `is_stopped` says from then on.
+///
+/// A second signal ends the process at once.
+pub fn stop_on_signals() {
+    extern "C" fn stop(signal: libc::c_int) {
+        if STOP.swap(true, Ordering::Relaxed) {
+            // SAFETY: both may be called in a handler of signals.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+        }
+    }
+    let handler: extern "C" fn(libc::c_int) = stop;
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler keeps to what handlers may do.
+        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+    }
+}
+
+/// Whether a signal has asked to stop.
+#[must_use]
+pub fn is_stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}

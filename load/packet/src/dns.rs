@@ -1,0 +1,271 @@
+//! DNS (RFC 1035, 6891): queries, and what of answers is counted.
+
+use crate::Malformed;
+use crate::reader::Reader;
+
+/// Port of servers.
+pub const SERVER_PORT: u16 = 53;
+/// Bytes of a header.
+pub const HEADER: usize = 12;
+
+const LONGEST_NAME: usize = 255;
+const LONGEST_LABEL: usize = 63;
+const RESPONSE: u16 = 0x8000;
+const TRUNCATED: u16 = 0x0200;
+const RECURSION: u16 = 0x0100;
+const OPT: u16 = 41;
+
+/// Types of records by their names; others are written `TYPE65`.
+const TYPES: [(&str, u16); 17] = [
+    ("A", 1),
+    ("NS", 2),
+    ("CNAME", 5),
+    ("SOA", 6),
+    ("PTR", 12),
+    ("HINFO", 13),
+    ("MX", 15),
+    ("TXT", 16),
+    ("AAAA", 28),
+    ("SRV", 33),
+    ("NAPTR", 35),
+    ("DS", 43),
+    ("RRSIG", 46),
+    ("DNSKEY", 48),
+    ("SVCB", 64),
+    ("HTTPS", 65),
+    ("ANY", 255),
+];
+
+/// EDNS of a query: the size of answers that it takes, and whether DNSSEC is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edns {
+    /// Largest answer (bytes).
+    pub size: u16,
+    /// The DO bit.
+    pub dnssec: bool,
+}
+
+/// Encode a query whose id is 0: name in text form, type by its name.
+///
+/// # Errors
+/// A name or type that is none.
+pub fn query(
+    name: &str,
+    kind: &str,
+    recursion: bool,
+    edns: Option<Edns>,
+) -> Result<Vec<u8>, Malformed> {
+    let mut bytes = Vec::with_capacity(HEADER + name.len() + 20);
+    bytes.extend([0, 0]);
+    bytes.extend(if recursion { RECURSION } else { 0 }.to_be_bytes());
+    bytes.extend([0, 1, 0, 0, 0, 0, 0, u8::from(edns.is_some())]);
+    put_name(&mut bytes, name)?;
+    bytes.extend(type_code(kind)?.to_be_bytes());
+    bytes.extend([0, 1]);
+    if let Some(edns) = edns {
+        bytes.push(0);
+        bytes.extend(OPT.to_be_bytes());
+        bytes.extend(edns.size.to_be_bytes());
+        bytes.extend([0, 0, if edns.dnssec { 0x80 } else { 0 }, 0, 0, 0]);
+    }
+    Ok(bytes)
+}
+
+fn type_code(name: &str) -> Result<u16, Malformed> {
+    let upper = name.to_ascii_uppercase();
+    if let Some((_, code)) = TYPES.iter().find(|(known, _)| *known == upper) {
+        return Ok(*code);
+    }
+    upper
+        .strip_prefix("TYPE")
+        .and_then(|number| number.parse().ok())
+        .ok_or(Malformed("unknown type of record"))
+}
+
+/// Append a name: labels, with `\.` and `\DDD` as master files have them.
+fn put_name(out: &mut Vec<u8>, name: &str) -> Result<(), Malformed> {
+    let start = out.len();
+    let mut label = Vec::new();
+    let mut put = |label: &mut Vec<u8>| {
+        if label.is_empty() || label.len() > LONGEST_LABEL {
+            return Err(Malformed("empty label, or one of more than 63 bytes"));
+        }
+        out.push(label.len() as u8);
+        out.append(label);
+        Ok(())
+    };
+    if name.is_empty() {
+        return Err(Malformed("empty name"));
+    }
+    let mut bytes = name.bytes();
+    if name != "." {
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'.' => put(&mut label)?,
+                b'\\' => label.push(escaped(&mut bytes)?),
+                _ => label.push(byte),
+            }
+        }
+        if !label.is_empty() {
+            put(&mut label)?;
+        }
+    }
+    out.push(0);
+    if out.len() - start > LONGEST_NAME {
+        return Err(Malformed("name of more than 255 bytes"));
+    }
+    Ok(())
+}
+
+fn escaped(bytes: &mut std::str::Bytes<'_>) -> Result<u8, Malformed> {
+    const WRONG: Malformed = Malformed("wrong escape in a name");
+    let first = bytes.next().ok_or(WRONG)?;
+    if !first.is_ascii_digit() {
+        return Ok(first);
+    }
+    let mut value = u32::from(first - b'0');
+    for _ in 0..2 {
+        let digit = bytes.next().filter(u8::is_ascii_digit).ok_or(WRONG)?;
+        value = value * 10 + u32::from(digit - b'0');
+    }
+    u8::try_from(value).map_err(|_| WRONG)
+}
+
+/// What of an answer is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// Id of the query.
+    pub id: u16,
+    /// Its RCODE, without the extended bits of EDNS.
+    pub rcode: u8,
+    /// It did not fit.
+    pub truncated: bool,
+    /// Name, type and class of the question, as they were sent; empty where a server left
+    /// them out, which it may where it could not read the query.
+    pub question: &'a [u8],
+}
+
+/// Read an answer's header and question.
+///
+/// # Errors
+/// What is a query, or too short.
+pub fn read(bytes: &[u8]) -> Result<Answer<'_>, Malformed> {
+    let (id, flags, questions, body) = header(bytes)?;
+    if flags & RESPONSE == 0 {
+        return Err(Malformed("a query"));
+    }
+    Ok(Answer {
+        id,
+        rcode: (flags & 0xF) as u8,
+        truncated: flags & TRUNCATED != 0,
+        question: if questions == 0 { &[] } else { question(body)? },
+    })
+}
+
+/// Read a query: its id and its question.
+///
+/// # Errors
+/// What is an answer, too short, or has no question.
+pub fn read_query(bytes: &[u8]) -> Result<(u16, &[u8]), Malformed> {
+    let (id, flags, questions, body) = header(bytes)?;
+    if flags & RESPONSE != 0 || questions != 1 {
+        return Err(Malformed("no query"));
+    }
+    Ok((id, question(body)?))
+}
+
+/// Append an answer to a query: its question, and no records but an address where `address`.
+pub fn put_answer(
+    out: &mut Vec<u8>,
+    id: u16,
+    question: &[u8],
+    rcode: u8,
+    address: Option<[u8; 4]>,
+) {
+    out.extend(id.to_be_bytes());
+    out.extend((RESPONSE | 0x0400 | u16::from(rcode)).to_be_bytes());
+    out.extend([0, 1, 0, u8::from(address.is_some()), 0, 0, 0, 0]);
+    out.extend(question);
+    if let Some(address) = address {
+        out.extend([0xC0, HEADER as u8, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
+        out.extend(address);
+    }
+}
+
+fn header(bytes: &[u8]) -> Result<(u16, u16, u16, &[u8]), Malformed> {
+    let mut reader = Reader::new(bytes);
+    let id = reader.u16("shorter than its header")?;
+    let flags = reader.u16("shorter than its header")?;
+    let questions = reader.u16("shorter than its header")?;
+    reader.take(6, "shorter than its header")?;
+    Ok((id, flags, questions, reader.rest()))
+}
+
+/// The question at the beginning of a body; a question's name is never compressed.
+fn question(body: &[u8]) -> Result<&[u8], Malformed> {
+    let mut reader = Reader::new(body);
+    let mut length = 0;
+    loop {
+        let label = usize::from(reader.u8("question cut short")?);
+        if label > LONGEST_LABEL {
+            return Err(Malformed("question with a compressed name"));
+        }
+        length += 1 + label;
+        reader.take(label, "question cut short")?;
+        if label == 0 {
+            break;
+        }
+    }
+    reader.take(4, "question cut short")?;
+    Ok(&body[..length + 4])
+}
+
+/// Words of RCODEs.
+#[must_use]
+pub fn rcode_word(rcode: u8) -> &'static str {
+    const WORDS: [&str; 16] = [
+        "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET",
+        "NXRRSET", "NOTAUTH", "NOTZONE", "RCODE11", "RCODE12", "RCODE13", "RCODE14", "RCODE15",
+    ];
+    WORDS[usize::from(rcode & 0xF)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_question_of_its_query() {
+        let edns = Some(Edns { size: 1232, dnssec: true });
+        let asked = query("www.example.com.", "AAAA", true, edns).unwrap();
+        let (id, question) = read_query(&asked).unwrap();
+        let mut bytes = Vec::new();
+        put_answer(&mut bytes, id, question, 3, Some([192, 0, 2, 1]));
+        let answer = read(&bytes).unwrap();
+        assert_eq!((answer.id, answer.rcode, answer.truncated), (0, 3, false));
+        assert_eq!(answer.question, question);
+        assert_eq!(question, b"\x03www\x07example\x03com\x00\x00\x1c\x00\x01");
+    }
+
+    #[test]
+    fn names_are_read_as_master_files_write_them() {
+        let asked = |name| query(name, "A", false, None).map(|bytes| bytes[HEADER..].to_vec());
+        assert_eq!(asked(".").unwrap(), b"\x00\x00\x01\x00\x01");
+        assert_eq!(asked(r"a\.b\065.c").unwrap(), b"\x04a.bA\x01c\x00\x00\x01\x00\x01");
+        for wrong in ["a..b", "", r"a\99", r"\999", &"a".repeat(64), &"ab.".repeat(90)] {
+            assert!(asked(wrong).is_err(), "{wrong}");
+        }
+        assert!(query("a", "TYPE65280", false, None).is_ok());
+        assert!(query("a", "AAAAA", false, None).is_err());
+    }
+
+    #[test]
+    fn what_is_cut_short_is_malformed() {
+        let mut bytes = Vec::new();
+        put_answer(&mut bytes, 7, b"\x01a\x00\x00\x01\x00\x01", 0, None);
+        for length in 0..bytes.len() {
+            assert!(read(&bytes[..length]).is_err(), "{length} bytes");
+        }
+        assert!(read(&bytes).is_ok());
+    }
+}

@@ -1,0 +1,11 @@
+//! Messages of DHCPv4, DHCPv6 and DNS, as bytes: what clients send, what servers answer.
+//!
+//! Nothing here does I/O, and nothing allocates for a message that is read. What is written
+//! is appended to a `Vec<u8>`, whose room is used again by the caller.
+
+pub mod dhcp4;
+pub mod dhcp6;
+pub mod dns;
+mod reader;
+
+pub use reader::Malformed;

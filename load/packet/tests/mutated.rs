@@ -1,0 +1,78 @@
+//! Packets that somebody has changed: the parsers refuse or read them, and never fail.
+
+use leaseload_packet::{dhcp4, dhcp6, dns};
+
+const MUTATIONS: u64 = 20_000;
+
+struct Random(u64);
+
+impl Random {
+    /// A number below `bound` (SplitMix64).
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((bits ^ (bits >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+fn packets() -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new(); 4];
+    let mut offer = dhcp4::Message::new(dhcp4::Kind::Offer, 7, [2, 0, 0, 0, 0, 1]);
+    offer.server_id = Some([198, 18, 0, 10].into());
+    offer.lease_s = Some(4000);
+    offer.relay_agent = &[1, 4, b'e', b't', b'h', b'0'];
+    offer.options = &[52, 1, 3];
+    offer.write(&mut all[0]);
+    let mut reply = dhcp6::Message::new(dhcp6::Kind::Reply, 7);
+    reply.client_id = &[0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
+    reply.server_id = &[0, 2, 1];
+    let address = dhcp6::Address { address: 1.into(), preferred_s: 1, valid_s: 2 };
+    reply.address = Some(dhcp6::Association::new(1, Some(address)));
+    let prefix = dhcp6::Prefix { prefix: 1.into(), length: 56, preferred_s: 1, valid_s: 2 };
+    reply.prefix = Some(dhcp6::Association::new(1, Some(prefix)));
+    reply.write(&mut all[1]);
+    let relay = dhcp6::Relay { link: 1.into(), peer: 2.into(), interface_id: b"eth0" };
+    dhcp6::write_relayed(&mut all[2], &relay, true, |out| reply.write(out));
+    dns::put_answer(&mut all[3], 7, b"\x03www\x01a\x00\x00\x01\x00\x01", 0, Some([192, 0, 2, 1]));
+    all.push(dns::query("www.example", "A", true, None).unwrap());
+    all
+}
+
+fn mutated(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=random.below(6) {
+        let place = random.below(bytes.len());
+        match random.below(6) {
+            0 => bytes.truncate(place),
+            1 => bytes.insert(place, random.below(256) as u8),
+            2 if !bytes.is_empty() => {
+                bytes.remove(place);
+            }
+            3 => {
+                let tail = bytes[place..].to_vec();
+                bytes.extend(tail);
+            }
+            4 if !bytes.is_empty() => bytes[place] = [0, 1, 255, 127][random.below(4)],
+            _ if !bytes.is_empty() => bytes[place] ^= 1 << random.below(8),
+            _ => {}
+        }
+    }
+    bytes
+}
+
+#[test]
+fn mutated_packets_are_refused_or_read() {
+    let (packets, mut random) = (packets(), Random(20_261_125));
+    let mut read = 0_u64;
+    for number in 0..MUTATIONS {
+        let bytes = mutated(&packets[(number % packets.len() as u64) as usize], &mut random);
+        read += u64::from(dhcp4::read(&bytes).is_ok());
+        read += u64::from(dhcp6::read(&bytes).is_ok());
+        read += u64::from(dns::read(&bytes).is_ok());
+        read += u64::from(dns::read_query(&bytes).is_ok());
+    }
+    // Neither all nor none: otherwise this would show nothing.
+    assert!((MUTATIONS / 10..MUTATIONS).contains(&read), "{read} were read");
+}

@@ -1,0 +1,154 @@
+//! DHCPv4 clients behind relays.
+
+use std::net::Ipv4Addr;
+
+use leaseload_packet::Malformed;
+use leaseload_packet::dhcp4::{self, Message};
+
+use crate::clients::{Lease, Macs, Template};
+use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
+
+/// What all clients have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Dhcp4 {
+    /// Who clients are.
+    pub macs: Macs,
+    /// The relay of each lane; none where clients broadcast.
+    pub relays: Vec<Ipv4Addr>,
+    /// Option 82 of each lane, its sub-options encoded; empty for none.
+    pub relay_agent: Vec<Vec<u8>>,
+    /// Further options of every message.
+    pub options: Template,
+    /// The same, encoded, where every client sends the same.
+    pub fixed_options: Vec<u8>,
+    /// The upper bits of every transaction id: another for each thread.
+    pub id_base: u32,
+    /// Servers that were seen, by the numbers that leases have.
+    pub servers: Vec<Ipv4Addr>,
+}
+
+impl Dhcp4 {
+    fn server(&mut self, address: Option<Ipv4Addr>) -> u32 {
+        let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let known = self.servers.iter().position(|known| *known == address);
+        known.unwrap_or_else(|| {
+            self.servers.push(address);
+            self.servers.len() - 1
+        }) as u32
+    }
+}
+
+fn v4(address: u128) -> Ipv4Addr {
+    Ipv4Addr::from(address as u32)
+}
+
+impl Protocol for Dhcp4 {
+    fn id_bits(&self) -> u32 {
+        24
+    }
+
+    fn stage(&self, kind: Kind, is_second: bool) -> &'static str {
+        match (kind, is_second) {
+            (Kind::New, false) => "DISCOVER-OFFER",
+            (Kind::New | Kind::Rapid, true) => "REQUEST-ACK",
+            (Kind::Rapid, false) => "DISCOVER-ACK",
+            (Kind::Renew, _) => "RENEW-ACK",
+            (Kind::Rebind, _) => "REBIND-ACK",
+            (Kind::Reboot, _) => "REBOOT-ACK",
+            (Kind::Inform, _) => "INFORM-ACK",
+            (Kind::Release, _) => "RELEASE",
+            (Kind::Decline, _) => "DECLINE",
+        }
+    }
+
+    fn is_answered(&self, kind: Kind) -> bool {
+        !matches!(kind, Kind::Release | Kind::Decline)
+    }
+
+    fn write(&self, ask: &Ask<'_>, out: &mut Vec<u8>) {
+        let kind = match (ask.kind, ask.is_second) {
+            (Kind::New | Kind::Rapid, false) => dhcp4::Kind::Discover,
+            (Kind::Inform, _) => dhcp4::Kind::Inform,
+            (Kind::Release, _) => dhcp4::Kind::Release,
+            (Kind::Decline, _) => dhcp4::Kind::Decline,
+            _ => dhcp4::Kind::Request,
+        };
+        let mut message = Message::new(kind, self.id_base | ask.id, self.macs.of(ask.client));
+        let relay = self.relays.get(ask.lane).copied();
+        message.giaddr = relay.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        message.hops = u8::from(relay.is_some());
+        message.broadcast = relay.is_none();
+        message.secs = (ask.elapsed / 1_000_000_000) as u16;
+        let server = self.servers.get(ask.lease.server as usize).copied();
+        match ask.kind {
+            _ if ask.is_second => {
+                message.requested = Some(v4(ask.lease.address));
+                message.server_id = server;
+            }
+            Kind::Rapid => message.rapid_commit = true,
+            Kind::Renew | Kind::Rebind => message.ciaddr = v4(ask.lease.address),
+            Kind::Reboot => message.requested = Some(v4(ask.lease.address)),
+            Kind::Release => {
+                message.ciaddr = v4(ask.lease.address);
+                message.server_id = server;
+            }
+            Kind::Decline => {
+                message.requested = Some(v4(ask.lease.address));
+                message.server_id = server;
+            }
+            Kind::New | Kind::Inform => {}
+        }
+        let mut options = Vec::new();
+        if !self.options.is_fixed() {
+            self.options
+                .write(ask.client, |code, value| dhcp4::put(&mut options, code as u8, value));
+        }
+        message.options = if options.is_empty() { &self.fixed_options } else { &options };
+        message.relay_agent = self.relay_agent.get(ask.lane).map_or(&[], Vec::as_slice);
+        message.write(out);
+    }
+
+    fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Reply<'a>, Malformed> {
+        let message = dhcp4::read(bytes)?;
+        let meaning = match message.kind {
+            dhcp4::Kind::Nak => Meaning::Refused("NAK"),
+            dhcp4::Kind::Offer | dhcp4::Kind::Ack => {
+                let valid_s = message.lease_s.unwrap_or(0);
+                let lease = Lease {
+                    address: u128::from(u32::from(message.yiaddr)),
+                    server: self.server(message.server_id),
+                    valid_s,
+                    renew_s: message.renew_s.unwrap_or(valid_s / 2),
+                    rebind_s: message.rebind_s.unwrap_or(valid_s - valid_s / 8),
+                    ..Lease::default()
+                };
+                if message.kind == dhcp4::Kind::Offer {
+                    Meaning::Offered(lease)
+                } else {
+                    Meaning::Done((lease.address != 0).then_some(lease))
+                }
+            }
+            _ => return Err(Malformed("a client's message")),
+        };
+        let word = match message.kind {
+            dhcp4::Kind::Offer => "OFFER",
+            dhcp4::Kind::Ack => "ACK",
+            _ => "NAK",
+        };
+        // The header's own bytes: 28 to 34 are the hardware address.
+        Ok(Reply {
+            id: message.xid & ((1 << self.id_bits()) - 1),
+            who: &bytes[28..34],
+            meaning,
+            word,
+        })
+    }
+
+    fn is_to(&self, client: u64, who: &[u8]) -> bool {
+        who == self.macs.of(client)
+    }
+
+    fn patience(&self, _: Kind, _: bool) -> (f64, f64) {
+        (4.0, 64.0)
+    }
+}

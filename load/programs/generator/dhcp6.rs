@@ -1,0 +1,219 @@
+//! DHCPv6 clients: on the link, or behind relays.
+
+use std::net::Ipv6Addr;
+
+use leaseload_packet::Malformed;
+use leaseload_packet::dhcp6::{self, Address, Association, Message, Prefix, Relay, status};
+
+use crate::clients::{Lease, Macs, Template};
+use crate::protocol::{Ask, Kind, Meaning, NOTHING_GIVEN, Protocol, Reply};
+
+/// Associations of every client.
+const IAID: u32 = 1;
+
+/// What all clients have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Dhcp6 {
+    /// Who clients are.
+    pub macs: Macs,
+    /// Clients ask for an address.
+    pub addresses: bool,
+    /// Clients ask for a prefix.
+    pub prefixes: bool,
+    /// The link of each lane's relay; none where clients are on the link themselves.
+    pub relays: Vec<Ipv6Addr>,
+    /// Option 18 of each lane; empty for none.
+    pub interface_id: Vec<Vec<u8>>,
+    /// Further options of every message.
+    pub options: Template,
+    /// The same, encoded, where every client sends the same.
+    pub fixed_options: Vec<u8>,
+    /// The upper bits of every transaction id: another for each thread.
+    pub id_base: u32,
+    /// DUIDs of servers that were seen, by the numbers that leases have.
+    pub servers: Vec<Vec<u8>>,
+}
+
+impl Dhcp6 {
+    fn server(&mut self, duid: &[u8]) -> u32 {
+        let known = self.servers.iter().position(|known| known == duid);
+        known.unwrap_or_else(|| {
+            self.servers.push(duid.to_vec());
+            self.servers.len() - 1
+        }) as u32
+    }
+
+    /// DUID-LL (RFC 8415, 11.4) of a client.
+    fn duid(&self, client: u64) -> [u8; 10] {
+        let [a, b, c, d, e, f] = self.macs.of(client);
+        [0, 3, 0, 1, a, b, c, d, e, f]
+    }
+
+    /// What a reply gives; None where something that was asked for is missing.
+    fn given(&self, message: &Message<'_>) -> Result<Option<Lease>, &'static str> {
+        let associations = [
+            message.address.map(|association| association.status),
+            message.prefix.map(|association| association.status),
+        ];
+        let statuses = associations.into_iter().flatten().chain([message.status]);
+        if let Some(failed) = statuses.into_iter().find(|code| *code != status::SUCCESS) {
+            return Err(word(failed));
+        }
+        let mut lease = Lease::default();
+        if self.addresses {
+            let Some((association, address)) =
+                message.address.and_then(|association| Some((association, association.value?)))
+            else {
+                return Ok(None);
+            };
+            lease.address = address.address.into();
+            (lease.valid_s, lease.renew_s) = (address.valid_s, association.renew_s);
+            lease.rebind_s = association.rebind_s;
+        }
+        if self.prefixes {
+            let Some((association, prefix)) =
+                message.prefix.and_then(|association| Some((association, association.value?)))
+            else {
+                return Ok(None);
+            };
+            (lease.prefix, lease.prefix_length) = (prefix.prefix.into(), prefix.length);
+            (lease.valid_s, lease.renew_s) = (prefix.valid_s, association.renew_s);
+            lease.rebind_s = association.rebind_s;
+        }
+        // Servers leave it to the client with a 0: RFC 8415, 21.4.
+        if lease.renew_s == 0 {
+            lease.renew_s = lease.valid_s / 2;
+        }
+        if lease.rebind_s == 0 {
+            lease.rebind_s = lease.valid_s - lease.valid_s / 5;
+        }
+        Ok(Some(lease))
+    }
+}
+
+/// Words of status codes.
+fn word(code: u16) -> &'static str {
+    match code {
+        status::NO_ADDRESSES => "NoAddrsAvail",
+        status::NO_BINDING => "NoBinding",
+        4 => "NotOnLink",
+        5 => "UseMulticast",
+        status::NO_PREFIXES => "NoPrefixAvail",
+        _ => "UnspecFail",
+    }
+}
+
+impl Protocol for Dhcp6 {
+    fn id_bits(&self) -> u32 {
+        20
+    }
+
+    fn stage(&self, kind: Kind, is_second: bool) -> &'static str {
+        match (kind, is_second) {
+            (Kind::New, false) => "SOLICIT-ADVERTISE",
+            (Kind::New | Kind::Rapid, true) => "REQUEST-REPLY",
+            (Kind::Rapid, false) => "SOLICIT-REPLY",
+            (Kind::Renew, _) => "RENEW-REPLY",
+            (Kind::Rebind, _) => "REBIND-REPLY",
+            (Kind::Reboot, _) => "CONFIRM-REPLY",
+            (Kind::Inform, _) => "INFORMATION-REQUEST-REPLY",
+            (Kind::Release, _) => "RELEASE-REPLY",
+            (Kind::Decline, _) => "DECLINE-REPLY",
+        }
+    }
+
+    fn is_answered(&self, _: Kind) -> bool {
+        true
+    }
+
+    fn write(&self, ask: &Ask<'_>, out: &mut Vec<u8>) {
+        let kind = match (ask.kind, ask.is_second) {
+            (Kind::New | Kind::Rapid, false) => dhcp6::Kind::Solicit,
+            (Kind::New | Kind::Rapid, true) => dhcp6::Kind::Request,
+            (Kind::Renew, _) => dhcp6::Kind::Renew,
+            (Kind::Rebind, _) => dhcp6::Kind::Rebind,
+            (Kind::Reboot, _) => dhcp6::Kind::Confirm,
+            (Kind::Inform, _) => dhcp6::Kind::InformationRequest,
+            (Kind::Release, _) => dhcp6::Kind::Release,
+            (Kind::Decline, _) => dhcp6::Kind::Decline,
+        };
+        let duid = self.duid(ask.client);
+        let mut message = Message::new(kind, self.id_base | ask.id);
+        message.client_id = &duid;
+        message.elapsed = Some((ask.elapsed / 10_000_000).min(0xFFFF) as u16);
+        message.rapid_commit = ask.kind == Kind::Rapid && !ask.is_second;
+        let mut options = Vec::new();
+        if !self.options.is_fixed() {
+            self.options.write(ask.client, |code, value| dhcp6::put(&mut options, code, value));
+        }
+        message.options = if options.is_empty() { &self.fixed_options } else { &options };
+        if !matches!(ask.kind, Kind::Rebind | Kind::Reboot | Kind::Inform) {
+            let server = self.servers.get(ask.lease.server as usize);
+            if ask.is_second || ask.kind.needs_lease() {
+                message.server_id = server.map_or(&[], Vec::as_slice);
+            }
+        }
+        let lease = ask.lease;
+        if ask.kind != Kind::Inform {
+            let has = |number: u128| number != 0;
+            message.address = self.addresses.then(|| {
+                let address = Address { address: lease.address.into(), preferred_s: 0, valid_s: 0 };
+                Association::new(IAID, has(lease.address).then_some(address))
+            });
+            message.prefix = self.prefixes.then(|| {
+                let prefix = Prefix {
+                    prefix: lease.prefix.into(),
+                    length: lease.prefix_length,
+                    preferred_s: 0,
+                    valid_s: 0,
+                };
+                Association::new(IAID, has(lease.prefix).then_some(prefix))
+            });
+        }
+        let Some(&link) = self.relays.get(ask.lane) else {
+            message.write(out);
+            return;
+        };
+        let [a, b, c, d, e, f] = self.macs.of(ask.client);
+        let peer = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f];
+        let interface_id = self.interface_id.get(ask.lane).map_or(&[][..], Vec::as_slice);
+        let relay = Relay { link, peer: peer.into(), interface_id };
+        dhcp6::write_relayed(out, &relay, false, |out| message.write(out));
+    }
+
+    fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Reply<'a>, Malformed> {
+        let (message, _) = dhcp6::read(bytes)?;
+        let meaning = match message.kind {
+            dhcp6::Kind::Advertise | dhcp6::Kind::Reply => {
+                let is_offer = message.kind == dhcp6::Kind::Advertise;
+                match self.given(&message) {
+                    Ok(Some(mut lease)) => {
+                        lease.server = self.server(message.server_id);
+                        if is_offer { Meaning::Offered(lease) } else { Meaning::Done(Some(lease)) }
+                    }
+                    // As is right for a release, and wrong for a renewal.
+                    Ok(None) if !is_offer => Meaning::Done(None),
+                    Ok(None) => Meaning::Refused(NOTHING_GIVEN),
+                    Err(word) => Meaning::Refused(word),
+                }
+            }
+            _ => return Err(Malformed("a client's message")),
+        };
+        let word = if message.kind == dhcp6::Kind::Reply { "REPLY" } else { "ADVERTISE" };
+        let id = message.xid & ((1 << self.id_bits()) - 1);
+        Ok(Reply { id, who: message.client_id, meaning, word })
+    }
+
+    fn is_to(&self, client: u64, who: &[u8]) -> bool {
+        who == self.duid(client)
+    }
+
+    fn patience(&self, kind: Kind, is_second: bool) -> (f64, f64) {
+        match (kind, is_second) {
+            (_, true) => (1.0, 30.0),
+            (Kind::New | Kind::Rapid | Kind::Inform, _) => (1.0, 3600.0),
+            (Kind::Renew | Kind::Rebind, _) => (10.0, 600.0),
+            _ => (1.0, 4.0),
+        }
+    }
+}

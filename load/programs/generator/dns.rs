@@ -1,0 +1,135 @@
+//! DNS queries of a query file, in its order and over and over.
+
+use std::path::Path;
+
+use leaseload_packet::Malformed;
+use leaseload_packet::dns::{self, Edns, HEADER};
+
+use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
+
+/// What all queries have in common.
+#[derive(Clone, Debug)]
+pub struct Dns {
+    /// The queries, encoded, one after the other, and where each begins; one more at the end.
+    queries: Vec<u8>,
+    places: Vec<usize>,
+    /// RCODEs that are expected.
+    pub expected: Vec<u8>,
+}
+
+impl Dns {
+    /// Read a query file: a name and a type on each line; `;` and `#` begin comments.
+    ///
+    /// # Errors
+    /// A line that is no query, with its number; a file with none.
+    pub fn open(path: &Path, recursion: bool, edns: Option<Edns>) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+        Self::from_lines(&text, recursion, edns)
+            .map_err(|(line, why)| format!("{}:{line}: {why}", path.display()))
+    }
+
+    fn from_lines(
+        text: &str,
+        recursion: bool,
+        edns: Option<Edns>,
+    ) -> Result<Self, (usize, String)> {
+        let (mut queries, mut places) = (Vec::new(), vec![0]);
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with([';', '#']) {
+                continue;
+            }
+            let wrong = |why: String| (number + 1, why);
+            let (name, kind) = line
+                .split_once(char::is_whitespace)
+                .ok_or_else(|| wrong(format!("{line:?} is no name and type")))?;
+            let query = dns::query(name, kind.trim(), recursion, edns)
+                .map_err(|error| wrong(format!("{line:?}: {}", error.0)))?;
+            queries.extend(query);
+            places.push(queries.len());
+        }
+        if places.len() == 1 {
+            return Err((1, "no query in it".into()));
+        }
+        Ok(Self { queries, places, expected: vec![0] })
+    }
+
+    fn query(&self, client: u64) -> &[u8] {
+        let place = (client % (self.places.len() as u64 - 1)) as usize;
+        &self.queries[self.places[place]..self.places[place + 1]]
+    }
+}
+
+impl Protocol for Dns {
+    fn id_bits(&self) -> u32 {
+        16
+    }
+
+    fn stage(&self, _: Kind, _: bool) -> &'static str {
+        "QUERY-ANSWER"
+    }
+
+    fn is_answered(&self, _: Kind) -> bool {
+        true
+    }
+
+    fn write(&self, ask: &Ask<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend(self.query(ask.client));
+        out[start..start + 2].copy_from_slice(&(ask.id as u16).to_be_bytes());
+    }
+
+    fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Reply<'a>, Malformed> {
+        let answer = dns::read(bytes)?;
+        let word = dns::rcode_word(answer.rcode);
+        let is_expected = self.expected.contains(&answer.rcode);
+        let meaning = if is_expected { Meaning::Done(None) } else { Meaning::Refused(word) };
+        Ok(Reply { id: u32::from(answer.id), who: answer.question, meaning, word })
+    }
+
+    fn is_to(&self, client: u64, who: &[u8]) -> bool {
+        // A server that could not read the query sends no question back.
+        who.is_empty() || self.query(client)[HEADER..].starts_with(who)
+    }
+
+    fn patience(&self, _: Kind, _: bool) -> (f64, f64) {
+        (5.0, 5.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_file_is_read_and_a_wrong_line_is_named() {
+        let mut protocol = Dns::from_lines("; all\nwww.a. A\n\nb AAAA\n", false, None).unwrap();
+        let mut bytes = Vec::new();
+        for (client, name) in [(0, b"\x03www\x01a\x00"), (2, b"\x03www\x01a\x00")] {
+            bytes.clear();
+            let lease = crate::clients::Lease::default();
+            let ask = Ask {
+                kind: Kind::New,
+                id: 0x1234,
+                client,
+                lease: &lease,
+                is_second: false,
+                elapsed: 0,
+                lane: 0,
+            };
+            protocol.write(&ask, &mut bytes);
+            assert_eq!(bytes[..2], [0x12, 0x34]);
+            assert!(bytes[HEADER..].starts_with(name));
+        }
+        let (id, question) = dns::read_query(&bytes).unwrap();
+        let mut answer = Vec::new();
+        dns::put_answer(&mut answer, id, question, 5, None);
+        let reply = protocol.read(&answer).unwrap();
+        assert_eq!(reply.meaning, Meaning::Refused("REFUSED"));
+        assert!(protocol.is_to(0, reply.who) && !protocol.is_to(1, reply.who));
+        for (text, line) in [("a A\nb\n", 2), ("a A\nb XX\n", 2), ("\n#\n", 1)] {
+            assert_eq!(Dns::from_lines(text, false, None).unwrap_err().0, line, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The report of a load: one JSON document. Times are in seconds.
+
+use hdrhistogram::{Counter, Histogram};
+use leaseload_net::clock::SECOND;
+use serde_json::{Map, Value, json};
+
+use crate::cli::{Asked, Target};
+use crate::engine::End;
+use crate::tally::{Counts, Tally};
+
+/// Share of a load that may be sent later than `--lag`.
+const BEHIND: f64 = 0.01;
+
+/// What a filling came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Filled {
+    /// Clients of the population.
+    pub clients: u64,
+    /// Those that have a lease.
+    pub leases: u64,
+    /// How long it took (ns).
+    pub took: u64,
+}
+
+/// Everything that the report is made of.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was counted, by all threads.
+    pub tally: Tally,
+    /// Why the load ended.
+    pub end: End,
+    /// When it began (realtime, ns).
+    pub started_at: u64,
+    /// How long it took, with the wait for the last replies (ns).
+    pub took: u64,
+    /// The filling before it.
+    pub filled: Option<Filled>,
+    /// Exchanges of the schedule.
+    pub planned: f64,
+    /// Receive buffer of the smallest socket (bytes).
+    pub receive_buffer: usize,
+}
+
+/// The document.
+#[must_use]
+pub fn document(asked: &Asked, outcome: &Outcome) -> Value {
+    let tally = &outcome.tally;
+    let counts = tally.counts();
+    let traffic = traffic(asked, outcome);
+    let behind = 1.0 - tally.lag.quantile_below(asked.lag);
+    json!({
+        "program": "leaseload",
+        "version": env!("CARGO_PKG_VERSION"),
+        "protocol": match asked.target {
+            Target::Dhcp4 { .. } => "dhcp4",
+            Target::Dhcp6 { .. } => "dhcp6",
+            Target::Dns { .. } => "dns",
+        },
+        "asked": {
+            "exchanges": outcome.planned,
+            "late_s": seconds(asked.late),
+            "grace_s": seconds(asked.grace),
+            "goal": asked.goal,
+            "threads": asked.threads,
+            "tick_s": seconds(asked.tick),
+            "spin": asked.spin,
+            "seed": asked.seed,
+        },
+        "started_at_s": seconds(outcome.started_at),
+        "took_s": seconds(outcome.took),
+        "traffic_s": seconds(traffic),
+        "ended": outcome.end.word(),
+        "fell_behind": behind > BEHIND || (counts.attempted as f64) < short_of(asked, outcome),
+        "behind_share": behind.max(0.0),
+        "counts": of_counts(&counts),
+        "kinds": tally.kinds.iter().map(|(kind, counts)| (kind.word().to_owned(), of_counts(counts)))
+            .collect::<Map<_, _>>(),
+        "refused": tally.refused,
+        "replies": tally.replies.iter().map(|(word, replies)| ((*word).to_owned(), json!({
+            "count": replies.count,
+            "bytes": replies.bytes,
+        }))).collect::<Map<_, _>>(),
+        "stages": tally.stages.iter().map(|(name, stage)| json!({
+            "name": name,
+            "sent": stage.sent,
+            "answered": stage.answered,
+            "lost": stage.lost,
+            "latency": of_latency(&stage.latency),
+        })).collect::<Vec<_>>(),
+        "whole": of_latency(&tally.whole),
+        "send_lag": of_latency(&tally.lag),
+        "seconds": tally.seconds.iter().map(|second| json!({
+            "attempted": second.attempted,
+            "completed": second.completed,
+            "p50_s": second.percentiles().map(|(p50, _)| seconds(p50)),
+            "p99_s": second.percentiles().map(|(_, p99)| seconds(p99)),
+            "largest_lag_s": seconds(second.largest_lag),
+        })).collect::<Vec<_>>(),
+        "after_traffic": tally.after_traffic,
+        "early_p90_s": (!tally.early.is_empty()).then(|| seconds(tally.early.value_at_quantile(0.9))),
+        "bin_s": seconds(asked.bin),
+        "bins": tally.bins,
+        "duplicates": tally.duplicates,
+        "foreign": tally.foreign,
+        "malformed": tally.malformed,
+        "repeated": tally.repeated,
+        "sent_again": tally.sent_again,
+        "left_out": tally.left_out,
+        "starved": tally.starved,
+        "unsent": tally.unsent,
+        "dropped": tally.dropped,
+        "receive_buffer_bytes": outcome.receive_buffer,
+        "largest_batch": tally.largest_batch,
+        "clock_step_s": seconds(tally.clock_step),
+        "cpu_s": seconds(tally.cpu),
+        "filled": outcome.filled.map(|filled| json!({
+            "clients": filled.clients,
+            "leases": filled.leases,
+            "took_s": seconds(filled.took),
+        })),
+    })
+}
+
+/// For how long exchanges were begun (ns): as the schedule says, unless it was cut short.
+fn traffic(asked: &Asked, outcome: &Outcome) -> u64 {
+    let schedule_s: f64 = asked.steps.iter().map(|step| step.seconds).sum();
+    match outcome.end {
+        End::Complete | End::Waited => (schedule_s * SECOND as f64) as u64,
+        End::Failed | End::Interrupted => {
+            outcome.tally.last_sent.min((schedule_s * SECOND as f64) as u64)
+        }
+    }
+}
+
+/// Exchanges that a load has begun at least that did not fall behind.
+fn short_of(asked: &Asked, outcome: &Outcome) -> f64 {
+    match outcome.end {
+        End::Complete | End::Waited => {
+            // A Poisson process scatters by the root of its number.
+            let scatter =
+                if asked.arrivals == crate::schedule::Arrivals::Poisson { 5.0 } else { 0.0 };
+            let starved = outcome.tally.starved as f64;
+            (outcome.planned - starved) * (1.0 - BEHIND) - scatter * outcome.planned.sqrt()
+        }
+        End::Failed | End::Interrupted => 0.0,
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / SECOND as f64
+}
+
+fn of_counts(counts: &Counts) -> Value {
+    json!({
+        "attempted": counts.attempted,
+        "completed": counts.completed,
+        "late": counts.late,
+        "lost": counts.lost,
+        "refused": counts.refused,
+        "open": counts.open,
+    })
+}
+
+/// Percentiles, and the histogram as pairs of a bucket's highest value and its count, with two
+/// digits: enough to add up histograms of several loads.
+fn of_latency<T: Counter>(histogram: &Histogram<T>) -> Value {
+    if histogram.is_empty() {
+        return Value::Null;
+    }
+    let at = |quantile| seconds(histogram.value_at_quantile(quantile));
+    let mut coarse = Histogram::<u64>::new_with_bounds(1000, 3600 * SECOND, 2).expect("in order");
+    for step in histogram.iter_recorded() {
+        coarse.saturating_record_n(step.value_iterated_to(), step.count_at_value().as_u64());
+    }
+    let buckets = coarse.iter_recorded();
+    json!({
+        "count": histogram.len(),
+        "p50_s": at(0.5),
+        "p90_s": at(0.9),
+        "p99_s": at(0.99),
+        "p99.9_s": at(0.999),
+        "max_s": seconds(histogram.max()),
+        "mean_s": histogram.mean() / SECOND as f64,
+        "buckets": buckets.map(|step| json!([
+            seconds(step.value_iterated_to()), step.count_since_last_iteration()
+        ])).collect::<Vec<_>>(),
+    })
+}

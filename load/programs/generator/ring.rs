@@ -1,0 +1,149 @@
+//! Exchanges under way, found by their transaction ids.
+
+use crate::clients::Lease;
+use crate::protocol::Kind;
+
+/// Where an exchange is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is awaited any more.
+    #[default]
+    Over,
+    /// Its first message waits for an answer.
+    First,
+    /// Its second message does.
+    Second,
+}
+
+/// One exchange. Times are of the monotonic clock (ns).
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    /// The client's number.
+    pub client: u64,
+    /// What it was offered, or had as it began.
+    pub lease: Lease,
+    /// When it was due.
+    pub due: u64,
+    /// When its first message was sent.
+    pub began: u64,
+    /// When the message that waits for an answer was first sent.
+    pub asked: u64,
+    /// What the client wants.
+    pub kind: Kind,
+    /// Where it is.
+    pub state: State,
+    /// How often the message was sent again.
+    pub tries: u8,
+    /// It counts as failed already, as its time is over.
+    pub is_overdue: bool,
+}
+
+impl Default for Exchange {
+    fn default() -> Self {
+        Self {
+            client: 0,
+            lease: Lease::default(),
+            due: 0,
+            began: 0,
+            asked: 0,
+            kind: Kind::New,
+            state: State::Over,
+            tries: 0,
+            is_overdue: false,
+        }
+    }
+}
+
+/// The exchanges of one thread, numbered in the order in which they begin.
+///
+/// Exchange `n` goes through lane `n % lanes`, and its transaction id there is the lower bits
+/// of `n / lanes`, so that an id names one of the last `2^bits` exchanges of a lane.
+#[derive(Debug)]
+pub struct Ring {
+    places: Vec<Exchange>,
+    lanes: u64,
+    id_mask: u64,
+    /// Number of the oldest that is kept.
+    pub tail: u64,
+    /// Number of the next one.
+    pub head: u64,
+}
+
+impl Ring {
+    /// Room for at least `size` exchanges, as far as ids of so many bits tell them apart.
+    ///
+    /// All of its memory is touched here, not while the load is offered.
+    #[must_use]
+    pub fn new(size: u64, lanes: usize, id_bits: u32) -> Self {
+        let lanes = lanes as u64;
+        let most = lanes << id_bits;
+        let size = size.next_power_of_two().min(most);
+        let places = vec![Exchange::default(); size as usize];
+        Self { places, lanes, id_mask: (1 << id_bits) - 1, tail: 0, head: 0 }
+    }
+
+    /// Whether the oldest one has to go before another can begin.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.head - self.tail == self.places.len() as u64
+    }
+
+    /// The lane of an exchange, and its transaction id there.
+    #[must_use]
+    pub fn address(&self, number: u64) -> (usize, u32) {
+        ((number % self.lanes) as usize, ((number / self.lanes) & self.id_mask) as u32)
+    }
+
+    /// Begin the next one; returns its number.
+    pub fn begin(&mut self, exchange: Exchange) -> u64 {
+        let number = self.head;
+        self.head += 1;
+        *self.at(number) = exchange;
+        number
+    }
+
+    /// An exchange that is kept.
+    pub fn at(&mut self, number: u64) -> &mut Exchange {
+        let place = (number % self.places.len() as u64) as usize;
+        &mut self.places[place]
+    }
+
+    /// The number of the exchange that a reply in a lane names; None if none is kept.
+    #[must_use]
+    pub fn named(&self, lane: usize, id: u32) -> Option<u64> {
+        let lane = lane as u64;
+        // The lane's newest exchange.
+        let newest = (self.head + self.lanes - 1 - lane) / self.lanes;
+        let newest = newest.checked_sub(1)?;
+        let back = newest.wrapping_sub(u64::from(id)) & self.id_mask;
+        let number = newest.checked_sub(back)? * self.lanes + lane;
+        (number >= self.tail).then_some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_its_exchange_until_it_is_forgotten() {
+        for (lanes, bits, size) in [(1, 4, 10), (3, 4, 40), (2, 16, 100)] {
+            let mut ring = Ring::new(size, lanes, bits);
+            for number in 0..1000_u64 {
+                if ring.is_full() {
+                    ring.tail += 1;
+                }
+                let exchange = Exchange { client: number, ..Exchange::default() };
+                assert_eq!(ring.begin(exchange), number);
+                for kept in ring.tail..ring.head {
+                    let (lane, id) = ring.address(kept);
+                    assert_eq!(ring.named(lane, id), Some(kept), "{lanes} lanes, {bits} bits");
+                    assert_eq!(ring.at(kept).client, kept);
+                }
+            }
+            let (lane, id) = ring.address(ring.tail);
+            ring.tail += 1;
+            assert_ne!(ring.named(lane, id), Some(ring.tail - 1));
+        }
+    }
+}

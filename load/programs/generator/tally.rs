@@ -1,0 +1,313 @@
+//! What came of a load: counts, latencies, seconds. Times are in nanoseconds.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use leaseload_net::clock::SECOND;
+
+use crate::protocol::Kind;
+
+/// Longest latency that is told apart (an hour).
+const LONGEST: u64 = 3600 * SECOND;
+/// Seconds whose latencies are still collected; older ones are complete.
+const OPEN_SECONDS: usize = 64;
+
+/// Exchanges by what came of them. All but `attempted` together are `attempted`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// First packets sent.
+    pub attempted: u64,
+    /// Completed in time.
+    pub completed: u64,
+    /// Completed, but too late.
+    pub late: u64,
+    /// Never completed.
+    pub lost: u64,
+    /// Answered in another way than was wanted.
+    pub refused: u64,
+    /// Still under way as the load was ended.
+    pub open: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        self.attempted += other.attempted;
+        self.completed += other.completed;
+        self.late += other.late;
+        self.lost += other.lost;
+        self.refused += other.refused;
+        self.open += other.open;
+    }
+}
+
+/// One stage: a message and what answers it.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// Messages sent, those that were sent again not counted.
+    pub sent: u64,
+    /// Those that were answered.
+    pub answered: u64,
+    /// Exchanges that were lost in this stage.
+    pub lost: u64,
+    /// From the message to its answer.
+    pub latency: Histogram<u64>,
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self { sent: 0, answered: 0, lost: 0, latency: histogram() }
+    }
+}
+
+/// Replies of one type.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Replies {
+    /// How many came to exchanges that waited for them.
+    pub count: u64,
+    /// How long they were together.
+    pub bytes: u64,
+}
+
+/// One second of the load.
+#[derive(Clone, Debug, Default)]
+pub struct Second {
+    /// Exchanges begun in it.
+    pub attempted: u64,
+    /// Exchanges completed in it.
+    pub completed: u64,
+    /// Largest send lag in it.
+    pub largest_lag: u64,
+    /// Latency of the first stage of what was begun in it; None once it is summed up.
+    latency: Option<Histogram<u32>>,
+    /// Its median and 99th percentile; None without an answer.
+    percentiles: Option<(u64, u64)>,
+}
+
+impl Second {
+    /// Median and 99th percentile of the first stage's latency; None without an answer.
+    #[must_use]
+    pub fn percentiles(&self) -> Option<(u64, u64)> {
+        let open = self.latency.as_ref().filter(|latency| !latency.is_empty());
+        open.map(|latency| (latency.value_at_quantile(0.5), latency.value_at_quantile(0.99)))
+            .or(self.percentiles)
+    }
+
+    fn sum_up(&mut self) {
+        self.percentiles = self.percentiles();
+        self.latency = None;
+    }
+}
+
+/// Everything that one thread has counted.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// By what clients wanted.
+    pub kinds: BTreeMap<Kind, Counts>,
+    /// By the names of stages.
+    pub stages: BTreeMap<&'static str, Stage>,
+    /// From the first message to the last answer.
+    pub whole: Histogram<u64>,
+    /// From when a first message was due to when it was sent.
+    pub lag: Histogram<u64>,
+    /// The same as `whole`, of what was due in the first tenth of the traffic.
+    pub early: Histogram<u64>,
+    /// Exchanges that were completed in time, but after the traffic.
+    pub after_traffic: u64,
+    /// Completed exchanges by times of the length asked for.
+    pub bins: Vec<u32>,
+    /// Second by second.
+    pub seconds: Vec<Second>,
+    /// Exchanges answered in another way than was wanted, by the word for it.
+    pub refused: BTreeMap<&'static str, u64>,
+    /// Replies by the words for them.
+    pub replies: BTreeMap<&'static str, Replies>,
+    /// Addresses and prefixes given to a client while another one has them.
+    pub duplicates: u64,
+    /// Replies to nobody: another transaction id, or another client.
+    pub foreign: u64,
+    /// Replies that are no messages of the protocol.
+    pub malformed: u64,
+    /// Replies to what was answered before.
+    pub repeated: u64,
+    /// Messages that the generator's own host did not take.
+    pub unsent: u64,
+    /// Messages sent again.
+    pub sent_again: u64,
+    /// Exchanges left out, as the generator was too slow to begin them in the load's time.
+    pub left_out: u64,
+    /// Exchanges left out, as no client had a lease to renew or release.
+    pub starved: u64,
+    /// Replies that the generator's own sockets dropped.
+    pub dropped: u64,
+    /// Packets sent together at the most.
+    pub largest_batch: usize,
+    /// Largest step of the clock of the time stamps (ns).
+    pub clock_step: u64,
+    /// CPU time used (ns).
+    pub cpu: u64,
+    /// When the last first message was sent, since the start.
+    pub last_sent: u64,
+    /// When the last reply came, since the start.
+    pub last_reply: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            kinds: BTreeMap::new(),
+            stages: BTreeMap::new(),
+            whole: histogram(),
+            lag: histogram(),
+            early: histogram(),
+            after_traffic: 0,
+            bins: Vec::new(),
+            seconds: Vec::new(),
+            refused: BTreeMap::new(),
+            replies: BTreeMap::new(),
+            duplicates: 0,
+            foreign: 0,
+            malformed: 0,
+            repeated: 0,
+            unsent: 0,
+            sent_again: 0,
+            left_out: 0,
+            starved: 0,
+            dropped: 0,
+            largest_batch: 0,
+            clock_step: 0,
+            cpu: 0,
+            last_sent: 0,
+            last_reply: 0,
+        }
+    }
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(100, LONGEST, 3).expect("bounds are in order")
+}
+
+impl Tally {
+    /// All kinds together.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        self.kinds.values().for_each(|counts| all.add(counts));
+        all
+    }
+
+    /// The counts of a kind, to be changed.
+    pub fn of(&mut self, kind: Kind) -> &mut Counts {
+        self.kinds.entry(kind).or_default()
+    }
+
+    /// A first message was sent, `sent` after the start of the load, due at `due`.
+    pub fn sent(&mut self, kind: Kind, due: u64, sent: u64) {
+        self.of(kind).attempted += 1;
+        let lag = sent.saturating_sub(due);
+        self.lag.saturating_record(lag);
+        let second = self.second(due);
+        second.attempted += 1;
+        second.largest_lag = second.largest_lag.max(lag);
+        self.last_sent = self.last_sent.max(sent);
+    }
+
+    /// A message of a stage was answered; `sent` is since the start of the load.
+    pub fn answered(&mut self, stage: &'static str, sent: u64, latency: u64, is_first: bool) {
+        let entry = self.stages.entry(stage).or_default();
+        entry.answered += 1;
+        entry.latency.saturating_record(latency.max(1));
+        if is_first {
+            let second = self.second(sent);
+            if second.percentiles.is_none() {
+                second
+                    .latency
+                    .get_or_insert_with(small_histogram)
+                    .saturating_record(latency.max(1));
+            }
+        }
+    }
+
+    /// An exchange was completed at `at`, since the start of the load.
+    pub fn completed(&mut self, kind: Kind, at: u64, latency: u64, late_after: u64) {
+        self.whole.saturating_record(latency.max(1));
+        if latency > late_after {
+            self.of(kind).late += 1;
+        } else {
+            self.of(kind).completed += 1;
+            self.second(at).completed += 1;
+        }
+    }
+
+    fn second(&mut self, at: u64) -> &mut Second {
+        let place = (at / SECOND) as usize;
+        if place >= self.seconds.len() {
+            self.seconds.resize_with(place + 1, Second::default);
+            if let Some(old) = place.checked_sub(OPEN_SECONDS) {
+                self.seconds[..=old].iter_mut().rev().take(2).for_each(Second::sum_up);
+            }
+        }
+        &mut self.seconds[place]
+    }
+
+    /// Add what another thread has counted.
+    pub fn absorb(&mut self, other: &Self) {
+        for (kind, counts) in &other.kinds {
+            self.of(*kind).add(counts);
+        }
+        for (name, stage) in &other.stages {
+            let mine = self.stages.entry(name).or_default();
+            mine.sent += stage.sent;
+            mine.answered += stage.answered;
+            mine.lost += stage.lost;
+            mine.latency.add(&stage.latency).expect("same bounds");
+        }
+        self.whole.add(&other.whole).expect("same bounds");
+        self.lag.add(&other.lag).expect("same bounds");
+        self.early.add(&other.early).expect("same bounds");
+        self.after_traffic += other.after_traffic;
+        if self.bins.len() < other.bins.len() {
+            self.bins.resize(other.bins.len(), 0);
+        }
+        self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
+        if self.seconds.len() < other.seconds.len() {
+            self.seconds.resize_with(other.seconds.len(), Second::default);
+        }
+        for (mine, theirs) in self.seconds.iter_mut().zip(&other.seconds) {
+            mine.attempted += theirs.attempted;
+            mine.completed += theirs.completed;
+            mine.largest_lag = mine.largest_lag.max(theirs.largest_lag);
+            if let Some(latency) = &theirs.latency {
+                let sum = mine.latency.get_or_insert_with(small_histogram);
+                sum.add(latency).expect("same bounds");
+            } else if mine.latency.is_none() {
+                mine.percentiles = mine.percentiles.max(theirs.percentiles);
+            }
+        }
+        for (word, count) in &other.refused {
+            *self.refused.entry(word).or_default() += count;
+        }
+        for (word, replies) in &other.replies {
+            let mine = self.replies.entry(word).or_default();
+            mine.count += replies.count;
+            mine.bytes += replies.bytes;
+        }
+        self.duplicates += other.duplicates;
+        self.foreign += other.foreign;
+        self.malformed += other.malformed;
+        self.repeated += other.repeated;
+        self.unsent += other.unsent;
+        self.sent_again += other.sent_again;
+        self.left_out += other.left_out;
+        self.starved += other.starved;
+        self.dropped += other.dropped;
+        self.largest_batch = self.largest_batch.max(other.largest_batch);
+        self.clock_step = self.clock_step.max(other.clock_step);
+        self.cpu += other.cpu;
+        self.last_sent = self.last_sent.max(other.last_sent);
+        self.last_reply = self.last_reply.max(other.last_reply);
+    }
+}
+
+fn small_histogram() -> Histogram<u32> {
+    Histogram::new_with_bounds(1000, LONGEST, 2).expect("bounds are in order")
+}

@@ -1,0 +1,282 @@
+//! The command line, read and checked.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use lexopt::prelude::*;
+
+use crate::answer::Protocol;
+use crate::server::{Overload, Settings, Stall};
+
+const HELP: &str = include_str!("help.txt");
+const MILLISECOND: f64 = 1e6;
+const LONGEST_MS: f64 = 3.6e6;
+
+/// Answers that are left out or wrong, by their shares.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// First messages that are dropped.
+    pub drop_first: f64,
+    /// Second ones that are.
+    pub drop_second: f64,
+    /// Refusals.
+    pub refuse: f64,
+    /// Answers that come twice.
+    pub duplicate: f64,
+    /// Answers with another one behind that is cut short.
+    pub malformed: f64,
+    /// Answers with another one behind that is to somebody else.
+    pub foreign: f64,
+    /// Answers with the address of another client.
+    pub same_address: f64,
+}
+
+/// Everything that was asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Its address in DHCPv4's option 54.
+    pub server: Ipv4Addr,
+    /// On which interface; empty for any.
+    pub interface: String,
+    /// How fast it is.
+    pub settings: Settings,
+    /// What it does wrong.
+    pub faults: Faults,
+    /// Where it writes its counts.
+    pub counts: Option<PathBuf>,
+    /// Room of its socket (bytes).
+    pub receive_buffer: usize,
+    /// Of random numbers.
+    pub seed: u64,
+}
+
+/// Read a command line without the program's name; None where help or version was printed.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(
+    arguments: impl IntoIterator<Item = std::ffi::OsString>,
+) -> Result<Option<Asked>, String> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut protocol = None;
+    let mut given = Vec::new();
+    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+        match argument {
+            Short('h') | Long("help") => {
+                print!("{HELP}");
+                return Ok(None);
+            }
+            Short('V') | Long("version") => {
+                println!("leaserespond {}", env!("CARGO_PKG_VERSION"));
+                return Ok(None);
+            }
+            Value(word) if protocol.is_none() => {
+                protocol = Some(match word.to_str() {
+                    Some("dhcp4") => Protocol::Dhcp4,
+                    Some("dhcp6") => Protocol::Dhcp6,
+                    Some("dns") => Protocol::Dns,
+                    _ => return Err(format!("{word:?}: expected dhcp4, dhcp6 or dns")),
+                });
+            }
+            Long(name) if NAMES.contains(&name) => {
+                let name = name.to_owned();
+                let value = parser.value().map_err(|error| error.to_string())?;
+                let value = value.into_string().map_err(|word| format!("{word:?}: not UTF-8"))?;
+                given.push((name, value));
+            }
+            other => return Err(other.unexpected().to_string()),
+        }
+    }
+    let protocol = protocol.ok_or("no protocol; expected dhcp4, dhcp6 or dns")?;
+    Words(given).asked(protocol).map(Some)
+}
+
+const NAMES: [&str; 20] = [
+    "listen",
+    "interface",
+    "port",
+    "capacity",
+    "queue",
+    "overload",
+    "delay",
+    "stall",
+    "warm-up",
+    "doubled-by",
+    "drop-first",
+    "drop-second",
+    "refuse",
+    "duplicate",
+    "malformed",
+    "foreign",
+    "same-address",
+    "receive-buffer",
+    "counts",
+    "seed",
+];
+
+struct Words(Vec<(String, String)>);
+
+impl Words {
+    fn last(&self, name: &str) -> Option<&str> {
+        let given = self.0.iter().rev().find(|(given, _)| given == name);
+        given.map(|(_, value)| value.as_str())
+    }
+
+    /// A number within bounds; None where the option was not given.
+    fn number<T>(&self, name: &str, least: T, most: T) -> Result<Option<T>, String>
+    where
+        T: FromStr + PartialOrd + std::fmt::Display,
+    {
+        self.last(name).map(|word| within(name, word, least, most)).transpose()
+    }
+
+    fn share(&self, name: &str) -> Result<f64, String> {
+        Ok(self.number(name, 0.0, 1.0)?.unwrap_or(0.0))
+    }
+
+    /// Two numbers with something between them.
+    fn pair(&self, name: &str, between: char, most: f64) -> Result<Option<(f64, f64)>, String> {
+        let Some(words) = self.last(name) else { return Ok(None) };
+        let (first, second) = words
+            .split_once(between)
+            .ok_or_else(|| format!("--{name}: found {words:?}, expected A{between}B"))?;
+        Ok(Some((within(name, first, 0.0, most)?, within(name, second, 0.0, LONGEST_MS)?)))
+    }
+
+    fn asked(&self, protocol: Protocol) -> Result<Asked, String> {
+        let port = self.number("port", 1, u16::MAX)?.unwrap_or(match protocol {
+            Protocol::Dhcp4 => leaseload_packet::dhcp4::SERVER_PORT,
+            Protocol::Dhcp6 => leaseload_packet::dhcp6::SERVER_PORT,
+            Protocol::Dns => leaseload_packet::dns::SERVER_PORT,
+        });
+        let address: IpAddr = match self.last("listen") {
+            Some(word) => word
+                .parse()
+                .map_err(|_| format!("--listen: found {word:?}, expected an address"))?,
+            None if protocol == Protocol::Dhcp6 => Ipv6Addr::UNSPECIFIED.into(),
+            None => return Err("expected --listen".into()),
+        };
+        let interface = self.last("interface").unwrap_or_default().to_owned();
+        if protocol == Protocol::Dhcp6 && interface.is_empty() {
+            return Err("expected --interface".into());
+        }
+        let server = match address {
+            IpAddr::V4(address) => address,
+            IpAddr::V6(_) if protocol == Protocol::Dhcp4 => {
+                return Err(format!("--listen: found {address}, expected an IPv4 address"));
+            }
+            IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+        };
+        Ok(Asked {
+            protocol,
+            listen: (address, port).into(),
+            server,
+            interface,
+            settings: self.settings(protocol)?,
+            faults: Faults {
+                drop_first: self.share("drop-first")?,
+                drop_second: self.share("drop-second")?,
+                refuse: self.share("refuse")?,
+                duplicate: self.share("duplicate")?,
+                malformed: self.share("malformed")?,
+                foreign: self.share("foreign")?,
+                same_address: self.share("same-address")?,
+            },
+            counts: self.last("counts").map(Into::into),
+            receive_buffer: self.number("receive-buffer", 4096, 1 << 30)?.unwrap_or(4 << 20),
+            seed: self.number("seed", 0, u64::MAX)?.unwrap_or(1),
+        })
+    }
+
+    fn settings(&self, protocol: Protocol) -> Result<Settings, String> {
+        let stages = if protocol == Protocol::Dns { 1.0 } else { 2.0 };
+        let ns = |ms: f64| (ms * MILLISECOND) as u64;
+        let delay = match self.last("delay") {
+            Some(word) if !word.contains('-') => {
+                let delay = within("delay", word, 0.0, LONGEST_MS)?;
+                (delay, delay)
+            }
+            _ => self.pair("delay", '-', LONGEST_MS)?.unwrap_or((0.0, 0.0)),
+        };
+        if delay.0 > delay.1 {
+            return Err("--delay: the least is more than the most".into());
+        }
+        let stall = self.pair("stall", '@', LONGEST_MS)?;
+        if stall.is_some_and(|(length, every)| length >= every) {
+            return Err("--stall: it would never serve".into());
+        }
+        let (slower, until) = self.pair("warm-up", '@', 1000.0)?.unwrap_or((1.0, 0.0));
+        Ok(Settings {
+            packets_per_s: self.number("capacity", 0.001, 1e8)?.map(|rate: f64| rate * stages),
+            queue: self.number("queue", 0, 1 << 24)?.unwrap_or(256),
+            overload: match self.last("overload").unwrap_or("holds") {
+                "holds" => Overload::Holds,
+                "collapses" => Overload::Collapses,
+                word => {
+                    return Err(format!("--overload: found {word:?}, expected holds or collapses"));
+                }
+            },
+            delay: (ns(delay.0), ns(delay.1)),
+            stall: stall.map(|(length, every)| Stall { length: ns(length), every: ns(every) }),
+            warm_up: (slower, ns(until)),
+            doubled_by: self.number("doubled-by", 1, u64::MAX)?,
+        })
+    }
+}
+
+fn within<T>(name: &str, word: &str, least: T, most: T) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + std::fmt::Display,
+{
+    match word.parse() {
+        Ok(number) if number >= least && number <= most => Ok(number),
+        _ => Err(format!("--{name}: found {word:?}, expected a number from {least} to {most}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(words: &str) -> Result<Asked, String> {
+        read(words.split_whitespace().map(Into::into)).map(Option::unwrap)
+    }
+
+    #[test]
+    fn a_command_line_is_read() {
+        let asked = asked(
+            "dhcp4 --listen 127.0.0.1 --capacity 1000 --delay 1-2 --stall 200@1000 --refuse 0.1",
+        )
+        .unwrap();
+        assert_eq!(asked.settings.packets_per_s, Some(2000.0));
+        assert_eq!(asked.settings.delay, (1_000_000, 2_000_000));
+        let every = Stall { length: 200_000_000, every: 1_000_000_000 };
+        assert_eq!(asked.settings.stall, Some(every));
+        assert_eq!(asked.listen, "127.0.0.1:67".parse().unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_named() {
+        for (words, name) in [
+            ("", "protocol"),
+            ("dhcp4", "--listen"),
+            ("dhcp4 --listen ::1", "--listen"),
+            ("dhcp6", "--interface"),
+            ("dns --listen 127.0.0.1 --capacity nan", "--capacity"),
+            ("dns --listen 127.0.0.1 --capacity 0", "--capacity"),
+            ("dns --listen 127.0.0.1 --refuse 1.1", "--refuse"),
+            ("dns --listen 127.0.0.1 --delay 3-2", "--delay"),
+            ("dns --listen 127.0.0.1 --stall 5@5", "--stall"),
+            ("dns --listen 127.0.0.1 --overload falls", "--overload"),
+            ("dns --listen 127.0.0.1 --nosuch 1", "nosuch"),
+        ] {
+            let error = asked(words).expect_err(words);
+            assert!(error.contains(name), "{words}: {error}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `leaserespond`: answers as it was set to, so that what a generator says of it can be checked.
+
+mod answer;
+mod cli;
+mod server;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::process::ExitCode;
+
+use leaseload_net::clock::{self, Converter, SECOND};
+use leaseload_net::{Options, Receiver, Sender, Socket, thread};
+
+use crate::answer::{Protocol, Wrong};
+use crate::cli::Asked;
+use crate::server::{Fate, Server};
+
+/// Packets received or sent by one system call at the most.
+const BATCH: usize = 64;
+/// How often the counts are written (ns).
+const WRITTEN_EVERY: u64 = SECOND / 4;
+
+fn main() -> ExitCode {
+    let asked = match cli::read(std::env::args_os().skip(1)) {
+        Ok(Some(asked)) => asked,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(wrong) => {
+            eprintln!("leaserespond: {wrong}");
+            return ExitCode::from(2);
+        }
+    };
+    thread::stop_on_signals();
+    match serve(&asked) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("leaserespond: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What was done since the start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    received: u64,
+    malformed: u64,
+    overloaded: u64,
+    dropped_on_purpose: u64,
+    answered: u64,
+    unsent: u64,
+    leases: u64,
+    socket_drops: u64,
+}
+
+/// An answer that waits until it is due: by its time, then in the order of the packets.
+type Due = Reverse<(u64, u64, SocketAddr, Vec<u8>)>;
+
+struct Responder<'a> {
+    asked: &'a Asked,
+    socket: Socket,
+    server: Server,
+    sender: Sender,
+    later: BinaryHeap<Due>,
+    number: u64,
+    random: u64,
+    clock: Converter,
+    counts: Counts,
+}
+
+fn serve(asked: &Asked) -> Result<(), String> {
+    let mut options = Options::new(asked.listen);
+    options.interface.clone_from(&asked.interface);
+    options.receive_buffer = asked.receive_buffer;
+    if asked.protocol == Protocol::Dhcp6 && asked.listen.ip().is_unspecified() {
+        options.group = Some(leaseload_packet::dhcp6::ALL_SERVERS);
+    }
+    let socket = Socket::open(&options).map_err(|error| format!("{}: {error}", asked.listen))?;
+    thread::exact_timers();
+    let mut responder = Responder {
+        asked,
+        socket,
+        server: Server::new(asked.settings.clone(), clock::monotonic()),
+        sender: Sender::new(BATCH, &[asked.listen]),
+        later: BinaryHeap::new(),
+        number: 0,
+        random: asked.seed,
+        clock: Converter::new(),
+        counts: Counts::default(),
+    };
+    responder.write_counts()?;
+    responder.run()
+}
+
+impl Responder<'_> {
+    fn run(&mut self) -> Result<(), String> {
+        let mut receiver = Receiver::new(BATCH);
+        let mut written_at = clock::monotonic();
+        let said = |error: std::io::Error| error.to_string();
+        while !thread::is_stopped() {
+            let count = receiver.receive(&self.socket).map_err(said)?;
+            for place in 0..count {
+                let packet = receiver.packet(place);
+                if let Some(dropped) = packet.dropped {
+                    self.counts.socket_drops = u64::from(dropped);
+                }
+                let at = self.clock.to_monotonic(packet.received_at);
+                if let Some(from) = packet.from {
+                    self.take(packet.bytes, from, at).map_err(said)?;
+                }
+            }
+            let now = clock::monotonic();
+            self.clock.refresh(now);
+            self.send_due(now).map_err(said)?;
+            self.flush().map_err(said)?;
+            if now - written_at > WRITTEN_EVERY {
+                self.write_counts()?;
+                written_at = now;
+            }
+            if count == 0 {
+                let due = self.later.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
+                let wait = due.saturating_sub(clock::monotonic()).min(WRITTEN_EVERY);
+                if wait > 0 {
+                    leaseload_net::wait(&[self.socket.as_raw_fd()], wait).map_err(said)?;
+                }
+            }
+        }
+        self.write_counts()
+    }
+
+    fn share(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Whether something happens that has a share of all packets.
+    fn happens(&mut self, share: f64) -> bool {
+        share > 0.0 && self.share() < share
+    }
+
+    fn take(&mut self, bytes: &[u8], from: SocketAddr, at: u64) -> std::io::Result<()> {
+        self.counts.received += 1;
+        let protocol = self.asked.protocol;
+        let Ok(question) = answer::question(protocol, bytes) else {
+            self.counts.malformed += 1;
+            return Ok(());
+        };
+        let random = self.share();
+        let fate = self.server.packet(at, question.begins, self.counts.leases, random);
+        let Fate::Answered(due) = fate else {
+            self.counts.overloaded += 1;
+            return Ok(());
+        };
+        let faults = self.asked.faults;
+        if self.happens(if question.begins { faults.drop_first } else { faults.drop_second }) {
+            self.counts.dropped_on_purpose += 1;
+            return Ok(());
+        }
+        let wrong = if self.happens(faults.refuse) {
+            Wrong::Refused
+        } else if self.happens(faults.same_address) {
+            Wrong::SameAddress
+        } else {
+            Wrong::No
+        };
+        if wrong != Wrong::Refused {
+            self.counts.leases += u64::from(question.gives);
+            self.counts.leases = self.counts.leases.saturating_sub(u64::from(question.frees));
+        }
+        self.say(bytes, from, due, wrong)?;
+        for (share, wrong) in
+            [(faults.malformed, Wrong::Malformed), (faults.foreign, Wrong::Foreign)]
+        {
+            if self.happens(share) {
+                self.say(bytes, from, due, wrong)?;
+            }
+        }
+        if self.happens(faults.duplicate) {
+            self.say(bytes, from, due, wrong)?;
+        }
+        Ok(())
+    }
+
+    /// Send an answer when it is due.
+    fn say(
+        &mut self,
+        bytes: &[u8],
+        from: SocketAddr,
+        due: u64,
+        wrong: Wrong,
+    ) -> std::io::Result<()> {
+        let mut out = Vec::with_capacity(512);
+        let asked = self.asked;
+        let answered = answer::answer(asked.protocol, bytes, from, asked.server, wrong, &mut out);
+        if let Ok(Some(to)) = answered {
+            if due > clock::monotonic() {
+                self.number += 1;
+                self.later.push(Reverse((due, self.number, to, out)));
+            } else {
+                self.send(to, &out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, to: SocketAddr, bytes: &[u8]) -> std::io::Result<()> {
+        if self.sender.is_full() {
+            self.flush()?;
+        }
+        self.sender.answer(&to, |out| out.extend(bytes));
+        Ok(())
+    }
+
+    fn send_due(&mut self, now: u64) -> std::io::Result<()> {
+        while self.later.peek().is_some_and(|Reverse((due, ..))| *due <= now) {
+            if let Some(Reverse((_, _, to, bytes))) = self.later.pop() {
+                self.send(to, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let waiting = self.sender.waiting();
+        if waiting > 0 {
+            let sent = self.sender.flush(&self.socket)?;
+            self.counts.answered += sent as u64;
+            self.counts.unsent += (waiting - sent) as u64;
+        }
+        Ok(())
+    }
+
+    /// Write the counts into their file, as a whole or not at all.
+    fn write_counts(&self) -> Result<(), String> {
+        let Some(path) = &self.asked.counts else { return Ok(()) };
+        let document = serde_json::json!({
+            "received": self.counts.received,
+            "malformed": self.counts.malformed,
+            "overloaded": self.counts.overloaded,
+            "dropped_on_purpose": self.counts.dropped_on_purpose,
+            "answered": self.counts.answered,
+            "unsent": self.counts.unsent,
+            "leases": self.counts.leases,
+            "socket_drops": self.counts.socket_drops,
+        });
+        let beside = path.with_extension("new");
+        std::fs::write(&beside, document.to_string())
+            .and_then(|()| std::fs::rename(&beside, path))
+            .map_err(|error| format!("--counts: {}: {error}", path.display()))
+    }
+}

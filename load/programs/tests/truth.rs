@@ -1,0 +1,183 @@
+//! The generator against the responder, on loopback addresses: what was set is what is counted.
+//!
+//! Both need their ports, so these tests need root, as the lab does.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use serde_json::Value;
+
+struct Responder(Child);
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Loopback addresses that no other test of this run has.
+fn addresses() -> [String; 2] {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    [format!("127.0.{number}.1"), format!("127.0.{number}.2")]
+}
+
+fn offered(protocol: &str, faults: &str, load: &str) -> Value {
+    let [server, relay] = addresses();
+    let mut responder = Command::new(env!("CARGO_BIN_EXE_leaserespond"));
+    responder.arg(protocol).args(["--listen", &server]).args(faults.split_whitespace());
+    let _running = Responder(responder.stdin(Stdio::null()).spawn().expect("built"));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut generator = Command::new(env!("CARGO_BIN_EXE_leaseload"));
+    generator.arg(protocol).args(["--server", &server]).args(load.split_whitespace());
+    if protocol == "dhcp4" {
+        generator.args(["--interface", "lo", "--relay", &relay]);
+    }
+    let output = generator.output().expect("built");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a report")
+}
+
+fn count(report: &Value, path: &str) -> u64 {
+    report.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path}: {report}"))
+}
+
+fn sums_up(report: &Value) {
+    let parts = ["completed", "late", "lost", "refused", "open"];
+    let sum: u64 = parts.iter().map(|part| count(report, &format!("/counts/{part}"))).sum();
+    assert_eq!(sum, count(report, "/counts/attempted"));
+}
+
+#[test]
+fn a_server_without_faults_completes_everything_and_the_load_ends_at_once() {
+    let report = offered("dhcp4", "", "--rate 500 --seconds 1");
+    assert_eq!(count(&report, "/counts/completed"), 500);
+    assert_eq!(report["ended"], "complete");
+    assert!(report["took_s"].as_f64().unwrap() < 1.5, "{report}");
+    assert_eq!(count(&report, "/duplicates"), 0);
+    sums_up(&report);
+}
+
+#[test]
+fn what_is_dropped_is_lost_in_its_stage() {
+    let report = offered(
+        "dhcp4",
+        "--drop-first 0.2 --drop-second 0.1",
+        "--rate 1000 --seconds 2 --late 0.3 --grace 0.1",
+    );
+    let [first, second] = [0, 1].map(|stage| count(&report, &format!("/stages/{stage}/lost")));
+    assert!((300..500).contains(&first) && (100..220).contains(&second), "{first}, {second}");
+    assert_eq!(count(&report, "/counts/lost"), first + second);
+    sums_up(&report);
+}
+
+#[test]
+fn refusals_are_no_losses() {
+    let report = offered("dhcp4", "--refuse 1", "--rate 200 --seconds 1");
+    assert_eq!(count(&report, "/counts/refused"), 200);
+    assert_eq!(count(&report, "/refused/NAK"), 200);
+    sums_up(&report);
+}
+
+#[test]
+fn what_comes_after_the_line_is_late_and_not_lost() {
+    // Two replies of 100 ms each.
+    let load = "--rate 200 --seconds 1 --grace 1";
+    let before = offered("dhcp4", "--delay 100", &format!("{load} --late 0.4"));
+    assert_eq!(count(&before, "/counts/completed"), 200);
+    let after = offered("dhcp4", "--delay 100", &format!("{load} --late 0.15"));
+    assert_eq!(count(&after, "/counts/late"), 200);
+    let p50 = after["whole"]["p50_s"].as_f64().unwrap();
+    assert!((0.2..0.3).contains(&p50), "{p50}");
+    let lost = offered("dhcp4", "--delay 900", "--rate 50 --seconds 1 --late 0.1 --grace 0.1");
+    assert_eq!(count(&lost, "/counts/lost"), 50);
+}
+
+#[test]
+fn other_replies_are_counted_apart() {
+    let faults = "--duplicate 1 --malformed 1 --foreign 1";
+    let report = offered("dhcp4", faults, "--rate 200 --seconds 1");
+    assert_eq!(count(&report, "/counts/completed"), 200);
+    assert!(count(&report, "/repeated") >= 399, "{report}");
+    assert!(count(&report, "/malformed") >= 399);
+    assert!(count(&report, "/foreign") >= 399);
+}
+
+#[test]
+fn an_address_of_two_clients_is_noticed() {
+    let report = offered("dhcp4", "--same-address 1", "--rate 100 --seconds 1");
+    assert_eq!(count(&report, "/duplicates"), 99);
+}
+
+#[test]
+fn a_load_that_has_failed_for_certain_ends_at_once() {
+    let load = "--rate 1000 --seconds 10 --late 0.2 --goal 0.025";
+    let report = offered("dhcp4", "--drop-first 1", load);
+    assert_eq!(report["ended"], "failed");
+    assert!(report["took_s"].as_f64().unwrap() < 2.0, "{report}");
+    sums_up(&report);
+}
+
+#[test]
+fn clients_with_leases_renew_and_release_them() {
+    let load = "--rate 500 --seconds 1 --clients 300 --fill --mix renew=5,rebind=2,reboot=1,release=1,inform=1";
+    let report = offered("dhcp4", "", load);
+    assert_eq!(count(&report, "/filled/leases"), 300);
+    assert_eq!(count(&report, "/counts/completed"), 500);
+    for kind in ["renew", "rebind", "reboot", "release", "inform"] {
+        assert!(count(&report, &format!("/kinds/{kind}/completed")) > 0, "{kind}");
+    }
+    assert_eq!(count(&report, "/duplicates"), 0);
+}
+
+#[test]
+fn all_at_once_send_again_until_they_are_served_or_the_time_is_over() {
+    // They send again after 4 s, give or take a tenth.
+    let load = "--at-once 500 --seconds 4.6 --retransmit --late 0.2 --grace 0";
+    let report = offered("dhcp4", "--drop-first 0.3", load);
+    let [late, lost] = ["late", "lost"].map(|part| count(&report, &format!("/counts/{part}")));
+    assert!((70..150).contains(&late), "{report}");
+    assert!((20..80).contains(&lost), "{report}");
+    assert!(count(&report, "/sent_again") >= late + lost);
+    assert!(report["took_s"].as_f64().unwrap() < 5.5, "{report}");
+    sums_up(&report);
+}
+
+#[test]
+fn rcodes_that_are_not_expected_are_refusals() {
+    let queries = std::env::temp_dir().join(format!("leaseload-{}", std::process::id()));
+    std::fs::write(&queries, "a.example. A\nb.example. AAAA\n").unwrap();
+    let path = queries.display();
+    let load = format!("--queries {path} --rate 500 --seconds 1");
+    let right = offered("dns", "", &load);
+    let wrong = offered("dns", "--refuse 1", &load);
+    let expected = offered("dns", "--refuse 1", &format!("{load} --expect NOERROR,REFUSED"));
+    std::fs::remove_file(&queries).unwrap();
+    assert_eq!(count(&right, "/counts/completed"), 500);
+    assert_eq!(count(&right, "/replies/NOERROR/count"), 500);
+    // Header, question and one address.
+    assert_eq!(count(&right, "/replies/NOERROR/bytes"), 500 * (12 + 15 + 16));
+    assert_eq!(count(&wrong, "/refused/REFUSED"), 500);
+    assert_eq!(count(&expected, "/counts/completed"), 500);
+}
+
+#[test]
+fn an_interrupt_ends_the_load_with_its_report() {
+    let [server, relay] = addresses();
+    let mut generator = Command::new(env!("CARGO_BIN_EXE_leaseload"));
+    generator.args(["dhcp4", "--interface", "lo", "--server", &server, "--relay", &relay]);
+    generator.args(["--rate", "100", "--seconds", "60"]).stdout(Stdio::piped());
+    let mut running = generator.spawn().expect("built");
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    let interrupt = Command::new("kill").args(["-INT", &running.id().to_string()]).status();
+    assert!(interrupt.expect("kill").success());
+    let mut text = String::new();
+    running.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(running.wait().unwrap().success());
+    let report: Value = serde_json::from_str(&text).expect("a report");
+    assert_eq!(report["ended"], "interrupted");
+    assert!(count(&report, "/counts/open") > 0);
+    sums_up(&report);
+}
