@@ -2,6 +2,9 @@
 
 mod answer;
 mod cli;
+#[path = "../generator/random.rs"]
+#[allow(dead_code)] // the generator alone needs other distributions
+mod random;
 mod server;
 
 use std::cmp::Reverse;
@@ -15,6 +18,7 @@ use leaseload_net::{Options, Receiver, Sender, Socket, thread};
 
 use crate::answer::{Protocol, Wrong};
 use crate::cli::Asked;
+use crate::random::Random;
 use crate::server::{Fate, Server};
 
 /// Packets received or sent by one system call at the most.
@@ -64,7 +68,7 @@ struct Responder<'a> {
     sender: Sender,
     later: BinaryHeap<Due>,
     number: u64,
-    random: u64,
+    random: Random,
     clock: Converter,
     counts: Counts,
 }
@@ -85,7 +89,7 @@ fn serve(asked: &Asked) -> Result<(), String> {
         sender: Sender::new(BATCH, &[asked.listen]),
         later: BinaryHeap::new(),
         number: 0,
-        random: asked.seed,
+        random: Random::new(asked.seed),
         clock: Converter::new(),
         counts: Counts::default(),
     };
@@ -129,17 +133,9 @@ impl Responder<'_> {
         self.write_counts()
     }
 
-    fn share(&mut self) -> f64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.random;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
     /// Whether something happens that has a share of all packets.
     fn happens(&mut self, share: f64) -> bool {
-        share > 0.0 && self.share() < share
+        share > 0.0 && self.random.share() < share
     }
 
     fn take(&mut self, bytes: &[u8], from: SocketAddr, at: u64) -> std::io::Result<()> {
@@ -149,7 +145,7 @@ impl Responder<'_> {
             self.counts.malformed += 1;
             return Ok(());
         };
-        let random = self.share();
+        let random = self.random.share();
         let fate = self.server.packet(at, question.begins, self.counts.leases, random);
         let Fate::Answered(due) = fate else {
             self.counts.overloaded += 1;
