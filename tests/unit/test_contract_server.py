@@ -488,3 +488,21 @@ def test_what_an_earlier_sweep_left_is_stopped_whatever_its_variant():
         host.everything = True
     both.clear()
     assert [host.verbs for host in hosts] == [["stop"], ["stop"]]
+
+
+@pytest.mark.parametrize(
+    ("verb", "answer"),
+    [
+        ("start", {}),
+        ("start", {**STARTED, "start_s": -1}),
+        ("start", "\x1b[8m"),
+        ("state", {"trouble": None}),
+        ("reset", {"held": 0, "was": 2**60}),
+        ("reload", {"reload_s": 1e300}),
+        ("reload", []),
+    ],
+)
+def test_an_answer_that_no_contract_gives_is_a_broken_lab(verb, answer):
+    error = refused(getattr(server(Host(**{verb: answer})), verb))
+    assert error.outcome is Outcome.LAB
+    assert f"what '{CONTRACT} {verb}' printed is no answer" in str(error)

@@ -163,6 +163,40 @@ def test_the_generator_judges_with_what_the_server_and_the_host_say():
     assert (reading.seen.refused, reading.seen.trouble) == (21, "waiting")
 
 
+def test_a_trouble_of_any_length_is_cut():
+    trial = World(readings=[Reading(made(lost=100))], state="x" * 20_000).measure()
+    assert (len(trial.trouble), trial.trouble[-3:]) == (10_000, "x …")
+
+
+class Printing(Reading):
+    """A generator that counts answers of a kind whose name is a page long."""
+
+    def trial(self, _seen):
+        return made(lost=1, failures={"x" * 20_000: 1})
+
+
+class Falling(World):
+    """A host whose counter of dropped datagrams falls."""
+
+    def read(self):
+        return HostReading(0.01, 0.0, None, 70 - int(10 * self.now))
+
+
+@pytest.mark.parametrize(
+    ("world", "what"),
+    [
+        (World(readings=[Printing()]), "failures: too long"),
+        (Falling(), r"`int` >= 0 - at `\$.hosts\[...\].receive_errors`"),
+    ],
+)
+def test_what_no_result_can_hold_breaks_the_lab_in_its_trial(world, what):
+    """And not hours later, as the result is sealed."""
+    world.now = 0.0
+    with pytest.raises(LeaselabError, match=what) as caught:
+        world.measure()
+    assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "run-1-trial-01")
+
+
 @pytest.mark.parametrize(
     ("heard", "word", "detail"),
     [

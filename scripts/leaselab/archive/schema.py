@@ -13,6 +13,7 @@ import msgspec
 
 from leaselab.archive.checksums import MEND
 from leaselab.model import procedures, record, source, trial
+from leaselab.model.bounds import misfit
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import SCHEMA_VERSION, Record
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 SCHEMA_PATH = Path(__file__).resolve().parents[3] / "results" / "schema.json"
 """The schema for other programs: what `json_schema` makes of the types."""
-_SHOWN = 200
-"""Letters of what was wrong: a decoder quotes what it was given."""
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _ID = f"https://leaselab.invalid/schema/result-{SCHEMA_VERSION}.json"
 _RULES = """
@@ -136,11 +135,8 @@ def _line(text: str) -> str:
 
 
 def _refused(what: str, where: str, error: Exception) -> LeaselabError:
-    told, pattern, rest = str(error).partition(" matching regex ")  # says nothing to people
-    if pattern:
-        told = f"{told} of another form - at {rest.rpartition(' - at ')[2]}"
     return usage_error(
-        what, where=where, found=told[:_SHOWN], wanted="results/schema.json", todo=MEND
+        what, where=where, found=misfit(error), wanted="results/schema.json", todo=MEND
     )
 
 

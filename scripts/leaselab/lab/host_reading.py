@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import msgspec
 
 from leaselab.lab.transport import Connection
+from leaselab.model.bounds import misfit
 from leaselab.model.errors import lab_broken
 from leaselab.model.observation import HostReading
 
@@ -62,4 +63,12 @@ class RemoteHost:
                 found=(done.stderr.strip().splitlines() or ["no reason"])[-1],
                 todo="see that python3 runs there; the sweep can be resumed when it does",
             )
-        return HostReading(**json.loads(done.stdout))
+        try:
+            return msgspec.json.decode(done.stdout, type=HostReading)
+        except msgspec.MsgspecError as error:
+            raise lab_broken(
+                f"the reading of the host is none: {misfit(error)}",
+                where=self._connection.access.name,
+                found=repr(done.stdout[:80]),
+                todo="see what python3 is there; the sweep can be resumed when it is well",
+            ) from error

@@ -6,7 +6,6 @@ nothing here knows which server it is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
@@ -16,13 +15,15 @@ import msgspec
 from leaselab.lab.boot import boot, boot_of
 from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import ServerUnderTest
+from leaselab.model.bounds import misfit
 from leaselab.model.errors import (
     LeaselabError,
     invalid_measurement,
     lab_broken,
     server_broken,
 )
-from leaselab.model.observation import Sampled, ServerStarted
+from leaselab.model.observation import Reloaded, Reset, Sampled, ServerStarted, State
+from leaselab.model.text import bounded
 from leaselab.model.trial import Sample
 
 RESET_TIMEOUT_S = 60.0
@@ -31,12 +32,14 @@ SAMPLE_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 300.0
 LIST_TIMEOUT_S = 120.0
 PROFILE_BEGIN_S, PROFILE_END_S = 30.0, 300.0
-_Told = TypeVar("_Told", Sample, Sampled)
+_Told = TypeVar("_Told", Sample, Sampled, ServerStarted, State, Reset, Reloaded)
 _SHUTDOWN_S = 5.0
 """How long a host that is shut down may outlive its server (s)."""
 _NOT_THERE = frozenset({126, 127})
 _BENEATH = 4
 """Exit status of the contract when what the server stands on fails, such as its database."""
+_SHOWN = 200
+"""Letters of a value that differs."""
 _PROFILE = "AppArmor profile"
 """How a difference in confinement is named."""
 
@@ -83,24 +86,14 @@ class ContractServer:
                 where=self._connection.access.name,
                 todo=f"run '{' '.join(self._argv('start'))}' on that host to see for yourself",
             )
-        answer = self._json(done.stdout, "start")
+        started = self._decoded(done.stdout, ServerStarted, "start")
         self._sampler = self._running.enter_context(
             self._connection.follow(self._argv("sample"), self._heard)
         )
         if self._brake:
             self._begin_to_brake()
-        started = ServerStarted(
-            pid=int(answer["pid"]),
-            version=str(answer["version"]),
-            commit=answer.get("commit"),
-            running_config_sha256=str(answer["config_sha256"]),
-            program_sha256=answer.get("program_sha256"),
-            libraries_sha256=answer.get("libraries_sha256", {}),
-            confinement=answer.get("confinement"),
-            start_s=answer.get("start_s"),
-        )
         self._check_deployed(started)
-        self._check_beside(answer.get("beside", {}))
+        self._check_beside(started.beside)
         return started
 
     def _check_deployed(self, started: ServerStarted) -> None:
@@ -140,8 +133,8 @@ class ContractServer:
         return lab_broken(
             f"the server has another {what} than was deployed for this sweep",
             where=self._connection.access.name,
-            found=found,
-            wanted=wanted,
+            found=bounded(found, _SHOWN),
+            wanted=bounded(wanted, _SHOWN),
             todo="somebody deployed or installed here since; deploy again",
         )
 
@@ -169,7 +162,7 @@ class ContractServer:
         if done.status != 0:
             self._check_alive_now()
             raise self._broken(f"the server does not say its state: {_last_line(done.stderr)}")
-        return str(self._json(done.stdout, "state")["trouble"])
+        return self._decoded(done.stdout, State, "state").trouble
 
     def settle(self) -> None:
         """Wait until it is in the state asked for among several.
@@ -188,12 +181,12 @@ class ContractServer:
             if done.status != _BENEATH:
                 self._check_alive_now()
             raise self._broken(f"the server cannot be reset: {_last_line(done.stderr)}")
-        answer = self._json(done.stdout, "reset")
-        if answer["held"]:
+        answer = self._decoded(done.stdout, Reset, "reset")
+        if answer.held:
             raise self._broken(
-                f"the server was not reset: {answer['held']} {self._deployed.holds} left"
+                f"the server was not reset: {answer.held} {self._deployed.holds} left"
             )
-        return None if answer["was"] is None else int(answer["was"])
+        return answer.was
 
     def reload(self) -> float:
         """Have it read its data again; return how long it took (s).
@@ -209,7 +202,7 @@ class ContractServer:
                 where=self._connection.access.name,
                 todo=f"run '{' '.join(self._argv('reload'))}' on that host to see for yourself",
             )
-        return float(self._json(done.stdout, "reload")["reload_s"])
+        return self._decoded(done.stdout, Reloaded, "reload").reload_s
 
     def brake(self, share: float) -> None:
         """Have it stand still for a share of the time (0..1) from its next start on."""
@@ -363,33 +356,17 @@ class ContractServer:
     def _sample(self, line: str) -> Sample:
         return self._decoded(line, Sample, "sample")
 
-    def _decoded(self, line: str, kind: type[_Told], what: str) -> _Told:
+    def _decoded(self, told: str | bytes, kind: type[_Told], verb: str) -> _Told:
         try:
-            return msgspec.json.decode(line, type=kind)
-        except msgspec.MsgspecError as error:
+            return msgspec.json.decode(told, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise lab_broken(
-                f"the contract's {what} is none: {error}",
+                f"what '{self._deployed.contract} {verb}' printed is no answer: "
+                f"{misfit(error)}",
                 where=self._connection.access.name,
-                found=line[:200],
+                found=repr(told[:80]),
                 todo="deploy again, which installs this release's contract",
             ) from error
-
-    def _json(self, text: bytes, verb: str) -> dict[str, Any]:
-        try:
-            answer = json.loads(text)
-        except ValueError as error:
-            raise lab_broken(
-                f"'{self._deployed.contract} {verb}' printed no JSON",
-                where=self._connection.access.name,
-                found=repr(text[:80]),
-            ) from error
-        if not isinstance(answer, dict):
-            raise lab_broken(
-                f"'{self._deployed.contract} {verb}' printed no JSON object",
-                where=self._connection.access.name,
-                found=repr(text[:80]),
-            )
-        return answer
 
 
 def _flat(beside: Mapping[str, Any] | None) -> dict[str, str]:

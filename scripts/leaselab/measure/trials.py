@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec.structs import replace
 
 from leaselab.measure.generators.adapter import Adapter, Seen
 from leaselab.measure.ports import Clock, During, Host, Recorder, Server, Watch
 from leaselab.model import moment
 from leaselab.model.bench import Bench
-from leaselab.model.bounds import clipped
+from leaselab.model.bounds import OutOfBoundsError, clipped, misfit
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
 from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading, ServerStarted
@@ -102,6 +103,32 @@ class Trials:
         `during` the load may leave a server that can neither be read nor reset.
         """
         began = self.clock()
+        try:
+            trial = self._made(
+                load, name, began, may_abort=may_abort, reset=reset, during=during
+            )
+            # the types of numbers alone are checked by no constructor
+            msgspec.convert(msgspec.to_builtins(trial), Trial)
+        except (OutOfBoundsError, msgspec.ValidationError) as error:
+            raise lab_broken(
+                "what was read of the hosts in a trial does not fit a result",
+                where=name,
+                found=misfit(error),
+                wanted="results/schema.json",
+                todo="the trial was not counted; the sweep can be resumed when they are well",
+            ) from error
+        return trial
+
+    def _made(
+        self,
+        load: Load,
+        name: str,
+        began: float,
+        *,
+        may_abort: bool,
+        reset: bool,
+        during: During | None,
+    ) -> Trial:
         if during is not None:
             return self._happening(load, name, during, began)
         trial, conclusive = self._attempt(load, name, may_abort=may_abort, reset=reset)
@@ -123,7 +150,7 @@ class Trials:
         after = self.server.sample_now()
         readings.append(self._read())
         samples = self.server.samples()
-        trouble = self.server.trouble()
+        trouble = clipped(self.server.trouble())
         if trouble:
             self.server.settle()
         with self._resetting(reset=reset) as held:

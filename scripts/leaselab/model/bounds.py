@@ -6,7 +6,8 @@ square overflows, no text that fills a page, and no path out of its result.
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
@@ -17,6 +18,8 @@ LONGEST: Final = 10_000
 _MOST, _LEAST = 1e15, 1e-100
 """Of a number that is not 0: what it is squared and divided by still is a number."""
 _DEEPEST = 20
+_SHOWN = 200
+"""Letters of what is wrong with a value: it may be quoted in it."""
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 """As far as other programs read whole numbers exactly."""
@@ -37,11 +40,15 @@ File = Annotated[str, Meta(pattern=f"^{_PART}(?:/{_PART}){{0,9}}{END}")]
 """A file of the result, by its path within it."""
 
 
+class OutOfBoundsError(ValueError):
+    """A value that no record can have."""
+
+
 class Bounded(Struct, frozen=True, kw_only=True):
     """What checks its own values, whatever their types allow."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a value out of bounds; parts that are structs checked theirs."""
+        """Raise OutOfBoundsError where a value is; parts that are structs checked theirs."""
         for name in self.__struct_fields__:
             _check(getattr(self, name), name, _DEEPEST)
 
@@ -49,6 +56,26 @@ class Bounded(Struct, frozen=True, kw_only=True):
 def clipped(text: str) -> str:
     """Return a text that a record can hold: of one that is too long its beginning."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
+
+
+def fitted(value: Any, deep: int = _DEEPEST) -> Any:  # noqa: ANN401  # JSON
+    """Return JSON values with each text `clipped`; keys stay, as a cut one may be another's."""
+    match value:
+        case str():
+            return clipped(value)
+        case Mapping() if deep:
+            return {key: fitted(part, deep - 1) for key, part in value.items()}
+        case list() | tuple() if deep:
+            return [fitted(part, deep - 1) for part in value]
+    return value
+
+
+def misfit(error: Exception) -> str:
+    """Return what a decoder says of a value that does not fit, in at most 200 letters."""
+    told, pattern, rest = str(error).partition(" matching regex ")  # says nothing to people
+    if pattern:
+        told = f"{told} of another form - at {rest.rpartition(' - at ')[2]}"
+    return told[:_SHOWN]
 
 
 def _check(value: object, name: str, deep: int) -> None:
@@ -71,4 +98,5 @@ def _check(value: object, name: str, deep: int) -> None:
         case _:
             return
     if not good:
-        raise ValueError(f"{name}: too long, too deep or out of range: {str(value)[:40]}")
+        shown = str(value)[:40]
+        raise OutOfBoundsError(f"{name}: too long, too deep or out of range: {shown}")

@@ -3,26 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct, field
+
+from leaselab.model.bounds import Amount, Count
 
 
-@dataclass(frozen=True, slots=True)
-class ServerStarted:
+class ServerStarted(Struct, frozen=True):
     """What the server contract's `start` reported."""
 
-    pid: int
+    pid: Count
     version: str
     commit: str | None
-    running_config_sha256: str
+    running_config_sha256: str = field(name="config_sha256")
     program_sha256: str | None = None
     """Hash of the program that runs; None where the contract does not tell."""
-    libraries_sha256: Mapping[str, str] = field(default_factory=dict)
+    libraries_sha256: Mapping[str, str] = {}
     """Hash of every library that it has loaded, by path."""
     confinement: str | None = None
     """AppArmor profile and mode; None where the host's kernel has no AppArmor."""
-    start_s: float | None = None
+    start_s: Amount | None = None
     """From the launch of its process until it answered (s); None where the contract does not
     tell."""
+    beside: Mapping[str, Any] = {}
+    """What serves beside it, by name."""
+
+
+class Reset(Struct, frozen=True):
+    """What the server contract's `reset` reported."""
+
+    held: Count | None
+    """What the server holds after it; None where it holds nothing ever."""
+    was: Count | None
+    """What it held before; None where it holds nothing ever."""
+
+
+class State(Struct, frozen=True):
+    """What the server contract's `state` reported."""
+
+    trouble: str
+    """How it differs from the state asked for among several; empty where it does not."""
+
+
+class Reloaded(Struct, frozen=True):
+    """What the server contract's `reload` reported."""
+
+    reload_s: Amount
+    """How long it took (s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +60,12 @@ class Sampled:
 
     event: str
     """What was sampled, such as cpu-clock; it ends in ``:u`` where the kernel was left out."""
-    samples: int
-    sampled_s: float
+    samples: Count
+    sampled_s: Amount
     """CPU time that the samples stand for (s)."""
-    lost: int
+    lost: Count
     """Samples that were taken and not kept."""
-    stacks: Mapping[str, int]
+    stacks: Mapping[str, Count]
     """Samples by stack: functions from the outermost to the one that ran, by semicolons."""
 
 
@@ -44,13 +73,13 @@ class Sampled:
 class HostReading:
     """One reading of a host, before or after a trial; counts are since it was booted."""
 
-    work_s: float
+    work_s: Amount
     """Time of a fixed small piece of work on the processors of what is measured (s)."""
-    steal_s: float
+    steal_s: Amount
     """Time for which its hypervisor gave these processors to others (s)."""
-    throttled_s: float | None
+    throttled_s: Amount | None
     """Time for which its control group's limit held it back (s); None where it has none."""
-    receive_errors: int
+    receive_errors: Count
     """Datagrams dropped for want of receive buffer, of any socket."""
 
 

@@ -73,7 +73,7 @@ class Sample(Reading, frozen=True, kw_only=True):
     held: Count | None
     """What it holds, such as leases (`Server.holds` names it); null where it did not answer in
     time."""
-    counters: dict[str, int]
+    counters: dict[Text, Count]
     """The server's own counters, under its own names."""
     refused: Count | None = None
     """Requests refused since the server started; null where it does not count them, or did not

@@ -21,7 +21,7 @@ from leaselab.model import moment
 from leaselab.model.bench import public_names
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
 from leaselab.model.procedures.duel import Duel
-from leaselab.run.record import command, failed_record, own_provenance
+from leaselab.run.record import check_recordable, command, failed_record, own_provenance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,15 +55,18 @@ def begin(
     `experiment` is what the points are of, None for one alone; `root` is the checkout;
     `elsewhere` has the documents of the same points at the host's second place, where both
     points of a duel are up at once.  Raises a usage error, and creates nothing, where a
-    scenario cannot hold its procedure.
+    scenario cannot hold its procedure; as `check_recordable` likewise.
     """
     begun = {
         "started_at": moment.now(),
         "experiment": msgspec.to_builtins(experiment),
         "provenance": msgspec.to_builtins(own_provenance(root, command())),
     }
+    for document in (elsewhere or {}).values():
+        check_recordable(parse_bench(document, where), where)
     for document in documents.values():
         bench = parse_bench(document, where)
+        check_recordable(bench, where)
         check_fits(bench.scenario, bench.procedure)
         if isinstance(bench.procedure, Duel) and len(documents) != 2:
             raise usage_error(

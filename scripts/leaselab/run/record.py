@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,14 +18,14 @@ from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.published import public_word
 from leaselab.model import moment, record
-from leaselab.model.bounds import clipped
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.bounds import clipped, fitted, misfit
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from leaselab.lab.inventory import Inventory
@@ -76,22 +77,8 @@ def record_of(
         servers={
             role: _server(server, configs[role]) for role, server in bench.servers.items()
         },
-        generator=record.Generator(
-            name=bench.generator.name,
-            version=bench.generator.version,
-            host=GENERATOR,
-            options=_how_it_ran(bench.generator),
-        ),
-        bench=record.Bench(
-            name=bench.name,
-            inventory=bench.inventory,
-            environment=bench.environment,
-            hosts={
-                role: msgspec.convert(host.facts, record.Host)
-                for role, host in bench.hosts.items()
-            },
-            lock_owner=owner,
-        ),
+        generator=_generator(bench.generator),
+        bench=_bench(bench, owner),
         rounds=tuple(point.rounds),
         confirmation=point.confirmation,
         metrics=_metrics(bench.scenario, bench.procedure, point.rounds, point.confirmation),
@@ -107,6 +94,33 @@ def record_of(
         if found.figure.value is None:
             found = replace(found, at_least=at_least(found.rounds, bench.procedure))
     return found
+
+
+def check_recordable(bench: Bench, where: str) -> None:
+    """Refuse a bench that no record can describe, before anything is measured on it.
+
+    Texts of its hosts may be of any length, as a record has their beginning.  Raises a
+    broken-lab error for anything else that does not fit; `where` is its document.
+    """
+    parts: dict[str, Callable[[], object]] = {
+        **{
+            f"servers: {role}": partial(_server, server, None)
+            for role, server in bench.servers.items()
+        },
+        "generator": partial(_generator, bench.generator),
+        "hosts": partial(_bench, bench, ""),
+    }
+    for part, describe in parts.items():
+        try:
+            describe()
+        except ValueError as error:
+            raise lab_broken(
+                "what a host says of itself does not fit a result",
+                where=f"{where}: {part}",
+                found=misfit(error),
+                wanted="results/schema.json",
+                todo="see what prints it on that host, then deploy again",
+            ) from error
 
 
 def failed_record(
@@ -143,6 +157,27 @@ def failed_record(
         experiment=experiment,
         provenance=provenance,
     )
+
+
+def _generator(tool: GeneratorTool) -> record.Generator:
+    given = {
+        "name": tool.name,
+        "version": tool.version,
+        "host": GENERATOR,
+        "options": _how_it_ran(tool),
+    }
+    return msgspec.convert(fitted(given), record.Generator)
+
+
+def _bench(bench: Bench, owner: str) -> record.Bench:
+    given = {
+        "name": bench.name,
+        "inventory": bench.inventory,
+        "environment": bench.environment,
+        "hosts": {role: host.facts for role, host in bench.hosts.items()},
+        "lock_owner": owner,
+    }
+    return msgspec.convert(fitted(given), record.Bench)
 
 
 def _how_it_ran(tool: GeneratorTool) -> dict[str, Any]:
@@ -211,20 +246,20 @@ def _reasons(error: LeaselabError | None) -> tuple[Reason, ...]:
     return (Reason(word=word, text=clipped(str(error))),)
 
 
-def _server(server: ServerUnderTest, config: KeptConfig) -> record.Server:
+def _server(server: ServerUnderTest, config: KeptConfig | None) -> record.Server:
     given = {
         name: value
         for name, value in asdict(server).items()
         if name in record.Server.__struct_fields__
     }
     given |= {
-        "config_file": config.file,
-        "config_settings_sha256": config.settings_sha256,
+        "config_file": config and config.file,
+        "config_settings_sha256": config and config.settings_sha256,
         "durability": server.durability.value,
         "package": server.package or None,
         "build": server.build or None,
     }
-    return msgspec.convert(given, record.Server)
+    return msgspec.convert(fitted(given), record.Server)
 
 
 def _git(root: Path, *arguments: str) -> str | None:
