@@ -279,6 +279,8 @@ def shell(script, **environment):
         ("set -o pipefail; $LEASELAB scenarios | head -0", BROKEN_PIPE),
         ("set -o pipefail; $LEASELAB nothing 2>&1 | head -0", 2),
         ("$LEASELAB show $'\\xff'", 2),
+        ("$LEASELAB commits HEAD --repo $'\\xff'", 2),
+        ("git init -q $'\\xff' && cd $'\\xff' && $LEASELAB commits HEAD --repo .", 2),
         ("LEASELAB_RESULTS=$'/\\xff' $LEASELAB list", 2),
         ("$LEASELAB export --csv --output full", 4),
         ("$LEASELAB export --csv --output fifo", 2),

@@ -359,7 +359,16 @@ def open_repository(where: str, mirrors: Path) -> Repository:
             where=where,
             found=found.reason if found.status else "a file",
         )
-    return Repository(path.absolute(), str(path.absolute()))
+    place = path.absolute()
+    name = os.fsencode(place).decode(errors="replace")
+    if name != str(place):
+        raise usage_error(
+            "the path of this repository is not UTF-8 text, as results are",
+            where=name,
+            found=str(os.fsencode(place)),
+            todo="rename its folder, or name it by a link",
+        )
+    return Repository(place, name)
 
 
 def _is_address(where: str) -> bool:
