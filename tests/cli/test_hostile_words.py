@@ -26,7 +26,7 @@ from tests.repositories import make_repository
 
 from leaselab.cli import bench_setup, check, lab, switching
 from leaselab.cli.main import BROKEN_PIPE, COMMANDS, Parser, main
-from leaselab.lab import benches
+from leaselab.lab import benches, made_here
 from leaselab.model.errors import Outcome, lab_broken
 
 ROOT = Path(__file__).parents[2]
@@ -151,6 +151,7 @@ def place(tmp_path_factory):
         patch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
         for module in (bench_setup, check, lab, switching):
             patch.setattr(module, "run_playbook", refuse)
+        patch.setattr(made_here, "LOCKS", (folder,))
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{}")))
         yield [*paths, str(repository)]
 

@@ -20,7 +20,7 @@ from leaselab.archive.store import Store
 from leaselab.cli import bench_setup, hold, variants
 from leaselab.cli.main import main
 from leaselab.cli.playbook import PlaybookStats
-from leaselab.lab import benches, deployment, lease
+from leaselab.lab import benches, deployment, lease, made_here
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.hold import write_hold
 from leaselab.lab.lock import ask, new_hold
@@ -111,6 +111,7 @@ def playbooks(tmp_path, monkeypatch):
     hostvars = {"sut": playbooks.variables, "gen": {}}
     listing = {"_meta": {"hostvars": hostvars}, **groups}
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
+    monkeypatch.setattr(made_here, "LOCKS", (tmp_path,))
     playbooks.here = Here(tmp_path / "host", monkeypatch, lease)
     for module in (bench_setup, variants, deployment):
         monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))

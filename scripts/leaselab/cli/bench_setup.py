@@ -32,6 +32,7 @@ from leaselab.lab.hold import read_hold
 from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, PARTNER_GROUP
 from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, NoLockError
+from leaselab.lab.made_here import making
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError
 from leaselab.model.source import Commit
@@ -214,12 +215,14 @@ def bring_up(
     """Bring a lab of this machine up; return how many changes that took.
 
     Parameters as those of `prepare` and of ``lab up``; `lease` is None for a lab that is down.
+    Raises as `making`.
     """
     role = inventory.made_by
     chosen: dict[str, Any] = {f"{role}_take_over": take_over, f"{role}_force": force}
     if distribution:
         chosen[f"{role}_server_distribution"] = distribution
-    return play("lab_up", inventory, chosen, lease).changed
+    with making(role, "lab up", checkout_root()):
+        return play("lab_up", inventory, chosen, lease).changed
 
 
 def environment_of(inventory: Inventory) -> str:

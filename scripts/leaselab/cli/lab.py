@@ -14,6 +14,7 @@ from leaselab.cli.status import add_status, status
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lease import leased
 from leaselab.lab.lock import BenchInUseError
+from leaselab.lab.made_here import making
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 if TYPE_CHECKING:
@@ -152,7 +153,10 @@ def _up(args: argparse.Namespace) -> Outcome:
 def _down(args: argparse.Namespace) -> Outcome:
     inventory = _made_here(args)
     role = inventory.made_by
-    with _leased_if_up(inventory, args) as lease:
+    with (
+        _leased_if_up(inventory, args) as lease,
+        making(role, "lab down", checkout_root()),
+    ):
         stats = run_playbook(
             "lab_down",
             inventory.path,
