@@ -269,7 +269,7 @@ class TestFind:
 
     def test_last_is_the_one_that_finished_last(self, root, store, records):
         long = example_result(token="dddd", started=START - timedelta(days=1))
-        long = replace(long, finished_at="2027-01-01T00:00:00Z")
+        long = replace(long, finished_at="2026-11-22T00:00:00Z")
         archive_result(root, long)
         assert store.find("last").name == long.id
         assert store.find("last~1").name == records[2].id

@@ -21,11 +21,13 @@ import os
 import sqlite3
 import stat
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from leaselab.archive.ident import is_id
 from leaselab.archive.row import COLUMNS, LISTED, PLACE, Row, read_row
 from leaselab.archive.running import RESULT
+from leaselab.model import moment
 from leaselab.model.errors import lab_broken
 
 if TYPE_CHECKING:
@@ -54,7 +56,8 @@ def _names(columns: Iterable[str]) -> str:
 
 _SELECT = f"SELECT {_names(LISTED)} FROM result"  # noqa: S608  # constants, as all SQL text here
 _SELECT_ALL = f"SELECT {_names(COLUMNS)} FROM result"  # noqa: S608
-_NEWEST = " ORDER BY started_at DESC, id DESC LIMIT ifnull(?, -1)"
+_SKEW = timedelta(days=1)
+"""How far ahead of this machine's clock another's may be, of which results were copied."""
 _MARKS = ", ".join(f":{column}" for column in COLUMNS)
 _INSERT = f"INSERT OR REPLACE INTO result ({_names(COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608
 _CHOSEN = (
@@ -120,22 +123,22 @@ class Index:
         bench: str | None = None,
         limit: int | None = None,
     ) -> list[Row]:
-        """Results, newest start first.
+        """Results, newest start first; those that are dated in the future come last.
 
         `scenario` is a shell pattern, `outcome` an outcome's label, `commit` a
         full hash, `bench` a bench's name, `limit` the highest number of rows.
         """
         where, values = _conditions(scenario, outcome=outcome, commit=commit, bench=bench)
-        return self._query(f"{_SELECT}{where}{_NEWEST}", [*values, limit])
+        return self._newest_first(f"{_SELECT}{where}", values, limit)
 
     def every(self, scenario: str | None = None, newest: int | None = None) -> list[Row]:
-        """Results with all that the index has of them, oldest first.
+        """Results with all that the index has of them, the other way round.
 
         `scenario` is a shell pattern; None for all.  `newest` is the highest
         number of rows, of which the oldest are left out.
         """
         where, values = _conditions(scenario)
-        return self._query(f"{_SELECT_ALL}{where}{_NEWEST}", [*values, newest])[::-1]
+        return self._newest_first(f"{_SELECT_ALL}{where}", values, newest)[::-1]
 
     def scenarios(self) -> list[str]:
         """The scenarios that have results, by name; an unreadable result has none."""
@@ -162,25 +165,45 @@ class Index:
 
     def without_figure(self, limit: int) -> list[Row]:
         """The newest results that came to no figure, with all columns, newest first."""
-        query = f"{_SELECT_ALL} WHERE outcome NOT IN ('ok', 'regression'){_NEWEST}"
-        return self._query(query, [limit])
+        query = f"{_SELECT_ALL} WHERE outcome NOT IN ('ok', 'regression')"
+        return self._newest_first(query, [], limit)
 
     def newest_places(self, pattern: str, bench: str | None = None) -> list[Row]:
         """The newest result of each scenario that a pattern names, procedure and durability.
 
-        On one bench or on all; a result without a durability never ran.
+        On one bench or on all; a result without a durability never ran.  One that is dated in
+        the future is the newest where there is no other.
         """
         where = " WHERE durability NOT NULL AND scenario GLOB ? AND (bench = ? OR ? IS NULL)"
         query = (
-            f"SELECT {_names(LISTED)}, max(started_at || id) FROM result{where}"  # noqa: S608
-            f" GROUP BY {_names(PLACE)} ORDER BY started_at DESC, id DESC"
+            f"SELECT {_names(LISTED)}, max((started_at <= ?) || started_at || id)"  # noqa: S608
+            f" FROM result{where} GROUP BY {_names(PLACE)} ORDER BY started_at DESC, id DESC"
         )
-        return self._query(query, [pattern, bench, bench])
+        return self._query(query, [_soon(), pattern, bench, bench])
 
     def newest(self, back: int = 0) -> Row | None:
-        """The result that finished last, or the one `back` places before it."""
-        query = f"{_SELECT} ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET ?"
-        return next(iter(self._query(query, [back])), None)
+        """The result that finished last, or the one `back` places before it.
+
+        Those that are dated in the future come before all others.
+        """
+        rows = self._newest_first(_SELECT, [], back + 1, "finished_at")
+        return rows[back] if back < len(rows) else None
+
+    def _newest_first(
+        self, query: str, values: Sequence[object], limit: int | None, by: str = "started_at"
+    ) -> list[Row]:
+        """At most so many results, the latest date first, then those dated in the future.
+
+        A machine whose clock was ahead has made these: none of them is the newest for years.
+        """
+        rows: list[Row] = []
+        word = "AND" if " WHERE " in query else "WHERE"
+        for dated in ("<=", ">"):
+            left = -1 if limit is None else limit - len(rows)
+            if left:
+                ordered = f"{query} {word} {by} {dated} ? ORDER BY {by} DESC, id DESC LIMIT ?"
+                rows += self._query(ordered, [*values, _soon(), left])
+        return rows
 
     def starting_with(self, prefix: str, limit: int) -> list[Row]:
         """Results whose id starts with the text, oldest first."""
@@ -347,6 +370,11 @@ class Index:
                 database.execute("DELETE FROM month WHERE name = ?", (month,))
             else:
                 database.execute("INSERT OR REPLACE INTO month VALUES (?, ?)", (month, note))
+
+
+def _soon() -> str:
+    """The moment from which on a date is in the future."""
+    return moment.timestamp(datetime.now(UTC) + _SKEW)
 
 
 def _conditions(scenario: str | None, **others: str | None) -> tuple[str, list[object]]:

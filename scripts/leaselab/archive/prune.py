@@ -16,7 +16,7 @@ import shutil
 import stat
 import time
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING
 
 import msgspec
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 LOCK = ".prune.lock"
 RAW_OUTPUTS = "raw outputs"
+IDLE_DAYS = 180
+"""A lab that makes no result for so long is less likely than a clock that was set ahead."""
 _DAY_S = 86400.0
 _PATIENCE_S = 60.0
 _POLL_S = 0.1
@@ -77,6 +79,27 @@ class Freed:
     items: int = 0
     bytes: int = 0
     """Sizes of its files."""
+
+
+def clock_trouble(ends: Iterable[float], now: float, days: int) -> str:
+    """Why the clock may be far ahead, so that all looks old; empty where it is right.
+
+    `ends` is when each result was finished, `now` what the clock says (s).  It is right where
+    results were made for so many days without a gap as long as `IDLE_DAYS`.
+    """
+    later = now
+    for end in sorted((one for one in ends if one <= now), reverse=True):
+        idle = (later - end) / _DAY_S
+        if idle > IDLE_DAYS:
+            return f"no result was made in the {idle:.0f} days before {_day(later)}"
+        if now - end >= days * _DAY_S:
+            break
+        later = end
+    return ""
+
+
+def _day(at: float) -> str:
+    return moment.timestamp(datetime.fromtimestamp(at, UTC))[:10]
 
 
 def may_go(items: Iterable[Item], now: float, days: int) -> list[Item]:

@@ -75,12 +75,12 @@ def _span_min(rows: Sequence[dict[str, Any]]) -> float:
     """Lab time of an experiment (min).
 
     That is from the beginning of its first result to the end of its last, unless it was
-    interrupted: it is at most what was spent on each of them.
+    interrupted or its clock was set: it is at most what was spent on each of them.
     """
     began = min(row["started_at"] for row in rows)
     span = moment.minutes(began, max(row["finished_at"] for row in rows))
     spent = math.fsum(row["wall_s"] for row in rows) / 60
-    return min(span, spent)
+    return min(span, spent) if span > 0 else spent
 
 
 def _builds(store: Store, ids: Sequence[str]) -> list[float]:

@@ -6,15 +6,27 @@ import argparse
 import sys
 import time
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from leaselab.archive.prune import Freed, alone, caches, leftovers, may_go, remove, results
+from leaselab.archive.prune import (
+    IDLE_DAYS,
+    Freed,
+    alone,
+    caches,
+    clock_trouble,
+    leftovers,
+    may_go,
+    remove,
+    results,
+)
+from leaselab.archive.row import UNREADABLE
 from leaselab.cli.bench_setup import add_place, benches_of
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.inventory import BUILDER_GROUP
 from leaselab.lab.transport import connect
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.report.listing import aligned
 
 if TYPE_CHECKING:
@@ -22,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.archive.prune import Item
+    from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
 
 NAME = "prune"
@@ -72,12 +85,15 @@ def _days(text: str) -> int:
 def run(args: argparse.Namespace) -> Outcome:
     """Prune results, checkout and builders; 4 where something cannot be removed.
 
+    Nothing is removed where the clock may be far ahead: a broken-lab error.
+
     What is in use and a builder that does not answer are left as they are, which is said and
     no fault.
     """
     store = open_store(args, existing=True)
     folder = checkout_root() / ".leaselab"
     now = time.time()
+    _check_clock(store, now, args.raw_days)
     freed: dict[str, Freed] = {}
     errors: list[str] = []
     left: list[str] = []
@@ -127,6 +143,24 @@ def run(args: argparse.Namespace) -> Outcome:
     else:
         print("".join(_table(freed, dry_run=args.dry_run)), end="")
     return Outcome.LAB if errors else Outcome.OK
+
+
+def _check_clock(store: Store, now: float, days: int) -> None:
+    """Raise a broken-lab error where the dates of the results say that the clock is ahead."""
+    ends = (
+        datetime.fromisoformat(row["finished_at"]).timestamp()
+        for row in store.index.rows()
+        if row["outcome"] != UNREADABLE
+    )
+    trouble = clock_trouble(ends, now, days)
+    if trouble:
+        raise lab_broken(
+            "nothing is removed, as the clock of this machine may be ahead",
+            where=str(store.root),
+            found=trouble,
+            wanted=f"at most {IDLE_DAYS} days without a result",
+            todo=f"set the clock; if it is right, prune once results of {days} days are there",
+        )
 
 
 def _add(freed: dict[str, Freed], kind: str, items: int, size: int) -> None:
