@@ -33,20 +33,27 @@ def ansible(program, *arguments, under=(), **environment):
 
     `environment` is added to that of the test.
     """
+    settings = {
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_ACTION_PLUGINS": str(ROOT / "tests/actions"),
+    }
+    words = (*under, Path(sys.executable).with_name(program), *arguments)
+    return ended(words, **{**settings, **environment}).stdout
+
+
+def ended(words, code=0, **environment):
+    """Run a program from the project's folder until it ends with this code.
+
+    `environment` is added to that of the test.
+    """
     done = subprocess.run(
-        [*under, Path(sys.executable).with_name(program), *arguments],
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_ACTION_PLUGINS": str(ROOT / "tests/actions"),
-            "LC_ALL": "C.UTF-8",
-            **environment,
-        },
+        words,
+        env={**os.environ, "LC_ALL": "C.UTF-8", **environment},
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert done.returncode == code, done.stdout + done.stderr
+    return done

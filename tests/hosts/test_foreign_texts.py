@@ -22,6 +22,7 @@ import yaml
 from tests.bench_document import DOCUMENT
 from tests.hostile import CODES, COMMAND, FOREIGN, NAME, hostile_repository
 from tests.made_up import Lab
+from tests.plays import ended
 from tests.repositories import git
 from tests.tools import AS_ROOT
 
@@ -132,23 +133,9 @@ def words(checkout, *arguments, hosts="hosts.yml"):
 
 def played(checkout, *arguments, hosts="hosts.yml", **variables):
     """Run a command of that checkout to its end; whether a text of it was a command."""
-    done = subprocess.run(
-        words(checkout, *arguments, hosts=hosts),
-        env={
-            **os.environ,
-            "LEASELAB_ROOT": str(checkout),
-            "LEASELAB_RAN": str(checkout / "ran"),
-            "LC_ALL": "C.UTF-8",
-            **variables,
-        },
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    places = {"LEASELAB_ROOT": str(checkout), "LEASELAB_RAN": str(checkout / "ran")}
+    done = ended(words(checkout, *arguments, hosts=hosts), **places, **variables)
     assert not (checkout / "ran").exists(), "a text was a command"
-    assert done.returncode == 0, done.stdout + done.stderr
     return done
 
 

@@ -1,13 +1,13 @@
 """The engine reaches hosts as Ansible would, or refuses what it cannot do, by name."""
 
 import getpass
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.plays import ended
 
 from leaselab.lab import logins
 from leaselab.lab.inventory import (
@@ -233,13 +233,8 @@ def test_what_ansible_warns_of_is_shown_once(hosts):
     """A colon is missing, so Ansible leaves the user out, and the engine does so too."""
     hosts.write_text(f"{HOSTS}  vars {{ansible_user: keeper}}\n", "utf-8")
     read = "from leaselab.cli.main import main; import sys; sys.exit(main(sys.argv[1:]))"
-    done = subprocess.run(
-        [sys.executable, "-c", read, "lab", "status", "-i", str(hosts), "--bench", "none"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    words = (sys.executable, "-c", read, "lab", "status", "-i", hosts, "--bench", "none")
+    done = ended(words, code=2)
     warning, refusal = done.stderr.splitlines()
     assert warning.startswith(
         f"leaselab: {hosts}: Ansible warns: Skipping key (vars {{ansible_u"
