@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._synthetic import COMMITS_A_YEAR, SCENARIOS, write_result
-from leaselab.archive.index import INDEX
+from leaselab.archive.index_file import INDEX
 from leaselab.archive.store import Store
 from leaselab.report.site.figure import svg
 from leaselab.report.site.history import history, lines_of

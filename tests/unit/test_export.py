@@ -21,7 +21,7 @@ from tests.examples import (
 )
 from tests.hostile import ATTACK, hostile_archive
 
-from leaselab.archive.index import INDEX
+from leaselab.archive.index_file import INDEX
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.model.record import Metric
@@ -200,7 +200,7 @@ def test_a_regression_is_a_failure(tmp_path, capfdbinary):
 def test_a_build_that_fails_after_a_good_result_is_no_pass(archive, capfdbinary):
     failed = example_result(
         [],
-        started=START + timedelta(days=9),
+        started=START + timedelta(days=3),
         outcome="build-failed",
         reasons=[{"word": "build-failed", "text": "it does not compile"}],
     )

@@ -20,8 +20,9 @@ from tests.examples import (
     invalid_result,
 )
 
-from leaselab.archive import index as index_module
-from leaselab.archive.index import INDEX, Index
+from leaselab.archive import index_file
+from leaselab.archive.index import Index
+from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import COLUMNS, UNREADABLE
 from leaselab.archive.schema import encode
 from leaselab.archive.store import Store
@@ -173,7 +174,7 @@ def test_an_unchanged_month_is_not_read_again(root, index, monkeypatch):
     def never(_):
         raise AssertionError("a settled month was read again")
 
-    monkeypatch.setattr(index_module, "_ids", never)
+    monkeypatch.setattr(index_file, "_ids", never)
     assert len(index.rows()) == 1
 
 
@@ -236,7 +237,7 @@ def test_a_read_only_index_is_brought_up_to_date_in_memory(root, index, monkeypa
     place_result(root, "20261101T000000Z-v4-memfile-0001")
     index.refresh()
     place_result(root, "20261101T000000Z-v4-memfile-0002")
-    writable = index_module._connect
+    writable = index_file._connect
 
     def read_only(path):
         if path == ":memory:":
@@ -244,7 +245,7 @@ def test_a_read_only_index_is_brought_up_to_date_in_memory(root, index, monkeypa
         return sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
 
     before = (root / INDEX).read_bytes()
-    monkeypatch.setattr(index_module, "_connect", read_only)
+    monkeypatch.setattr(index_file, "_connect", read_only)
     assert len(index.rows()) == 2
     assert (root / INDEX).read_bytes() == before
 
@@ -266,7 +267,7 @@ def test_an_index_that_stays_busy_is_kept_and_said(root, index, monkeypatch):
     place_result(root, "20261101T000000Z-v4-memfile-0001")
     settle(root)
     index.refresh()
-    monkeypatch.setattr(index_module, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(index_file, "_PATIENCE_S", 0.05)
     writer = sqlite3.connect(root / INDEX, isolation_level=None)
     writer.execute("BEGIN EXCLUSIVE")
     with pytest.raises(LeaselabError, match="busy"):
@@ -280,7 +281,7 @@ def test_a_busy_index_answers_with_what_it_has(root, index, monkeypatch, caplog)
     place_result(root, "20261101T000000Z-v4-memfile-0001")
     index.refresh()
     place_result(root, "20261101T000000Z-v4-memfile-0002")
-    monkeypatch.setattr(index_module, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(index_file, "_PATIENCE_S", 0.05)
     writer = sqlite3.connect(root / INDEX, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     assert len(index.rows()) == 1

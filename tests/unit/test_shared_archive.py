@@ -15,7 +15,8 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, PROCEDURE, START, archive_result, example_result
 
-from leaselab.archive.index import INDEX, Index
+from leaselab.archive.index import Index
+from leaselab.archive.index_file import INDEX
 from leaselab.archive.store import Store
 
 ROOT = Path(__file__).parents[2]

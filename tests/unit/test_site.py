@@ -26,7 +26,7 @@ from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
 from tests.past import fought, past
 
 from leaselab.archive.bench_notes import STATUS, write_note
-from leaselab.archive.index import INDEX
+from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
