@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use leaseload_net::clock::SECOND;
 use leaseload_packet::dns::Edns;
+use leaseload_packet::{dhcp4, dhcp6};
 use lexopt::prelude::*;
 
 use crate::clients::{Mac, Macs, Template, read_mac};
@@ -446,7 +447,7 @@ impl Words {
 
     fn options(&self) -> Result<Template, Wrong> {
         let is_v6 = self.protocol == "dhcp6";
-        let mut template = Template::default();
+        let mut template = Template::new(if is_v6 { dhcp6::put } else { put4 });
         for word in self.all("option") {
             let wrong = || format!("--option: found {word:?}, expected CODE=text:… or CODE=hex:…");
             let (code, value) = word.split_once('=').ok_or_else(wrong)?;
@@ -495,6 +496,11 @@ fn step(words: &str) -> Result<Step, Wrong> {
             Some(Step { rate: read(rate, LARGEST_RATE)?, seconds })
         })
         .ok_or_else(|| format!("--steps: found {words:?}, expected RATExSECONDS,…"))
+}
+
+/// Codes of DHCPv4 were checked to be below 255.
+fn put4(out: &mut Vec<u8>, code: u16, value: &[u8]) {
+    dhcp4::put(out, code as u8, value);
 }
 
 fn bytes_of(hex: &str) -> Option<Vec<u8>> {

@@ -69,11 +69,17 @@ pub fn read_mac(text: &str) -> Option<Mac> {
 /// Options that all clients send, some with the client's number in them.
 ///
 /// Built of pieces: those of bytes are as they are; between two of them stands the number of
-/// the client, and the length byte of its option is made up for it.
-#[derive(Clone, Debug, Default)]
+/// the client, and the length of its option is made up for it.
+#[derive(Clone, Debug)]
 pub struct Template {
+    put: Put,
     options: Vec<(u16, Vec<Piece>)>,
+    /// All options, encoded; empty where they differ from client to client.
+    fixed: Vec<u8>,
 }
+
+/// Append an option by its code, as the protocol encodes it.
+pub type Put = fn(&mut Vec<u8>, u16, &[u8]);
 
 #[derive(Clone, Debug)]
 enum Piece {
@@ -82,6 +88,12 @@ enum Piece {
 }
 
 impl Template {
+    /// No options, of a protocol that encodes them by `put`.
+    #[must_use]
+    pub fn new(put: Put) -> Self {
+        Self { put, options: Vec::new(), fixed: Vec::new() }
+    }
+
     /// Add an option by its code; `{client}` in its text stands for the client's number.
     pub fn add(&mut self, code: u16, value: &[u8], is_text: bool) {
         let text = String::from_utf8_lossy(value);
@@ -94,20 +106,22 @@ impl Template {
             None => vec![Piece::Bytes(value.to_vec())],
         };
         self.options.push((code, pieces));
+        let mut pieces = self.options.iter().flat_map(|(_, pieces)| pieces);
+        let is_fixed = !pieces.any(|piece| matches!(piece, Piece::Client));
+        self.fixed = if is_fixed { self.encoded(0) } else { Vec::new() };
     }
 
-    /// Whether every client sends the same.
-    #[must_use]
-    pub fn is_fixed(&self) -> bool {
-        !self
-            .options
-            .iter()
-            .any(|(_, pieces)| pieces.iter().any(|one| matches!(one, Piece::Client)))
+    /// The options of a client, encoded; `room` holds them where they are its own.
+    pub fn of<'a>(&'a self, client: u64, room: &'a mut Vec<u8>) -> &'a [u8] {
+        if self.fixed.is_empty() && !self.options.is_empty() {
+            *room = self.encoded(client);
+            return room;
+        }
+        &self.fixed
     }
 
-    /// Call `put` with each option of a client.
-    pub fn write(&self, client: u64, mut put: impl FnMut(u16, &[u8])) {
-        let mut value = Vec::new();
+    fn encoded(&self, client: u64) -> Vec<u8> {
+        let (mut out, mut value) = (Vec::new(), Vec::new());
         for (code, pieces) in &self.options {
             value.clear();
             for piece in pieces {
@@ -116,9 +130,23 @@ impl Template {
                     Piece::Client => value.extend(client.to_string().bytes()),
                 }
             }
-            put(*code, &value);
+            (self.put)(&mut out, *code, &value);
         }
+        out
     }
+}
+
+/// The place of a server in the list of those that were seen, to which it is added.
+pub fn place_of<T: PartialEq<U>, U: ?Sized>(
+    seen: &mut Vec<T>,
+    server: &U,
+    new: impl FnOnce(&U) -> T,
+) -> u32 {
+    let known = seen.iter().position(|known| known == server);
+    known.unwrap_or_else(|| {
+        seen.push(new(server));
+        seen.len() - 1
+    }) as u32
 }
 
 /// Whose turn it is.
@@ -294,6 +322,19 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen, (0..size).collect::<Vec<_>>(), "{threads} threads");
         }
+    }
+
+    #[test]
+    fn options_are_encoded_once_or_for_each_client() {
+        let put: Put = |out, code, value| leaseload_packet::dhcp6::put(out, code, value);
+        let (mut template, mut room) = (Template::new(put), Vec::new());
+        assert_eq!(template.of(1, &mut room), b"");
+        template.add(15, b"ab", false);
+        assert_eq!(template.of(1, &mut room), b"\0\x0f\0\x02ab");
+        assert!(room.is_empty());
+        template.add(16, b"h{client}.a", true);
+        let expected = b"\0\x0f\0\x02ab\0\x10\0\x05h10.a";
+        assert_eq!(template.of(10, &mut room), expected);
     }
 
     #[test]

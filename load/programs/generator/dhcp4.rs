@@ -5,11 +5,11 @@ use std::net::Ipv4Addr;
 use leaseload_packet::Malformed;
 use leaseload_packet::dhcp4::{self, Message};
 
-use crate::clients::{Lease, Macs, Template};
+use crate::clients::{Lease, Macs, Template, place_of};
 use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
 
 /// What all clients have in common.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Dhcp4 {
     /// Who clients are.
     pub macs: Macs,
@@ -19,23 +19,10 @@ pub struct Dhcp4 {
     pub relay_agent: Vec<Vec<u8>>,
     /// Further options of every message.
     pub options: Template,
-    /// The same, encoded, where every client sends the same.
-    pub fixed_options: Vec<u8>,
     /// The upper bits of every transaction id: another for each thread.
     pub id_base: u32,
     /// Servers that were seen, by the numbers that leases have.
     pub servers: Vec<Ipv4Addr>,
-}
-
-impl Dhcp4 {
-    fn server(&mut self, address: Option<Ipv4Addr>) -> u32 {
-        let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED);
-        let known = self.servers.iter().position(|known| *known == address);
-        known.unwrap_or_else(|| {
-            self.servers.push(address);
-            self.servers.len() - 1
-        }) as u32
-    }
 }
 
 fn v4(address: u128) -> Ipv4Addr {
@@ -98,12 +85,8 @@ impl Protocol for Dhcp4 {
             }
             Kind::New | Kind::Inform => {}
         }
-        let mut options = Vec::new();
-        if !self.options.is_fixed() {
-            self.options
-                .write(ask.client, |code, value| dhcp4::put(&mut options, code as u8, value));
-        }
-        message.options = if options.is_empty() { &self.fixed_options } else { &options };
+        let mut room = Vec::new();
+        message.options = self.options.of(ask.client, &mut room);
         message.relay_agent = self.relay_agent.get(ask.lane).map_or(&[], Vec::as_slice);
         message.write(out);
     }
@@ -113,10 +96,11 @@ impl Protocol for Dhcp4 {
         let meaning = match message.kind {
             dhcp4::Kind::Nak => Meaning::Refused("NAK"),
             dhcp4::Kind::Offer | dhcp4::Kind::Ack => {
+                let server = message.server_id.unwrap_or(Ipv4Addr::UNSPECIFIED);
                 let valid_s = message.lease_s.unwrap_or(0);
                 let lease = Lease {
                     address: u128::from(u32::from(message.yiaddr)),
-                    server: self.server(message.server_id),
+                    server: place_of(&mut self.servers, &server, |server| *server),
                     valid_s,
                     renew_s: message.renew_s.unwrap_or(valid_s / 2),
                     rebind_s: message.rebind_s.unwrap_or(valid_s - valid_s / 8),

@@ -5,14 +5,14 @@ use std::net::Ipv6Addr;
 use leaseload_packet::Malformed;
 use leaseload_packet::dhcp6::{self, Address, Association, Message, Prefix, Relay, status};
 
-use crate::clients::{Lease, Macs, Template};
+use crate::clients::{Lease, Macs, Template, place_of};
 use crate::protocol::{Ask, Kind, Meaning, NOTHING_GIVEN, Protocol, Reply};
 
 /// Associations of every client.
 const IAID: u32 = 1;
 
 /// What all clients have in common.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Dhcp6 {
     /// Who clients are.
     pub macs: Macs,
@@ -26,8 +26,6 @@ pub struct Dhcp6 {
     pub interface_id: Vec<Vec<u8>>,
     /// Further options of every message.
     pub options: Template,
-    /// The same, encoded, where every client sends the same.
-    pub fixed_options: Vec<u8>,
     /// The upper bits of every transaction id: another for each thread.
     pub id_base: u32,
     /// DUIDs of servers that were seen, by the numbers that leases have.
@@ -35,14 +33,6 @@ pub struct Dhcp6 {
 }
 
 impl Dhcp6 {
-    fn server(&mut self, duid: &[u8]) -> u32 {
-        let known = self.servers.iter().position(|known| known == duid);
-        known.unwrap_or_else(|| {
-            self.servers.push(duid.to_vec());
-            self.servers.len() - 1
-        }) as u32
-    }
-
     /// DUID-LL (RFC 8415, 11.4) of a client.
     fn duid(&self, client: u64) -> [u8; 10] {
         let [a, b, c, d, e, f] = self.macs.of(client);
@@ -142,11 +132,8 @@ impl Protocol for Dhcp6 {
         message.client_id = &duid;
         message.elapsed = Some((ask.elapsed / 10_000_000).min(0xFFFF) as u16);
         message.rapid_commit = ask.kind == Kind::Rapid && !ask.is_second;
-        let mut options = Vec::new();
-        if !self.options.is_fixed() {
-            self.options.write(ask.client, |code, value| dhcp6::put(&mut options, code, value));
-        }
-        message.options = if options.is_empty() { &self.fixed_options } else { &options };
+        let mut room = Vec::new();
+        message.options = self.options.of(ask.client, &mut room);
         if !matches!(ask.kind, Kind::Rebind | Kind::Reboot | Kind::Inform) {
             let server = self.servers.get(ask.lease.server as usize);
             if ask.is_second || ask.kind.needs_lease() {
@@ -188,7 +175,8 @@ impl Protocol for Dhcp6 {
                 let is_offer = message.kind == dhcp6::Kind::Advertise;
                 match self.given(&message) {
                     Ok(Some(mut lease)) => {
-                        lease.server = self.server(message.server_id);
+                        lease.server =
+                            place_of(&mut self.servers, message.server_id, <[u8]>::to_vec);
                         if is_offer { Meaning::Offered(lease) } else { Meaning::Done(Some(lease)) }
                     }
                     // As is right for a release, and wrong for a renewal.

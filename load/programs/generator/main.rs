@@ -105,17 +105,12 @@ fn dhcp4_thread(asked: &Asked, thread: usize) -> Result<(dhcp4::Dhcp4, Sockets),
             v4::put(&mut agent, code, value);
         }
     }
-    let mut fixed_options = Vec::new();
-    if asked.options.is_fixed() {
-        asked.options.write(0, |code, value| v4::put(&mut fixed_options, code as u8, value));
-    }
     let sockets = sockets.collect::<Result<_, String>>()?;
     let protocol = dhcp4::Dhcp4 {
         macs: asked.macs.clone(),
         relay_agent: vec![agent; relays.len()],
         relays,
         options: asked.options.clone(),
-        fixed_options,
         id_base: (thread as u32 + 1) << 24,
         servers: Vec::new(),
     };
@@ -141,10 +136,6 @@ fn dhcp6_thread(asked: &Asked, thread: usize) -> Result<(dhcp6::Dhcp6, Sockets),
         options.interface.clone_from(&asked.interface);
         Ok((opened(&options)?, to))
     });
-    let mut fixed_options = Vec::new();
-    if asked.options.is_fixed() {
-        asked.options.write(0, |code, value| v6::put(&mut fixed_options, code, value));
-    }
     let sockets = sockets.collect::<Result<_, String>>()?;
     let protocol = dhcp6::Dhcp6 {
         macs: asked.macs.clone(),
@@ -153,7 +144,6 @@ fn dhcp6_thread(asked: &Asked, thread: usize) -> Result<(dhcp6::Dhcp6, Sockets),
         interface_id: vec![asked.circuit_id.clone(); relays.len()],
         relays,
         options: asked.options.clone(),
-        fixed_options,
         id_base: (thread as u32) << 20,
         servers: Vec::new(),
     };
