@@ -247,7 +247,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             self.flush()?;
             self.expire(now);
             if now > start + self.rules.traffic + self.rules.lag {
-                self.tally.left_out += due.by_ref().count() as u64;
+                self.tally.events.left_out += due.by_ref().count() as u64;
             }
             if let Some(end) = self.ended(due.peek().is_none(), now) {
                 break end;
@@ -257,7 +257,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             }
         };
         self.close(end);
-        self.tally.dropped = self.dropped() - dropped_before;
+        self.tally.events.dropped = self.dropped() - dropped_before;
         self.tally.cpu = clock::thread_cpu() - cpu_before;
         Ok(end)
     }
@@ -307,7 +307,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             match self.clients.holder() {
                 Some(holder) => holder,
                 None => {
-                    self.tally.starved += 1;
+                    self.tally.events.starved += 1;
                     return Ok(());
                 }
             }
@@ -387,7 +387,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             Message::Again => {}
         }
         let due = exchange.due;
-        self.tally.unsent += u64::from(!was_taken);
+        self.tally.events.unsent += u64::from(!was_taken);
         if message == Message::First {
             self.tally.sent(kind, due.saturating_sub(self.start), at.saturating_sub(self.start));
         }
@@ -420,7 +420,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             let awaited = if is_second { State::Second } else { State::First };
             if exchange.state == awaited && exchange.tries == tries {
                 exchange.tries = exchange.tries.saturating_add(1);
-                self.tally.sent_again += 1;
+                self.tally.events.sent_again += 1;
                 self.add(number, Message::Again)?;
             }
         }
@@ -442,7 +442,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
                 };
                 match self.protocol.read(packet.bytes) {
                     Ok(reply) => self.take(lane, reply, at, packet.bytes.len())?,
-                    Err(_) => self.tally.malformed += 1,
+                    Err(_) => self.tally.events.malformed += 1,
                 }
             }
         }
@@ -451,22 +451,22 @@ impl<'a, P: Protocol> Engine<'a, P> {
 
     fn take(&mut self, lane: usize, reply: Reply<'_>, at: u64, size: usize) -> io::Result<()> {
         let Some(number) = self.ring.named(lane, reply.id) else {
-            self.tally.foreign += 1;
+            self.tally.events.foreign += 1;
             return Ok(());
         };
         let exchange = *self.ring.at(number);
         if !self.protocol.is_to(exchange.client, reply.who) {
-            self.tally.foreign += 1;
+            self.tally.events.foreign += 1;
             return Ok(());
         }
         let is_second = exchange.state == State::Second;
         match (exchange.state, reply.meaning) {
             (State::Over, _) | (State::Second, Meaning::Offered(_)) => {
-                self.tally.repeated += 1;
+                self.tally.events.repeated += 1;
                 return Ok(());
             }
             (State::First, Meaning::Done(_)) if exchange.kind == Kind::New && self.has_offers() => {
-                self.tally.foreign += 1;
+                self.tally.events.foreign += 1;
                 return Ok(());
             }
             _ => {}
@@ -475,7 +475,8 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let since_start = exchange.asked.saturating_sub(self.start);
         let latency = at.saturating_sub(exchange.asked);
         self.tally.answered(stage, since_start, latency, !is_second);
-        self.tally.last_reply = self.tally.last_reply.max(at.saturating_sub(self.start));
+        self.tally.largest.last_reply =
+            self.tally.largest.last_reply.max(at.saturating_sub(self.start));
         let replies = self.tally.replies.entry(reply.word).or_default();
         replies.count += 1;
         replies.bytes += size as u64;
@@ -521,7 +522,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let until_s = now_s.saturating_add(lease.valid_s);
         for given in [lease.address, lease.prefix] {
             if given != 0 && self.book.give(given, client, now_s, until_s) {
-                self.tally.duplicates += 1;
+                self.tally.events.duplicates += 1;
             }
         }
     }
@@ -557,9 +558,10 @@ impl<'a, P: Protocol> Engine<'a, P> {
     fn note_end(&mut self, exchange: &Exchange, since_start: u64, latency: u64) {
         let traffic = self.rules.traffic;
         if exchange.due.saturating_sub(self.start) < traffic / 10 {
-            self.tally.early.saturating_record(latency.max(1));
+            self.tally.early.0.saturating_record(latency.max(1));
         }
-        self.tally.after_traffic += u64::from(since_start > traffic && latency <= self.rules.late);
+        self.tally.events.after_traffic +=
+            u64::from(since_start > traffic && latency <= self.rules.late);
         if let Some(bin) = since_start.checked_div(self.rules.bin) {
             let bin = (bin as usize).min(MOST_BINS);
             if self.tally.bins.len() <= bin {
@@ -647,6 +649,6 @@ impl<'a, P: Protocol> Engine<'a, P> {
             }
             self.ring.tail += 1;
         }
-        self.tally.clock_step = self.clock.largest_step;
+        self.tally.largest.clock_step = self.clock.largest_step;
     }
 }

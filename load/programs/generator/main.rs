@@ -288,7 +288,7 @@ fn summed_up(
         tally.absorb(&theirs);
         end = end.max(their_end);
         if asked.threads > 1 {
-            tally.duplicates += book.absorb(&their_book, now_s);
+            tally.events.duplicates += book.absorb(&their_book, now_s);
         }
         if let Some(one) = their_filled {
             let sum = filled.get_or_insert(Filled { clients: 0, leases: 0, took: 0 });

@@ -1,12 +1,12 @@
 //! The report of a load: one JSON document. Times are in seconds.
 
-use hdrhistogram::{Counter, Histogram};
+use hdrhistogram::Histogram;
 use leaseload_net::clock::SECOND;
 use serde_json::{Map, Value, json};
 
 use crate::cli::{Asked, Target};
 use crate::engine::End;
-use crate::tally::{Counts, Tally};
+use crate::tally::{Latencies, Tally};
 
 /// Share of a load that may be sent later than `--lag`.
 const BEHIND: f64 = 0.01;
@@ -47,8 +47,8 @@ pub fn document(asked: &Asked, outcome: &Outcome) -> Value {
     let tally = &outcome.tally;
     let counts = tally.counts();
     let traffic = traffic(asked, outcome);
-    let behind = 1.0 - tally.lag.quantile_below(asked.lag);
-    json!({
+    let behind = 1.0 - tally.lag.0.quantile_below(asked.lag);
+    let mut document = json!({
         "program": "leaseload",
         "version": env!("CARGO_PKG_VERSION"),
         "protocol": match asked.target {
@@ -72,8 +72,8 @@ pub fn document(asked: &Asked, outcome: &Outcome) -> Value {
         "ended": outcome.end.word(),
         "fell_behind": behind > BEHIND || (counts.attempted as f64) < short_of(asked, outcome),
         "behind_share": behind.max(0.0),
-        "counts": of_counts(&counts),
-        "kinds": tally.kinds.iter().map(|(kind, counts)| (kind.word().to_owned(), of_counts(counts)))
+        "counts": named(&counts.named()),
+        "kinds": tally.kinds.iter().map(|(kind, counts)| (kind.word().to_owned(), named(&counts.named())))
             .collect::<Map<_, _>>(),
         "refused": tally.refused,
         "replies": tally.replies.iter().map(|(word, replies)| ((*word).to_owned(), json!({
@@ -96,29 +96,30 @@ pub fn document(asked: &Asked, outcome: &Outcome) -> Value {
             "p99_s": second.percentiles().map(|(_, p99)| seconds(p99)),
             "largest_lag_s": seconds(second.largest_lag),
         })).collect::<Vec<_>>(),
-        "after_traffic": tally.after_traffic,
-        "early_p90_s": (!tally.early.is_empty()).then(|| seconds(tally.early.value_at_quantile(0.9))),
+        "early_p90_s": (!tally.early.0.is_empty())
+            .then(|| seconds(tally.early.0.value_at_quantile(0.9))),
         "bin_s": seconds(asked.bin),
         "bins": tally.bins,
-        "duplicates": tally.duplicates,
-        "foreign": tally.foreign,
-        "malformed": tally.malformed,
-        "repeated": tally.repeated,
-        "sent_again": tally.sent_again,
-        "left_out": tally.left_out,
-        "starved": tally.starved,
-        "unsent": tally.unsent,
-        "dropped": tally.dropped,
         "receive_buffer_bytes": outcome.receive_buffer,
         "largest_batch": tally.largest_batch,
-        "clock_step_s": seconds(tally.clock_step),
         "cpu_s": seconds(tally.cpu),
         "filled": outcome.filled.map(|filled| json!({
             "clients": filled.clients,
             "leases": filled.leases,
             "took_s": seconds(filled.took),
         })),
-    })
+    });
+    for (name, time) in tally.largest.named() {
+        document[format!("{name}_s")] = seconds(time).into();
+    }
+    for (name, count) in tally.events.named() {
+        document[name] = count.into();
+    }
+    document
+}
+
+fn named(figures: &[(&'static str, u64)]) -> Value {
+    figures.iter().map(|(name, figure)| ((*name).to_owned(), json!(figure))).collect()
 }
 
 /// For how long exchanges were begun (ns): as the schedule says, unless it was cut short.
@@ -127,7 +128,7 @@ fn traffic(asked: &Asked, outcome: &Outcome) -> u64 {
     match outcome.end {
         End::Complete | End::Waited => (schedule_s * SECOND as f64) as u64,
         End::Failed | End::Interrupted => {
-            outcome.tally.last_sent.min((schedule_s * SECOND as f64) as u64)
+            outcome.tally.largest.last_sent.min((schedule_s * SECOND as f64) as u64)
         }
     }
 }
@@ -139,7 +140,7 @@ fn short_of(asked: &Asked, outcome: &Outcome) -> f64 {
             // A Poisson process scatters by the root of its number.
             let scatter =
                 if asked.arrivals == crate::schedule::Arrivals::Poisson { 5.0 } else { 0.0 };
-            let starved = outcome.tally.starved as f64;
+            let starved = outcome.tally.events.starved as f64;
             (outcome.planned - starved) * (1.0 - BEHIND) - scatter * outcome.planned.sqrt()
         }
         End::Failed | End::Interrupted => 0.0,
@@ -150,27 +151,16 @@ fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / SECOND as f64
 }
 
-fn of_counts(counts: &Counts) -> Value {
-    json!({
-        "attempted": counts.attempted,
-        "completed": counts.completed,
-        "late": counts.late,
-        "lost": counts.lost,
-        "refused": counts.refused,
-        "open": counts.open,
-    })
-}
-
 /// Percentiles, and the histogram as pairs of a bucket's highest value and its count, with two
 /// digits: enough to add up histograms of several loads.
-fn of_latency<T: Counter>(histogram: &Histogram<T>) -> Value {
+fn of_latency(Latencies(histogram): &Latencies) -> Value {
     if histogram.is_empty() {
         return Value::Null;
     }
     let at = |quantile| seconds(histogram.value_at_quantile(quantile));
     let mut coarse = Histogram::<u64>::new_with_bounds(1000, 3600 * SECOND, 2).expect("in order");
     for step in histogram.iter_recorded() {
-        coarse.saturating_record_n(step.value_iterated_to(), step.count_at_value().as_u64());
+        coarse.saturating_record_n(step.value_iterated_to(), step.count_at_value());
     }
     let buckets = coarse.iter_recorded();
     json!({

@@ -12,36 +12,106 @@ const LONGEST: u64 = 3600 * SECOND;
 /// Seconds whose latencies are still collected; older ones are complete.
 const OPEN_SECONDS: usize = 64;
 
-/// Exchanges by what came of them. All but `attempted` together are `attempted`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// First packets sent.
-    pub attempted: u64,
-    /// Completed in time.
-    pub completed: u64,
-    /// Completed, but too late.
-    pub late: u64,
-    /// Never completed.
-    pub lost: u64,
-    /// Answered in another way than was wanted.
-    pub refused: u64,
-    /// Still under way as the load was ended.
-    pub open: u64,
+/// Numbers with names, which threads add up: a new one is named here and where it counts.
+macro_rules! counters {
+    ($(#[$about:meta])* $group:ident { $($(#[$what:meta])* $name:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $group { $($(#[$what])* pub $name: u64,)* }
+
+        impl $group {
+            /// Each with its name.
+            #[must_use]
+            pub fn named(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name)),*]
+            }
+
+            /// Combine each with that of another thread.
+            pub fn combine(&mut self, other: &Self, how: impl Fn(u64, u64) -> u64) {
+                $(self.$name = how(self.$name, other.$name);)*
+            }
+        }
+    };
 }
 
-impl Counts {
+counters! {
+    /// Exchanges by what came of them. All but `attempted` together are `attempted`.
+    Counts {
+        /// First packets sent.
+        attempted,
+        /// Completed in time.
+        completed,
+        /// Completed, but too late.
+        late,
+        /// Never completed.
+        lost,
+        /// Answered in another way than was wanted.
+        refused,
+        /// Still under way as the load was ended.
+        open,
+    }
+}
+
+counters! {
+    /// What else happened, and how often.
+    Events {
+        /// Exchanges that were completed in time, but after the traffic.
+        after_traffic,
+        /// Addresses and prefixes given to a client while another one has them.
+        duplicates,
+        /// Replies to nobody: another transaction id, or another client.
+        foreign,
+        /// Replies that are no messages of the protocol.
+        malformed,
+        /// Replies to what was answered before.
+        repeated,
+        /// Messages that the generator's own host did not take.
+        unsent,
+        /// Messages sent again.
+        sent_again,
+        /// Exchanges left out, as the generator was too slow to begin them in the load's time.
+        left_out,
+        /// Exchanges left out, as no client had a lease to renew or release.
+        starved,
+        /// Replies that the generator's own sockets dropped.
+        dropped,
+    }
+}
+
+counters! {
+    /// The largest time of each that was seen (ns); moments are since the start of the load.
+    Largest {
+        /// Step of the clock of the time stamps.
+        clock_step,
+        /// When the last first message was sent.
+        last_sent,
+        /// When the last reply came.
+        last_reply,
+    }
+}
+
+/// Latencies, of which any two can be added up.
+#[derive(Clone, Debug)]
+pub struct Latencies(pub Histogram<u64>);
+
+impl Latencies {
+    fn record(&mut self, latency: u64) {
+        self.0.saturating_record(latency);
+    }
+
     fn add(&mut self, other: &Self) {
-        self.attempted += other.attempted;
-        self.completed += other.completed;
-        self.late += other.late;
-        self.lost += other.lost;
-        self.refused += other.refused;
-        self.open += other.open;
+        self.0.add(&other.0).expect("same bounds");
+    }
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self(Histogram::new_with_bounds(100, LONGEST, 3).expect("bounds are in order"))
     }
 }
 
 /// One stage: a message and what answers it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Stage {
     /// Messages sent, those that were sent again not counted.
     pub sent: u64,
@@ -50,13 +120,7 @@ pub struct Stage {
     /// Exchanges that were lost in this stage.
     pub lost: u64,
     /// From the message to its answer.
-    pub latency: Histogram<u64>,
-}
-
-impl Default for Stage {
-    fn default() -> Self {
-        Self { sent: 0, answered: 0, lost: 0, latency: histogram() }
-    }
+    pub latency: Latencies,
 }
 
 /// Replies of one type.
@@ -99,20 +163,18 @@ impl Second {
 }
 
 /// Everything that one thread has counted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// By what clients wanted.
     pub kinds: BTreeMap<Kind, Counts>,
     /// By the names of stages.
     pub stages: BTreeMap<&'static str, Stage>,
     /// From the first message to the last answer.
-    pub whole: Histogram<u64>,
+    pub whole: Latencies,
     /// From when a first message was due to when it was sent.
-    pub lag: Histogram<u64>,
+    pub lag: Latencies,
     /// The same as `whole`, of what was due in the first tenth of the traffic.
-    pub early: Histogram<u64>,
-    /// Exchanges that were completed in time, but after the traffic.
-    pub after_traffic: u64,
+    pub early: Latencies,
     /// Completed exchanges by times of the length asked for.
     pub bins: Vec<u32>,
     /// Second by second.
@@ -121,69 +183,14 @@ pub struct Tally {
     pub refused: BTreeMap<&'static str, u64>,
     /// Replies by the words for them.
     pub replies: BTreeMap<&'static str, Replies>,
-    /// Addresses and prefixes given to a client while another one has them.
-    pub duplicates: u64,
-    /// Replies to nobody: another transaction id, or another client.
-    pub foreign: u64,
-    /// Replies that are no messages of the protocol.
-    pub malformed: u64,
-    /// Replies to what was answered before.
-    pub repeated: u64,
-    /// Messages that the generator's own host did not take.
-    pub unsent: u64,
-    /// Messages sent again.
-    pub sent_again: u64,
-    /// Exchanges left out, as the generator was too slow to begin them in the load's time.
-    pub left_out: u64,
-    /// Exchanges left out, as no client had a lease to renew or release.
-    pub starved: u64,
-    /// Replies that the generator's own sockets dropped.
-    pub dropped: u64,
+    /// What else happened.
+    pub events: Events,
+    /// Times of which the largest counts.
+    pub largest: Largest,
     /// Packets sent together at the most.
     pub largest_batch: usize,
-    /// Largest step of the clock of the time stamps (ns).
-    pub clock_step: u64,
     /// CPU time used (ns).
     pub cpu: u64,
-    /// When the last first message was sent, since the start.
-    pub last_sent: u64,
-    /// When the last reply came, since the start.
-    pub last_reply: u64,
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        Self {
-            kinds: BTreeMap::new(),
-            stages: BTreeMap::new(),
-            whole: histogram(),
-            lag: histogram(),
-            early: histogram(),
-            after_traffic: 0,
-            bins: Vec::new(),
-            seconds: Vec::new(),
-            refused: BTreeMap::new(),
-            replies: BTreeMap::new(),
-            duplicates: 0,
-            foreign: 0,
-            malformed: 0,
-            repeated: 0,
-            unsent: 0,
-            sent_again: 0,
-            left_out: 0,
-            starved: 0,
-            dropped: 0,
-            largest_batch: 0,
-            clock_step: 0,
-            cpu: 0,
-            last_sent: 0,
-            last_reply: 0,
-        }
-    }
-}
-
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(100, LONGEST, 3).expect("bounds are in order")
 }
 
 impl Tally {
@@ -191,7 +198,7 @@ impl Tally {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut all = Counts::default();
-        self.kinds.values().for_each(|counts| all.add(counts));
+        self.kinds.values().for_each(|counts| all.combine(counts, std::ops::Add::add));
         all
     }
 
@@ -204,18 +211,18 @@ impl Tally {
     pub fn sent(&mut self, kind: Kind, due: u64, sent: u64) {
         self.of(kind).attempted += 1;
         let lag = sent.saturating_sub(due);
-        self.lag.saturating_record(lag);
+        self.lag.record(lag);
         let second = self.second(due);
         second.attempted += 1;
         second.largest_lag = second.largest_lag.max(lag);
-        self.last_sent = self.last_sent.max(sent);
+        self.largest.last_sent = self.largest.last_sent.max(sent);
     }
 
     /// A message of a stage was answered; `sent` is since the start of the load.
     pub fn answered(&mut self, stage: &'static str, sent: u64, latency: u64, is_first: bool) {
         let entry = self.stages.entry(stage).or_default();
         entry.answered += 1;
-        entry.latency.saturating_record(latency.max(1));
+        entry.latency.record(latency.max(1));
         if is_first {
             let second = self.second(sent);
             if second.percentiles.is_none() {
@@ -229,7 +236,7 @@ impl Tally {
 
     /// An exchange was completed at `at`, since the start of the load.
     pub fn completed(&mut self, kind: Kind, at: u64, latency: u64, late_after: u64) {
-        self.whole.saturating_record(latency.max(1));
+        self.whole.record(latency.max(1));
         if latency > late_after {
             self.of(kind).late += 1;
         } else {
@@ -252,19 +259,22 @@ impl Tally {
     /// Add what another thread has counted.
     pub fn absorb(&mut self, other: &Self) {
         for (kind, counts) in &other.kinds {
-            self.of(*kind).add(counts);
+            self.of(*kind).combine(counts, std::ops::Add::add);
         }
         for (name, stage) in &other.stages {
             let mine = self.stages.entry(name).or_default();
             mine.sent += stage.sent;
             mine.answered += stage.answered;
             mine.lost += stage.lost;
-            mine.latency.add(&stage.latency).expect("same bounds");
+            mine.latency.add(&stage.latency);
         }
-        self.whole.add(&other.whole).expect("same bounds");
-        self.lag.add(&other.lag).expect("same bounds");
-        self.early.add(&other.early).expect("same bounds");
-        self.after_traffic += other.after_traffic;
+        self.whole.add(&other.whole);
+        self.lag.add(&other.lag);
+        self.early.add(&other.early);
+        self.events.combine(&other.events, std::ops::Add::add);
+        self.largest.combine(&other.largest, u64::max);
+        self.largest_batch = self.largest_batch.max(other.largest_batch);
+        self.cpu += other.cpu;
         if self.bins.len() < other.bins.len() {
             self.bins.resize(other.bins.len(), 0);
         }
@@ -291,20 +301,6 @@ impl Tally {
             mine.count += replies.count;
             mine.bytes += replies.bytes;
         }
-        self.duplicates += other.duplicates;
-        self.foreign += other.foreign;
-        self.malformed += other.malformed;
-        self.repeated += other.repeated;
-        self.unsent += other.unsent;
-        self.sent_again += other.sent_again;
-        self.left_out += other.left_out;
-        self.starved += other.starved;
-        self.dropped += other.dropped;
-        self.largest_batch = self.largest_batch.max(other.largest_batch);
-        self.clock_step = self.clock_step.max(other.clock_step);
-        self.cpu += other.cpu;
-        self.last_sent = self.last_sent.max(other.last_sent);
-        self.last_reply = self.last_reply.max(other.last_reply);
     }
 }
 
