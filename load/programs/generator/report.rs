@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::{Asked, Target};
 use crate::engine::End;
+use crate::load::Load;
+use crate::schedule::Arrivals;
 use crate::tally::{Latencies, Tally};
 
 /// Share of a load that may be sent later than `--lag`.
@@ -43,11 +45,11 @@ pub struct Outcome {
 
 /// The document.
 #[must_use]
-pub fn document(asked: &Asked, outcome: &Outcome) -> Value {
+pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
     let tally = &outcome.tally;
     let counts = tally.counts();
-    let traffic = traffic(asked, outcome);
-    let behind = 1.0 - tally.lag.0.quantile_below(asked.lag);
+    let traffic = traffic(load, outcome);
+    let behind = 1.0 - tally.lag.0.quantile_below(load.lag);
     let mut document = json!({
         "program": "leaseload",
         "version": env!("CARGO_PKG_VERSION"),
@@ -58,19 +60,19 @@ pub fn document(asked: &Asked, outcome: &Outcome) -> Value {
         },
         "asked": {
             "exchanges": outcome.planned,
-            "late_s": seconds(asked.late),
-            "grace_s": seconds(asked.grace),
-            "goal": asked.goal,
+            "late_s": seconds(load.late),
+            "grace_s": seconds(load.grace),
+            "goal": load.goal,
             "threads": asked.threads,
-            "tick_s": seconds(asked.tick),
-            "spin": asked.spin,
-            "seed": asked.seed,
+            "tick_s": seconds(load.tick),
+            "spin": load.spin,
+            "seed": load.seed,
         },
         "started_at_s": seconds(outcome.started_at),
         "took_s": seconds(outcome.took),
         "traffic_s": seconds(traffic),
         "ended": outcome.end.word(),
-        "fell_behind": behind > BEHIND || (counts.attempted as f64) < short_of(asked, outcome),
+        "fell_behind": behind > BEHIND || (counts.attempted as f64) < short_of(load, outcome),
         "behind_share": behind.max(0.0),
         "counts": named(&counts.named()),
         "kinds": tally.kinds.iter().map(|(kind, counts)| (kind.word().to_owned(), named(&counts.named())))
@@ -98,7 +100,7 @@ pub fn document(asked: &Asked, outcome: &Outcome) -> Value {
         })).collect::<Vec<_>>(),
         "early_p90_s": (!tally.early.0.is_empty())
             .then(|| seconds(tally.early.0.value_at_quantile(0.9))),
-        "bin_s": seconds(asked.bin),
+        "bin_s": seconds(load.bin),
         "bins": tally.bins,
         "receive_buffer_bytes": outcome.receive_buffer,
         "largest_batch": tally.largest_batch,
@@ -123,28 +125,20 @@ fn named(figures: &[(&'static str, u64)]) -> Value {
 }
 
 /// For how long exchanges were begun (ns): as the schedule says, unless it was cut short.
-fn traffic(asked: &Asked, outcome: &Outcome) -> u64 {
-    let schedule_s: f64 = asked.steps.iter().map(|step| step.seconds).sum();
-    match outcome.end {
-        End::Complete | End::Waited => (schedule_s * SECOND as f64) as u64,
-        End::Failed | End::Interrupted => {
-            outcome.tally.largest.last_sent.min((schedule_s * SECOND as f64) as u64)
-        }
-    }
+fn traffic(load: &Load, outcome: &Outcome) -> u64 {
+    let schedule = load.traffic();
+    if outcome.end.is_early() { outcome.tally.largest.last_sent.min(schedule) } else { schedule }
 }
 
 /// Exchanges that a load has begun at least that did not fall behind.
-fn short_of(asked: &Asked, outcome: &Outcome) -> f64 {
-    match outcome.end {
-        End::Complete | End::Waited => {
-            // A Poisson process scatters by the root of its number.
-            let scatter =
-                if asked.arrivals == crate::schedule::Arrivals::Poisson { 5.0 } else { 0.0 };
-            let starved = outcome.tally.events.starved as f64;
-            (outcome.planned - starved) * (1.0 - BEHIND) - scatter * outcome.planned.sqrt()
-        }
-        End::Failed | End::Interrupted => 0.0,
+fn short_of(load: &Load, outcome: &Outcome) -> f64 {
+    if outcome.end.is_early() {
+        return 0.0;
     }
+    // A Poisson process scatters by the root of its number.
+    let scatter = if load.arrivals == Arrivals::Poisson { 5.0 } else { 0.0 };
+    let starved = outcome.tally.events.starved as f64;
+    (outcome.planned - starved) * (1.0 - BEHIND) - scatter * outcome.planned.sqrt()
 }
 
 fn seconds(nanoseconds: u64) -> f64 {

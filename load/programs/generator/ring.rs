@@ -71,15 +71,24 @@ pub struct Ring {
 
 impl Ring {
     /// Room for at least `size` exchanges, as far as ids of so many bits tell them apart.
-    ///
-    /// All of its memory is touched here, not while the load is offered.
     #[must_use]
     pub fn new(size: u64, lanes: usize, id_bits: u32) -> Self {
-        let lanes = lanes as u64;
-        let most = lanes << id_bits;
-        let size = size.next_power_of_two().min(most);
-        let places = vec![Exchange::default(); size as usize];
-        Self { places, lanes, id_mask: (1 << id_bits) - 1, tail: 0, head: 0 }
+        let id_mask = (1 << id_bits) - 1;
+        let mut ring = Self { places: Vec::new(), lanes: lanes as u64, id_mask, tail: 0, head: 0 };
+        ring.make_room(size);
+        ring
+    }
+
+    /// Have room for at least `size` exchanges, while none is kept.
+    ///
+    /// All of its memory is touched here, not while the load is offered.
+    pub fn make_room(&mut self, size: u64) {
+        debug_assert_eq!(self.tail, self.head);
+        let most = self.lanes * (self.id_mask + 1);
+        let size = size.next_power_of_two().min(most) as usize;
+        if size > self.places.len() {
+            self.places = vec![Exchange::default(); size];
+        }
     }
 
     /// Whether the oldest one has to go before another can begin.
@@ -98,13 +107,23 @@ impl Ring {
     pub fn begin(&mut self, exchange: Exchange) -> u64 {
         let number = self.head;
         self.head += 1;
-        *self.at(number) = exchange;
+        *self.at_mut(number) = exchange;
         number
     }
 
+    fn place(&self, number: u64) -> usize {
+        (number % self.places.len() as u64) as usize
+    }
+
     /// An exchange that is kept.
-    pub fn at(&mut self, number: u64) -> &mut Exchange {
-        let place = (number % self.places.len() as u64) as usize;
+    #[must_use]
+    pub fn at(&self, number: u64) -> &Exchange {
+        &self.places[self.place(number)]
+    }
+
+    /// The same, to be changed.
+    pub fn at_mut(&mut self, number: u64) -> &mut Exchange {
+        let place = self.place(number);
         &mut self.places[place]
     }
 

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use leaseload_net::clock::SECOND;
 
+use crate::load::Offer;
 use crate::protocol::Kind;
 
 /// Longest latency that is told apart (an hour).
 const LONGEST: u64 = 3600 * SECOND;
 /// Seconds whose latencies are still collected; older ones are complete.
 const OPEN_SECONDS: usize = 64;
+/// Times by which completed exchanges are counted, at the most: the last holds the rest.
+const MOST_BINS: usize = 1_000_000;
 
 /// Numbers with names, which threads add up: a new one is named here and where it counts.
 macro_rules! counters {
@@ -234,14 +237,26 @@ impl Tally {
         }
     }
 
-    /// An exchange was completed at `at`, since the start of the load.
-    pub fn completed(&mut self, kind: Kind, at: u64, latency: u64, late_after: u64) {
+    /// An exchange that was due at `due` was completed at `at`, both since the start.
+    pub fn completed(&mut self, kind: Kind, due: u64, at: u64, latency: u64, offer: &Offer) {
         self.whole.record(latency.max(1));
-        if latency > late_after {
+        if latency > offer.load.late {
             self.of(kind).late += 1;
         } else {
             self.of(kind).completed += 1;
             self.second(at).completed += 1;
+            self.events.after_traffic += u64::from(at > offer.traffic);
+        }
+        // It tells a server that keeps up from one that works off its queue after the traffic.
+        if due < offer.traffic / 10 {
+            self.early.record(latency.max(1));
+        }
+        if let Some(bin) = at.checked_div(offer.load.bin) {
+            let bin = (bin as usize).min(MOST_BINS);
+            if self.bins.len() <= bin {
+                self.bins.resize(bin + 1, 0);
+            }
+            self.bins[bin] += 1;
         }
     }
 

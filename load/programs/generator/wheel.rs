@@ -22,13 +22,13 @@ impl<T: Copy> Wheel<T> {
         Self { slots: (0..SLOTS).map(|_| Vec::new()).collect(), tick: now / TICK, count: 0 }
     }
 
-    /// Whether no timer is set.
+    /// When a timer can be due, at the earliest (ns).
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
+    pub fn next(&self) -> u64 {
+        if self.count == 0 { u64::MAX } else { self.tick * TICK }
     }
 
-    /// Set a timer. What is due already comes with the next call of `due`.
+    /// Set a timer. What is due already comes with the next tick.
     pub fn set(&mut self, at: u64, what: T) {
         let tick = (at.div_ceil(TICK)).max(self.tick);
         self.slots[(tick % SLOTS) as usize].push((tick, what));
@@ -52,9 +52,6 @@ impl<T: Copy> Wheel<T> {
                 due > tick
             });
             self.count -= before - self.slots[(tick % SLOTS) as usize].len();
-            if tick == last {
-                break;
-            }
             self.tick += 1;
         }
     }
@@ -79,7 +76,7 @@ mod tests {
         assert_eq!(seen, "abcd");
         wheel.due(later, |name| seen.push(name));
         assert_eq!(seen, "abcde");
-        assert!(wheel.is_empty());
+        assert_eq!(wheel.next(), u64::MAX);
     }
 
     #[test]

@@ -1,0 +1,422 @@
+//! The exchanges of one thread, from their first message to what came of them. It does no I/O.
+
+use std::sync::Arc;
+
+use leaseload_net::clock::SECOND;
+
+use crate::clients::{AddressBook, Clients, Lease};
+use crate::load::{Load, Offer};
+use crate::protocol::{Ask, Kind, Meaning, NOTHING_GIVEN, Protocol, Reply};
+use crate::random::Random;
+use crate::ring::{Exchange, Ring, State};
+use crate::tally::Tally;
+use crate::wheel::Wheel;
+
+/// What a message is to its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// It begins it.
+    First,
+    /// It asks for what was offered.
+    Second,
+    /// It was sent before.
+    Again,
+}
+
+/// The exchanges of one thread. Times are of the monotonic clock (ns).
+pub struct Exchanges<P: Protocol> {
+    offer: Arc<Offer>,
+    protocol: P,
+    clients: Clients,
+    ring: Ring,
+    wheel: Wheel<(u64, u8, bool)>,
+    random: Random,
+    /// Of the address book.
+    epoch: u64,
+    start: u64,
+    /// Those that wait for an answer.
+    pub under_way: u64,
+    /// Those before this one were looked at for being late.
+    looked_at: u64,
+    /// What was counted.
+    pub tally: Tally,
+    /// Who has which address.
+    pub book: AddressBook,
+}
+
+impl<P: Protocol> Exchanges<P> {
+    /// None yet, of clients that speak a protocol through so many lanes.
+    pub fn new(
+        protocol: P,
+        clients: Clients,
+        lanes: usize,
+        book: AddressBook,
+        offer: Arc<Offer>,
+        now: u64,
+    ) -> Self {
+        let ring = Ring::new(1, lanes, protocol.id_bits());
+        Self {
+            offer,
+            protocol,
+            clients,
+            ring,
+            wheel: Wheel::new(now),
+            random: Random::new(0),
+            epoch: now,
+            start: now,
+            under_way: 0,
+            looked_at: 0,
+            tally: Tally::default(),
+            book,
+        }
+    }
+
+    /// Prepare for a load, of which this thread has to remember `room` exchanges at once; what
+    /// was counted before is forgotten.
+    pub fn prepare(&mut self, offer: Arc<Offer>, room: u64, seed: u64, now: u64) {
+        self.ring.make_room(room);
+        self.wheel = Wheel::new(now);
+        self.random = Random::new(seed);
+        self.tally = Tally::default();
+        self.offer = offer;
+    }
+
+    /// The load begins at this time.
+    pub fn start(&mut self, start: u64) {
+        self.start = start;
+    }
+
+    /// The address book's time of a moment (s).
+    #[must_use]
+    pub fn second_of(&self, at: u64) -> u32 {
+        (at.saturating_sub(self.epoch) / SECOND) as u32
+    }
+
+    /// Clients that are this thread's.
+    #[must_use]
+    pub fn share(&self) -> u64 {
+        self.clients.share()
+    }
+
+    /// Begin the exchange that is due; return its number. None where no client can.
+    pub fn begin_due(&mut self, due: u64) -> Option<u64> {
+        let kind = self.offer.load.draw(&mut self.random);
+        let (client, lease) = if kind.needs_lease() {
+            let holder = self.clients.holder();
+            self.tally.events.starved += u64::from(holder.is_none());
+            holder?
+        } else {
+            (self.clients.next(), Lease::default())
+        };
+        Some(self.begin(kind, client, lease, due))
+    }
+
+    /// Begin the exchange that gives the next client its first lease; return its number.
+    pub fn begin_filling(&mut self, client: Option<u64>, now: u64) -> u64 {
+        let client = client.unwrap_or_else(|| self.clients.next());
+        self.begin(Kind::New, client, Lease::default(), now)
+    }
+
+    fn begin(&mut self, kind: Kind, client: u64, lease: Lease, due: u64) -> u64 {
+        while self.ring.is_full() {
+            self.forget();
+        }
+        let exchange =
+            Exchange { client, lease, due, kind, state: State::First, ..Exchange::default() };
+        self.under_way += 1;
+        self.ring.begin(exchange)
+    }
+
+    /// The lane of an exchange.
+    #[must_use]
+    pub fn lane(&self, number: u64) -> usize {
+        self.ring.address(number).0
+    }
+
+    /// Append the message of an exchange that is to be sent at `now`.
+    pub fn write(&self, number: u64, now: u64, out: &mut Vec<u8>) {
+        let (lane, id) = self.ring.address(number);
+        let exchange = self.ring.at(number);
+        let elapsed = if exchange.began == 0 { 0 } else { now.saturating_sub(exchange.began) };
+        let ask = Ask {
+            kind: exchange.kind,
+            id,
+            client: exchange.client,
+            lease: &exchange.lease,
+            is_second: exchange.state == State::Second,
+            elapsed,
+            lane,
+        };
+        self.protocol.write(&ask, out);
+    }
+
+    /// A message was sent at a time, or dropped by this host.
+    pub fn note_sent(&mut self, number: u64, message: Message, at: u64, was_taken: bool) {
+        let exchange = self.ring.at_mut(number);
+        let (kind, tries, is_second) =
+            (exchange.kind, exchange.tries, exchange.state == State::Second);
+        match message {
+            Message::First => (exchange.began, exchange.asked) = (at, at),
+            Message::Second => exchange.asked = at,
+            Message::Again => {}
+        }
+        let due = exchange.due;
+        self.tally.events.unsent += u64::from(!was_taken);
+        if message == Message::First {
+            self.tally.sent(kind, due.saturating_sub(self.start), at.saturating_sub(self.start));
+        }
+        if message != Message::Again {
+            let stage = self.protocol.stage(kind, is_second);
+            self.tally.stages.entry(stage).or_default().sent += 1;
+        }
+        if !self.protocol.is_answered(kind) {
+            self.free(number);
+            self.complete(number, at);
+        } else if self.offer.load.again {
+            let (first_s, longest_s) = self.protocol.patience(kind, is_second);
+            let wait_s = (first_s * 2_f64.powi(i32::from(tries))).min(longest_s);
+            let wait_s = wait_s * (0.9 + 0.2 * self.random.share());
+            self.wheel.set(at + (wait_s * SECOND as f64) as u64, (number, tries, is_second));
+        }
+    }
+
+    /// Messages that are due by the timers, and their exchanges.
+    pub fn timers(&mut self, now: u64) -> Vec<(u64, Message)> {
+        let mut due = Vec::new();
+        self.wheel.due(now, |timer| due.push(timer));
+        let mut messages = Vec::new();
+        for (number, tries, is_second) in due {
+            if number < self.ring.tail {
+                continue;
+            }
+            let exchange = self.ring.at_mut(number);
+            let awaited = if is_second { State::Second } else { State::First };
+            if exchange.state == awaited && exchange.tries == tries {
+                exchange.tries = exchange.tries.saturating_add(1);
+                self.tally.events.sent_again += 1;
+                messages.push((number, Message::Again));
+            }
+        }
+        messages
+    }
+
+    /// When something happens without a packet, at the earliest: a timer is due, or an exchange
+    /// is late or lost.
+    #[must_use]
+    pub fn next_event(&self) -> u64 {
+        let Load { late, grace, again, .. } = self.offer.load;
+        let is_looked_at = self.looked_at == self.ring.head;
+        let overdue =
+            if is_looked_at { u64::MAX } else { self.ring.at(self.looked_at).began + late };
+        let is_kept = again || self.ring.tail == self.looked_at;
+        let lost =
+            if is_kept { u64::MAX } else { self.ring.at(self.ring.tail).began + late + grace };
+        overdue.min(lost).saturating_add(1).min(self.wheel.next())
+    }
+
+    /// Take a packet that came through a lane at a time; return the exchange whose second
+    /// message is due by it.
+    pub fn take(&mut self, lane: usize, bytes: &[u8], at: u64) -> Option<u64> {
+        match self.protocol.read(bytes) {
+            Ok(reply) => self.take_reply(lane, reply, at, bytes.len()),
+            Err(_) => {
+                self.tally.events.malformed += 1;
+                None
+            }
+        }
+    }
+
+    fn take_reply(&mut self, lane: usize, reply: Reply<'_>, at: u64, size: usize) -> Option<u64> {
+        let number = self.ring.named(lane, reply.id);
+        let number =
+            number.filter(|&number| self.protocol.is_to(self.ring.at(number).client, reply.who));
+        let Some(number) = number else {
+            self.tally.events.foreign += 1;
+            return None;
+        };
+        let exchange = *self.ring.at(number);
+        let is_second = exchange.state == State::Second;
+        match (exchange.state, reply.meaning) {
+            (State::Over, _) | (State::Second, Meaning::Offered(_)) => {
+                self.tally.events.repeated += 1;
+                return None;
+            }
+            (State::First, Meaning::Done(_)) if exchange.kind == Kind::New && self.has_offers() => {
+                self.tally.events.foreign += 1;
+                return None;
+            }
+            _ => {}
+        }
+        let stage = self.protocol.stage(exchange.kind, is_second);
+        let since_start = exchange.asked.saturating_sub(self.start);
+        let latency = at.saturating_sub(exchange.asked);
+        self.tally.answered(stage, since_start, latency, !is_second);
+        let last_reply = &mut self.tally.largest.last_reply;
+        *last_reply = at.saturating_sub(self.start).max(*last_reply);
+        let replies = self.tally.replies.entry(reply.word).or_default();
+        replies.count += 1;
+        replies.bytes += size as u64;
+        let is_nothing = reply.meaning == Meaning::Done(None);
+        let meaning = if is_nothing && exchange.kind.gives_lease() && self.has_offers() {
+            Meaning::Refused(NOTHING_GIVEN)
+        } else {
+            reply.meaning
+        };
+        match meaning {
+            Meaning::Offered(lease) => {
+                let exchange = self.ring.at_mut(number);
+                (exchange.lease, exchange.state, exchange.tries) = (lease, State::Second, 0);
+                return Some(number);
+            }
+            Meaning::Refused(word) => {
+                *self.tally.refused.entry(word).or_default() += 1;
+                self.tally.of(exchange.kind).refused += 1;
+                self.end(number);
+                if !exchange.is_overdue {
+                    self.offer.fail();
+                }
+            }
+            Meaning::Done(given) => {
+                if let Some(lease) = given {
+                    self.note_given(exchange.client, &lease, at);
+                    self.ring.at_mut(number).lease = lease;
+                }
+                self.free(number);
+                self.complete(number, at);
+            }
+        }
+        None
+    }
+
+    fn has_offers(&self) -> bool {
+        self.protocol.stage(Kind::New, true) != self.protocol.stage(Kind::New, false)
+    }
+
+    fn note_given(&mut self, client: u64, lease: &Lease, at: u64) {
+        let now_s = self.second_of(at);
+        let until_s = now_s.saturating_add(lease.valid_s);
+        for given in [lease.address, lease.prefix] {
+            if given != 0 && self.book.give(given, client, now_s, until_s) {
+                self.tally.events.duplicates += 1;
+            }
+        }
+    }
+
+    /// What is given back is nobody's.
+    fn free(&mut self, number: u64) {
+        let Exchange { kind, lease, .. } = *self.ring.at(number);
+        if kind == Kind::Release {
+            for given in [lease.address, lease.prefix] {
+                if given != 0 {
+                    self.book.free(given);
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, number: u64, at: u64) {
+        let exchange = *self.ring.at(number);
+        let latency = at.saturating_sub(exchange.began);
+        let since_start = at.saturating_sub(self.start);
+        let due = exchange.due.saturating_sub(self.start);
+        self.tally.completed(exchange.kind, due, since_start, latency, &self.offer);
+        if latency > self.offer.load.late && !exchange.is_overdue {
+            self.offer.fail();
+        }
+        if !matches!(exchange.kind, Kind::Release | Kind::Decline | Kind::Inform) {
+            self.clients.hold(exchange.client, exchange.lease);
+        }
+        self.end(number);
+    }
+
+    fn end(&mut self, number: u64) {
+        self.ring.at_mut(number).state = State::Over;
+        self.under_way -= 1;
+    }
+
+    /// Count what is late as failed, and what nobody waits for any more as lost.
+    pub fn expire(&mut self, now: u64) {
+        let Load { late, grace, again, .. } = self.offer.load;
+        while self.looked_at < self.ring.head {
+            let exchange = self.ring.at_mut(self.looked_at);
+            if exchange.state != State::Over {
+                if exchange.began == 0 || exchange.began + late >= now {
+                    break;
+                }
+                exchange.is_overdue = true;
+                self.offer.fail();
+            }
+            self.looked_at += 1;
+        }
+        while self.ring.tail < self.looked_at {
+            let exchange = self.ring.at(self.ring.tail);
+            let is_recent = exchange.began + late + grace >= now;
+            // What is sent again is waited for until the load ends.
+            if is_recent || (again && exchange.state != State::Over) {
+                break;
+            }
+            self.forget();
+        }
+    }
+
+    /// Give the oldest exchange's place away; if it is under way, it is lost.
+    fn forget(&mut self) {
+        let number = self.ring.tail;
+        if self.ring.at(number).state != State::Over {
+            if !self.ring.at(number).is_overdue {
+                self.offer.fail();
+            }
+            self.lose(number);
+        }
+        self.ring.tail += 1;
+        self.looked_at = self.looked_at.max(self.ring.tail);
+    }
+
+    fn lose(&mut self, number: u64) {
+        let exchange = *self.ring.at(number);
+        let stage = self.protocol.stage(exchange.kind, exchange.state == State::Second);
+        self.tally.stages.entry(stage).or_default().lost += 1;
+        self.tally.of(exchange.kind).lost += 1;
+        if exchange.kind.needs_lease() && exchange.kind != Kind::Release {
+            self.clients.hold(exchange.client, exchange.lease);
+        }
+        self.end(number);
+    }
+
+    /// Lose what a filling has waited for long enough, or all of it; add those clients to
+    /// `again`.
+    pub fn give_up(&mut self, now: u64, is_over: bool, again: &mut Vec<u64>) {
+        while self.ring.tail < self.ring.head {
+            let number = self.ring.tail;
+            let exchange = *self.ring.at(number);
+            if exchange.state != State::Over {
+                if !is_over && exchange.began + self.offer.load.late > now {
+                    break;
+                }
+                self.lose(number);
+                again.push(exchange.client);
+            }
+            self.ring.tail += 1;
+        }
+        self.looked_at = self.ring.tail;
+    }
+
+    /// Sum up: what is under way is lost, or open where it could have come in time but for an
+    /// early end.
+    pub fn close(&mut self, is_early: bool) {
+        while self.ring.tail < self.ring.head {
+            let number = self.ring.tail;
+            let exchange = *self.ring.at(number);
+            if exchange.state != State::Over {
+                if is_early && !exchange.is_overdue {
+                    self.tally.of(exchange.kind).open += 1;
+                    self.end(number);
+                } else {
+                    self.lose(number);
+                }
+            }
+            self.ring.tail += 1;
+        }
+        self.looked_at = self.ring.tail;
+    }
+}

@@ -1,0 +1,224 @@
+//! A load: what is begun when, and when it counts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use leaseload_net::clock::SECOND;
+
+use crate::protocol::Kind;
+use crate::random::Random;
+use crate::schedule::{Arrivals, Schedule, Step};
+use crate::words::{LONGEST_S, Words, Wrong};
+
+const LARGEST_RATE: f64 = 1e8;
+/// Exchanges that are remembered beyond those that can be under way.
+const SPARE: f64 = 4096.0;
+
+/// A load as it was asked for. Times are in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Rates, one after the other.
+    pub steps: Vec<Step>,
+    /// How exchanges follow each other.
+    pub arrivals: Arrivals,
+    /// What clients want; shares come one after the other, up to 1.
+    pub mix: Vec<(f64, Kind)>,
+    /// What takes longer is late.
+    pub late: u64,
+    /// For how long late replies are waited for, after that.
+    pub grace: u64,
+    /// Share of the exchanges that may fail before the load is ended; 1 to go on anyway.
+    pub goal: f64,
+    /// Messages without an answer are sent again, as the RFCs say.
+    pub again: bool,
+    /// What is due within this time is sent together.
+    pub tick: u64,
+    /// Never sleep.
+    pub spin: bool,
+    /// Of random numbers.
+    pub seed: u64,
+    /// What is begun later than this after it was due has fallen behind; what is not begun so
+    /// long after the traffic is left out.
+    pub lag: u64,
+    /// Completed exchanges are counted by times of this length, too; 0 for none.
+    pub bin: u64,
+}
+
+impl Load {
+    /// Read it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(words: &Words) -> Result<Self, Wrong> {
+        let (steps, arrivals) = steps(words)?;
+        let bin = words.number("bin", 0.0, 0.0001, LONGEST_S)?;
+        Ok(Self {
+            steps,
+            arrivals,
+            mix: mix(words.last("mix").unwrap_or("new=1"))?,
+            late: words.time("late", 2.0)?,
+            grace: words.time("grace", 2.0)?,
+            goal: words.number("goal", 1.0, 0.0, 1.0)?,
+            again: words.flag("retransmit"),
+            tick: words.number("tick", 50.0, 0.0, 1e6).map(|us| (us * 1e3) as u64)?,
+            spin: words.flag("spin"),
+            seed: words.whole("seed", 1, 0, u64::MAX)?,
+            lag: words.time("lag", 0.01)?,
+            bin: (bin * SECOND as f64) as u64,
+        })
+    }
+
+    /// Exchanges of the schedule.
+    #[must_use]
+    pub fn planned(&self) -> f64 {
+        self.steps.iter().map(|step| step.rate * step.seconds).sum()
+    }
+
+    /// How long the schedule is.
+    #[must_use]
+    pub fn traffic(&self) -> u64 {
+        (self.steps.iter().map(|step| step.seconds).sum::<f64>() * SECOND as f64) as u64
+    }
+
+    /// Whether some of its exchanges need clients that have leases.
+    #[must_use]
+    pub fn needs_leases(&self) -> bool {
+        self.mix.iter().any(|(_, kind)| kind.needs_lease())
+    }
+
+    /// The part of one thread of several.
+    #[must_use]
+    pub fn schedule(&self, thread: u64, threads: u64) -> Schedule {
+        Schedule::new(self.steps.clone(), self.arrivals, thread, threads, self.seed)
+    }
+
+    /// Exchanges that one thread of several may have to remember at once.
+    #[must_use]
+    pub fn room(&self, threads: u64) -> u64 {
+        let fastest = self.steps.iter().map(|step| step.rate).fold(0.0, f64::max);
+        let remembered_s = (self.late + self.grace) as f64 / SECOND as f64 + 1.0;
+        let burst = if let Arrivals::Bursts(size) = self.arrivals { size as f64 } else { 0.0 };
+        let at_once = if self.again { self.planned() } else { fastest * remembered_s + burst };
+        (at_once.min(self.planned()) / threads as f64 + SPARE) as u64
+    }
+
+    /// What the next client wants.
+    pub fn draw(&self, random: &mut Random) -> Kind {
+        let draw = if self.mix.len() == 1 { 0.0 } else { random.share() };
+        let kind = self.mix.iter().find(|(up_to, _)| draw < *up_to).or(self.mix.last());
+        kind.map_or(Kind::New, |(_, kind)| *kind)
+    }
+}
+
+/// A load, and what its threads share while it is offered.
+#[derive(Debug)]
+pub struct Offer {
+    /// What is offered.
+    pub load: Load,
+    /// How long its schedule is (ns).
+    pub traffic: u64,
+    /// Exchanges that may fail before it has failed for certain.
+    may_fail: u64,
+    failed: AtomicU64,
+    is_decided: AtomicBool,
+}
+
+impl Offer {
+    /// A load of which nothing has failed yet.
+    #[must_use]
+    pub fn new(load: Load) -> Arc<Self> {
+        let may_fail = if load.goal < 1.0 { (load.goal * load.planned()) as u64 } else { u64::MAX };
+        Arc::new(Self {
+            traffic: load.traffic(),
+            may_fail,
+            load,
+            failed: AtomicU64::new(0),
+            is_decided: AtomicBool::new(false),
+        })
+    }
+
+    /// Count a failure, and end the load where that is one too many.
+    pub fn fail(&self) {
+        if self.failed.fetch_add(1, Ordering::Relaxed) >= self.may_fail {
+            self.is_decided.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether more has failed than may.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.is_decided.load(Ordering::Relaxed)
+    }
+}
+
+fn steps(words: &Words) -> Result<(Vec<Step>, Arrivals), Wrong> {
+    let seconds = words.number("seconds", 5.0, 0.001, LONGEST_S)?;
+    let given = ["rate", "steps", "at-once"].map(|name| words.last(name));
+    if given.iter().flatten().count() != 1 {
+        return Err("expected one of --rate, --steps and --at-once".into());
+    }
+    if given[2].is_some() {
+        let count = words.whole("at-once", 1, 1, 1 << 24)?;
+        if !words.flag("retransmit") || words.last("arrivals").is_some() {
+            return Err("--at-once: needs --retransmit, and has no --arrivals".into());
+        }
+        // All are due at the beginning of their only burst; then the time goes on.
+        let burst = Step { rate: count as f64 * 1e3, seconds: 1e-3 };
+        let rest = Step { rate: 0.0, seconds };
+        return Ok((vec![burst, rest], Arrivals::Bursts(count)));
+    }
+    let steps = match given[1] {
+        None => vec![Step { rate: words.number("rate", 0.0, 0.001, LARGEST_RATE)?, seconds }],
+        Some(_) if words.last("seconds").is_some() => {
+            return Err("--seconds: does not go with --steps".into());
+        }
+        Some(words) => words.split(',').map(step).collect::<Result<_, _>>()?,
+    };
+    Ok((steps, arrivals(words.last("arrivals").unwrap_or("even"))?))
+}
+
+fn step(words: &str) -> Result<Step, Wrong> {
+    let read = |word: &str, most: f64| {
+        word.parse().ok().filter(|number: &f64| (0.0..=most).contains(number))
+    };
+    words
+        .split_once('x')
+        .and_then(|(rate, seconds)| {
+            let seconds = read(seconds, LONGEST_S).filter(|seconds| *seconds > 0.0)?;
+            Some(Step { rate: read(rate, LARGEST_RATE)?, seconds })
+        })
+        .ok_or_else(|| format!("--steps: found {words:?}, expected RATExSECONDS,…"))
+}
+
+fn arrivals(word: &str) -> Result<Arrivals, Wrong> {
+    match word {
+        "even" => Ok(Arrivals::Even),
+        "poisson" => Ok(Arrivals::Poisson),
+        _ => match word.strip_prefix("bursts:").and_then(|size| size.parse().ok()) {
+            Some(size @ 1..=1_000_000) => Ok(Arrivals::Bursts(size)),
+            _ => Err(format!("--arrivals: found {word:?}, expected even, poisson or bursts:SIZE")),
+        },
+    }
+}
+
+/// Kinds with the upper bounds of their shares.
+fn mix(words: &str) -> Result<Vec<(f64, Kind)>, Wrong> {
+    let wrong = || {
+        let kinds = Kind::WORDS.map(|(word, _)| word).join(", ");
+        format!("--mix: found {words:?}, expected KIND=WEIGHT,… with kinds {kinds}")
+    };
+    let mut mix = Vec::new();
+    let mut sum = 0.0;
+    for part in words.split(',') {
+        let (word, weight) = part.split_once('=').ok_or_else(wrong)?;
+        let kind = Kind::WORDS.iter().find(|(known, _)| *known == word).ok_or_else(wrong)?.1;
+        let weight: f64 = weight.parse().map_err(|_| wrong())?;
+        if !(weight > 0.0 && weight <= 1e9) {
+            return Err(wrong());
+        }
+        sum += weight;
+        mix.push((sum, kind));
+    }
+    mix.iter_mut().for_each(|(up_to, _)| *up_to /= sum);
+    Ok(mix)
+}

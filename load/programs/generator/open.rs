@@ -1,0 +1,97 @@
+//! What each thread speaks, and the sockets that it speaks through.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+use leaseload_net::{Options, Socket, interface_index};
+use leaseload_packet::{dhcp4 as v4, dhcp6 as v6};
+
+use crate::cli::{Asked, Target};
+use crate::dhcp4::Dhcp4;
+use crate::dhcp6::Dhcp6;
+use crate::engine::Way;
+
+fn way(asked: &Asked, local: SocketAddr, to: SocketAddr) -> Result<Way, String> {
+    let mut options = Options::new(local);
+    options.interface.clone_from(&asked.interface);
+    let socket = Socket::open(&options)
+        .map_err(|error| format!("{local} on {:?}: {error}", asked.interface))?;
+    Ok((socket, to))
+}
+
+/// The places of a list that are one thread's.
+fn shares<T: Clone>(all: &[T], thread: usize, threads: usize) -> Vec<T> {
+    all.iter().skip(thread).step_by(threads).cloned().collect()
+}
+
+/// A thread of DHCPv4.
+///
+/// # Errors
+/// What the kernel says of its sockets.
+pub fn dhcp4(asked: &Asked, thread: usize) -> Result<(Dhcp4, Vec<Way>), String> {
+    let Target::Dhcp4 { server, relays } = &asked.target else { unreachable!() };
+    let relays = shares(relays, thread, asked.threads);
+    let to = SocketAddr::from((*server, v4::SERVER_PORT));
+    let ways = relays.iter().map(|relay| way(asked, (*relay, v4::SERVER_PORT).into(), to));
+    let ways = ways.collect::<Result<_, _>>()?;
+    let mut agent = Vec::new();
+    for (code, value) in [(1, &asked.circuit_id), (2, &asked.remote_id)] {
+        if !value.is_empty() {
+            v4::put(&mut agent, code, value);
+        }
+    }
+    let protocol = Dhcp4 {
+        macs: asked.macs.clone(),
+        relay_agent: vec![agent; relays.len()],
+        relays,
+        options: asked.options.clone(),
+        id_base: (thread as u32 + 1) << 24,
+        servers: Vec::new(),
+    };
+    Ok((protocol, ways))
+}
+
+/// A thread of DHCPv6.
+///
+/// # Errors
+/// The same.
+pub fn dhcp6(asked: &Asked, thread: usize) -> Result<(Dhcp6, Vec<Way>), String> {
+    let Target::Dhcp6 { server, relays, addresses, prefixes } = &asked.target else {
+        unreachable!()
+    };
+    let relays = shares(relays, thread, asked.threads);
+    let scope = interface_index(&asked.interface)
+        .map_err(|error| format!("--interface {:?}: {error}", asked.interface))?;
+    let server = server.unwrap_or(v6::ALL_SERVERS);
+    let to = SocketAddrV6::new(server, v6::SERVER_PORT, 0, scope as u32).into();
+    let local: Vec<SocketAddr> = if relays.is_empty() {
+        vec![(Ipv6Addr::UNSPECIFIED, v6::CLIENT_PORT).into()]
+    } else {
+        relays.iter().map(|relay| (*relay, v6::SERVER_PORT).into()).collect()
+    };
+    let ways = local.into_iter().map(|local| way(asked, local, to));
+    let ways = ways.collect::<Result<_, _>>()?;
+    let protocol = Dhcp6 {
+        macs: asked.macs.clone(),
+        addresses: *addresses,
+        prefixes: *prefixes,
+        interface_id: vec![asked.circuit_id.clone(); relays.len()],
+        relays,
+        options: asked.options.clone(),
+        id_base: (thread as u32) << 20,
+        servers: Vec::new(),
+    };
+    Ok((protocol, ways))
+}
+
+/// The ways of a thread of DNS.
+///
+/// # Errors
+/// The same.
+pub fn dns(asked: &Asked) -> Result<Vec<Way>, String> {
+    let Target::Dns { server, port, sockets, .. } = &asked.target else { unreachable!() };
+    let any: IpAddr = match server {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    (0..*sockets).map(|_| way(asked, (any, 0).into(), (*server, *port).into())).collect()
+}
