@@ -40,6 +40,15 @@ pub fn exact_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
 
+/// The most memory that this process has had at once (bytes); None where the kernel does not
+/// say. What `getrusage` says is also of the process that started this one.
+#[must_use]
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Take SIGINT and SIGTERM as a wish to stop, which `is_stopped` says from then on.

@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use leaseload_net::clock::SECOND;
+use leaseload_net::thread;
 use serde_json::{Map, Value, json};
 
 use crate::cli::{Asked, Target};
@@ -105,6 +106,7 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         "receive_buffer_bytes": outcome.receive_buffer,
         "largest_batch": tally.largest_batch,
         "cpu_s": seconds(tally.cpu),
+        "peak_memory_bytes": thread::peak_memory(),
         "filled": outcome.filled.map(|filled| json!({
             "clients": filled.clients,
             "leases": filled.leases,

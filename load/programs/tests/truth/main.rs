@@ -1,61 +1,23 @@
-//! The generator against the responder, on loopback addresses: what was set is what is counted.
+//! The generator against the responder: what was set is what is counted.
 //!
 //! Both need their ports, so these tests need root, as the lab does.
 
+mod bench;
+mod ends;
+
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-struct Responder(Child);
-
-impl Drop for Responder {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
-/// Loopback addresses that no other test of this run has.
-fn addresses() -> [String; 2] {
-    static NEXT: AtomicU8 = AtomicU8::new(1);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    [format!("127.0.{number}.1"), format!("127.0.{number}.2")]
-}
-
-fn offered(protocol: &str, faults: &str, load: &str) -> Value {
-    let [server, relay] = addresses();
-    let mut responder = Command::new(env!("CARGO_BIN_EXE_leaserespond"));
-    responder.arg(protocol).args(["--listen", &server]).args(faults.split_whitespace());
-    let _running = Responder(responder.stdin(Stdio::null()).spawn().expect("built"));
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    let mut generator = Command::new(env!("CARGO_BIN_EXE_leaseload"));
-    generator.arg(protocol).args(["--server", &server]).args(load.split_whitespace());
-    if protocol == "dhcp4" {
-        generator.args(["--interface", "lo", "--relay", &relay]);
-    }
-    let output = generator.output().expect("built");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("a report")
-}
-
-fn count(report: &Value, path: &str) -> u64 {
-    report.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path}: {report}"))
-}
-
-fn sums_up(report: &Value) {
-    let parts = ["completed", "late", "lost", "refused", "open"];
-    let sum: u64 = parts.iter().map(|part| count(report, &format!("/counts/{part}"))).sum();
-    assert_eq!(sum, count(report, "/counts/attempted"));
-}
+use bench::{addresses, count, offered, sums_up, time};
 
 #[test]
 fn a_server_without_faults_completes_everything_and_the_load_ends_at_once() {
     let report = offered("dhcp4", "", "--rate 500 --seconds 1");
     assert_eq!(count(&report, "/counts/completed"), 500);
     assert_eq!(report["ended"], "complete");
-    assert!(report["took_s"].as_f64().unwrap() < 1.5, "{report}");
+    assert!(time(&report, "/took_s") < 1.5, "{report}");
     assert_eq!(count(&report, "/duplicates"), 0);
     sums_up(&report);
 }
@@ -89,7 +51,7 @@ fn what_comes_after_the_line_is_late_and_not_lost() {
     assert_eq!(count(&before, "/counts/completed"), 200);
     let after = offered("dhcp4", "--delay 100", &format!("{load} --late 0.15"));
     assert_eq!(count(&after, "/counts/late"), 200);
-    let p50 = after["whole"]["p50_s"].as_f64().unwrap();
+    let p50 = time(&after, "/whole/p50_s");
     assert!((0.2..0.3).contains(&p50), "{p50}");
     let lost = offered("dhcp4", "--delay 900", "--rate 50 --seconds 1 --late 0.1 --grace 0.1");
     assert_eq!(count(&lost, "/counts/lost"), 50);
@@ -116,7 +78,7 @@ fn a_load_that_has_failed_for_certain_ends_at_once() {
     let load = "--rate 1000 --seconds 10 --late 0.2 --goal 0.025";
     let report = offered("dhcp4", "--drop-first 1", load);
     assert_eq!(report["ended"], "failed");
-    assert!(report["took_s"].as_f64().unwrap() < 2.0, "{report}");
+    assert!(time(&report, "/took_s") < 2.0, "{report}");
     sums_up(&report);
 }
 
@@ -141,7 +103,7 @@ fn all_at_once_send_again_until_they_are_served_or_the_time_is_over() {
     assert!((70..150).contains(&late), "{report}");
     assert!((20..80).contains(&lost), "{report}");
     assert!(count(&report, "/sent_again") >= late + lost);
-    assert!(report["took_s"].as_f64().unwrap() < 5.5, "{report}");
+    assert!(time(&report, "/took_s") < 5.5, "{report}");
     sums_up(&report);
 }
 

@@ -1,0 +1,68 @@
+//! A responder, a generator before it, and what the generator's report says.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use serde_json::Value;
+
+/// A process that ends with its test.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Loopback addresses that no other test of this run has: a server's and a relay's.
+pub fn addresses() -> [String; 2] {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    [format!("127.0.{number}.1"), format!("127.0.{number}.2")]
+}
+
+/// A responder that listens, and the generator's command before it, its load left out.
+pub fn before(protocol: &str, faults: &str) -> (Running, Command) {
+    let [server, relay] = addresses();
+    let mut responder = Command::new(env!("CARGO_BIN_EXE_leaserespond"));
+    responder.arg(protocol).args(["--listen", &server]).args(faults.split_whitespace());
+    let running = Running(responder.stdin(Stdio::null()).spawn().expect("built"));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut generator = Command::new(env!("CARGO_BIN_EXE_leaseload"));
+    generator.arg(protocol).args(["--server", &server]);
+    if protocol == "dhcp4" {
+        generator.args(["--interface", "lo", "--relay", &relay]);
+    }
+    (running, generator)
+}
+
+/// The report of a load that a generator's command offers.
+pub fn reported(mut generator: Command, load: &str) -> Value {
+    let output = generator.args(load.split_whitespace()).output().expect("built");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a report")
+}
+
+/// The report of a load before a responder with faults.
+pub fn offered(protocol: &str, faults: &str, load: &str) -> Value {
+    let (_running, generator) = before(protocol, faults);
+    reported(generator, load)
+}
+
+/// A count of a report.
+pub fn count(report: &Value, path: &str) -> u64 {
+    report.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path}: {report}"))
+}
+
+/// A time of a report (s).
+pub fn time(report: &Value, path: &str) -> f64 {
+    report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {report}"))
+}
+
+/// Check that every exchange is known to have ended in some way.
+pub fn sums_up(report: &Value) {
+    let parts = ["completed", "late", "lost", "refused", "open"];
+    let sum: u64 = parts.iter().map(|part| count(report, &format!("/counts/{part}"))).sum();
+    assert_eq!(sum, count(report, "/counts/attempted"));
+}
