@@ -79,8 +79,10 @@ pub struct Asked {
     pub threads: usize,
     /// Processors of the threads; any where it is empty.
     pub processors: Vec<usize>,
-    /// What is offered.
+    /// What is offered; where loads come line by line, what holds for all of them.
     pub load: Load,
+    /// Loads come line by line, after these options.
+    pub serve: Option<Words>,
 }
 
 /// Read a command line without the program's name; None where help or version was asked for
@@ -125,6 +127,12 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
     if clients.is_some_and(|clients| clients < threads as u64) {
         return Err("--clients: fewer than threads".into());
     }
+    let serve = words.flag("serve").then(|| words.clone());
+    if serve.is_some() && ["rate", "steps", "at-once"].iter().any(|name| words.flag(name)) {
+        return Err("--serve: found a load, expected it on standard input".into());
+    }
+    // Any rate will do where each load brings its own.
+    let load = Load::read(&if serve.is_some() { words.with("--rate 1")? } else { words.clone() })?;
     Ok(Asked {
         target,
         interface: words.last("interface").unwrap_or_default().to_owned(),
@@ -136,7 +144,8 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
         remote_id: words.last("remote-id").unwrap_or_default().into(),
         threads,
         processors: processors(words)?,
-        load: Load::read(words)?,
+        load,
+        serve,
     })
 }
 
@@ -326,6 +335,7 @@ mod tests {
             (&format!("{V4} --queries f"), "--queries"),
             (&format!("{V4} --processors 4096"), "--processors"),
             (&format!("{V4} --nosuch 1"), "--nosuch"),
+            (&format!("{V4} --serve"), "--serve"),
         ] {
             let error = asked(words).expect_err(words);
             assert!(error.contains(name), "{words}: {error}");

@@ -1,7 +1,6 @@
 //! Clients: who they are, and what they hold.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 
 /// What a server has given a client. Addresses of DHCPv4 are in the low 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,24 +150,43 @@ pub fn place_of<T: PartialEq<U>, U: ?Sized>(
 
 /// Whose turn it is.
 ///
-/// New clients are counted from 0, or come back in turn where there is a population. Who holds
-/// a lease waits in a queue for what clients with a lease do.
+/// New clients are counted from 0, or come back in turn where there is a population. Clients
+/// that hold a lease wait in a queue for what is done with one.
 #[derive(Debug)]
 pub struct Clients {
     next: u64,
     step: u64,
     population: Option<u64>,
-    holding: VecDeque<(u64, Lease)>,
     keeps: bool,
+    held: Vec<Held>,
+    queue: VecDeque<u64>,
+}
+
+/// What a client holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    lease: Lease,
+    is_queued: bool,
 }
 
 impl Clients {
     /// The clients of thread `thread` of `threads`: every so-manieth.
-    ///
-    /// With `keeps` leases are remembered, as somebody will renew or release them.
     #[must_use]
-    pub fn new(thread: u64, threads: u64, population: Option<u64>, keeps: bool) -> Self {
-        Self { next: thread, step: threads, population, holding: VecDeque::new(), keeps }
+    pub fn new(thread: u64, threads: u64, population: Option<u64>) -> Self {
+        Self {
+            next: thread,
+            step: threads,
+            population,
+            keeps: false,
+            held: Vec::new(),
+            queue: VecDeque::new(),
+        }
+    }
+
+    /// Remember leases from now on, as something will be done with them.
+    pub fn keep(&mut self) {
+        self.keeps = true;
+        self.held.reserve(self.share() as usize);
     }
 
     /// The next client to ask for a lease.
@@ -190,116 +208,26 @@ impl Clients {
 
     /// The client whose turn it is to do something with its lease; it is out of the queue.
     pub fn holder(&mut self) -> Option<(u64, Lease)> {
-        self.holding.pop_front()
+        let client = self.queue.pop_front()?;
+        let held = &mut self.held[(client / self.step) as usize];
+        held.is_queued = false;
+        Some((client, held.lease))
     }
 
-    /// A client holds a lease, and comes to the end of the queue.
+    /// A client holds a lease, and comes to the end of the queue if it is not in it.
     pub fn hold(&mut self, client: u64, lease: Lease) {
-        if self.keeps {
-            self.holding.push_back((client, lease));
+        if !self.keeps {
+            return;
         }
-    }
-}
-
-/// Which client has which address, to notice one that two have.
-#[derive(Debug, Default)]
-pub struct AddressBook {
-    /// Of DHCPv4 by their upper 16 bits: a page for each, as pools are rarely scattered, and a
-    /// table that grows would stop the traffic.
-    pages: HashMap<u32, Box<[Entry]>, BuildHasherDefault<Fold>>,
-    others: HashMap<u128, Entry, BuildHasherDefault<Fold>>,
-}
-
-/// Client and end of its lease (s); nobody's where that is 0.
-#[derive(Clone, Copy, Debug, Default)]
-struct Entry {
-    client: u32,
-    until_s: u32,
-}
-
-const PAGE: usize = 1 << 16;
-
-impl AddressBook {
-    /// A book with room for so many addresses of DHCPv6.
-    #[must_use]
-    pub fn new(others: usize) -> Self {
-        Self {
-            pages: HashMap::default(),
-            others: HashMap::with_capacity_and_hasher(others, BuildHasherDefault::default()),
+        let place = (client / self.step) as usize;
+        if self.held.len() <= place {
+            self.held.resize(place + 1, Held::default());
         }
-    }
-
-    /// Note what a client was given; return whether another client has it still.
-    pub fn give(&mut self, address: u128, client: u64, now_s: u32, until_s: u32) -> bool {
-        let entry = self.entry(address);
-        let client = client as u32;
-        let is_taken = entry.until_s > now_s && entry.client != client;
-        *entry = Entry { client, until_s: until_s.max(1) };
-        is_taken
-    }
-
-    /// A client has given it back.
-    pub fn free(&mut self, address: u128) {
-        *self.entry(address) = Entry::default();
-    }
-
-    /// How many addresses of another thread's book are in this one, too.
-    pub fn absorb(&mut self, other: &Self, now_s: u32) -> u64 {
-        let mut duplicates = 0;
-        let pages = other.pages.iter().flat_map(|(page, entries)| {
-            entries
-                .iter()
-                .enumerate()
-                .map(move |(low, entry)| (u128::from(*page) << 16 | low as u128, *entry))
-        });
-        let others = other.others.iter().map(|(address, entry)| (*address, *entry));
-        for (address, entry) in pages.chain(others).filter(|(_, entry)| entry.until_s > now_s) {
-            duplicates +=
-                u64::from(self.give(address, u64::from(entry.client), now_s, entry.until_s));
+        let held = &mut self.held[place];
+        held.lease = lease;
+        if !std::mem::replace(&mut held.is_queued, true) {
+            self.queue.push_back(client);
         }
-        duplicates
-    }
-
-    fn entry(&mut self, address: u128) -> &mut Entry {
-        match u32::try_from(address) {
-            Ok(low) => {
-                let page = self
-                    .pages
-                    .entry(low >> 16)
-                    .or_insert_with(|| vec![Entry::default(); PAGE].into_boxed_slice());
-                &mut page[low as usize % PAGE]
-            }
-            Err(_) => self.others.entry(address).or_default(),
-        }
-    }
-}
-
-/// Addresses are numbers that a server has counted or drawn: folding them together is enough.
-#[derive(Default)]
-struct Fold(u64);
-
-impl Hasher for Fold {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(29) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_u128(&mut self, value: u128) {
-        self.write_u64((value >> 64) as u64);
-        self.write_u64(value as u64);
     }
 }
 
@@ -312,7 +240,7 @@ mod tests {
         for (threads, size) in [(1, 5), (2, 5), (3, 5), (4, 8)] {
             let mut seen = Vec::new();
             for thread in 0..threads {
-                let mut clients = Clients::new(thread, threads, Some(size), false);
+                let mut clients = Clients::new(thread, threads, Some(size));
                 let mine = clients.share();
                 let once: Vec<_> = (0..mine).map(|_| clients.next()).collect();
                 let again: Vec<_> = (0..mine).map(|_| clients.next()).collect();
@@ -338,20 +266,17 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_two_clients_is_noticed_unless_it_is_free_again() {
-        let six = 0x2001_0db8_u128 << 96;
-        for address in [u128::from(0x0a00_0001_u32), six + 1] {
-            let mut book = AddressBook::new(8);
-            assert!(!book.give(address, 1, 0, 100));
-            assert!(!book.give(address, 1, 50, 150));
-            assert!(!book.give(address + 1, 2, 50, 150));
-            assert!(book.give(address, 2, 60, 160));
-            assert!(!book.give(address, 3, 161, 200));
-            book.free(address);
-            assert!(!book.give(address, 4, 161, 200));
-            let mut other = AddressBook::new(8);
-            assert!(!other.give(address, 5, 161, 200));
-            assert_eq!(book.absorb(&other, 162), 1);
+    fn a_client_that_comes_back_is_in_the_queue_once_with_its_latest_lease() {
+        let lease = |address| Lease { address, ..Lease::default() };
+        let mut clients = Clients::new(1, 2, Some(6));
+        clients.hold(1, lease(1));
+        assert_eq!(clients.holder(), None);
+        clients.keep();
+        for (client, address) in [(5, 5), (1, 1), (5, 6)] {
+            clients.hold(client, lease(address));
         }
+        assert_eq!(clients.holder(), Some((5, lease(6))));
+        assert_eq!(clients.holder(), Some((1, lease(1))));
+        assert_eq!(clients.holder(), None);
     }
 }

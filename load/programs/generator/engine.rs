@@ -21,6 +21,8 @@ const LONGEST_SLEEP: u64 = SECOND / 100;
 const EXACT: u64 = SECOND / 1000;
 /// Exchanges under way while a population is filled.
 const FILL_WINDOW: u64 = 64;
+/// Packets that are forgotten before a load begins, at the most.
+const MOST_DRAINED: usize = 1 << 20;
 /// For how long a filling may make no progress (ns).
 const FILL_PATIENCE: u64 = 10 * SECOND;
 
@@ -146,6 +148,7 @@ impl<P: Protocol> Engine<P> {
     /// # Errors
     /// What the kernel says.
     pub fn prepare(&mut self, offer: &Arc<Offer>, room: u64, seed: u64) -> io::Result<()> {
+        self.drain()?;
         self.offer = Arc::clone(offer);
         self.clock = Converter::new();
         self.exchanges.prepare(Arc::clone(offer), room, seed, clock::monotonic());
@@ -200,6 +203,22 @@ impl<P: Protocol> Engine<P> {
         tally.cpu = clock::thread_cpu() - cpu_before;
         tally.events.dropped = dropped;
         Ok(end)
+    }
+
+    /// Read what has come since the last load, and forget it.
+    fn drain(&mut self) -> io::Result<()> {
+        for lane in &mut self.lanes {
+            for _ in 0..MOST_DRAINED / BATCH {
+                let count = self.receiver.receive(&lane.socket)?;
+                for place in 0..count {
+                    lane.dropped = self.receiver.packet(place).dropped.unwrap_or(lane.dropped);
+                }
+                if count < BATCH {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Replies that the sockets have dropped since they were opened.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use leaseload_net::clock::SECOND;
 
-use crate::clients::{AddressBook, Clients, Lease};
+use crate::book::AddressBook;
+use crate::clients::{Clients, Lease};
 use crate::load::{Load, Offer};
 use crate::protocol::{Ask, Kind, Meaning, NOTHING_GIVEN, Protocol, Reply};
 use crate::random::Random;
@@ -38,6 +39,8 @@ pub struct Exchanges<P: Protocol> {
     pub under_way: u64,
     /// Those before this one were looked at for being late.
     looked_at: u64,
+    /// The load's first one.
+    first: u64,
     /// What was counted.
     pub tally: Tally,
     /// Who has which address.
@@ -66,6 +69,7 @@ impl<P: Protocol> Exchanges<P> {
             start: now,
             under_way: 0,
             looked_at: 0,
+            first: 0,
             tally: Tally::default(),
             book,
         }
@@ -78,6 +82,10 @@ impl<P: Protocol> Exchanges<P> {
         self.wheel = Wheel::new(now);
         self.random = Random::new(seed);
         self.tally = Tally::default();
+        self.first = self.ring.head;
+        if offer.load.needs_leases() {
+            self.clients.keep();
+        }
         self.offer = offer;
     }
 
@@ -231,7 +239,11 @@ impl<P: Protocol> Exchanges<P> {
         let number =
             number.filter(|&number| self.protocol.is_to(self.ring.at(number).client, reply.who));
         let Some(number) = number else {
-            self.tally.events.foreign += 1;
+            let earlier = self.ring.forgotten(lane, reply.id).is_some_and(|number| {
+                number < self.first && self.protocol.is_to(self.ring.at(number).client, reply.who)
+            });
+            self.tally.events.earlier += u64::from(earlier);
+            self.tally.events.foreign += u64::from(!earlier);
             return None;
         };
         let exchange = *self.ring.at(number);

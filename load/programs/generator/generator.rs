@@ -5,8 +5,9 @@ use std::sync::{Barrier, OnceLock};
 use leaseload_net::clock::{self, SECOND};
 use leaseload_net::thread;
 
+use crate::book::AddressBook;
 use crate::cli::{Asked, Target};
-use crate::clients::{AddressBook, Clients};
+use crate::clients::Clients;
 use crate::engine::{End, Engine, Way};
 use crate::exchanges::Exchanges;
 use crate::load::{Load, Offer};
@@ -44,8 +45,10 @@ impl<P: Protocol> Generator<P> {
         let (mut engines, mut receive_buffer) = (Vec::new(), usize::MAX);
         for thread in 0..asked.threads {
             let (protocol, ways) = of_thread(thread)?;
-            let keeps = asked.load.needs_leases();
-            let clients = Clients::new(thread as u64, threads, asked.clients, keeps);
+            let mut clients = Clients::new(thread as u64, threads, asked.clients);
+            if asked.load.needs_leases() || (asked.serve.is_some() && asked.clients.is_some()) {
+                clients.keep();
+            }
             let others = match &asked.target {
                 Target::Dhcp6 { .. } => asked.load.planned().max(clients.share() as f64),
                 _ => 0.0,

@@ -1,5 +1,6 @@
 //! `leaseload`: offers a load to a DHCP or DNS server, and says what came of it.
 
+mod book;
 mod cli;
 mod clients;
 mod dhcp4;
@@ -15,6 +16,7 @@ mod random;
 mod report;
 mod ring;
 mod schedule;
+mod serve;
 mod tally;
 mod wheel;
 mod words;
@@ -72,8 +74,13 @@ fn offer<P: Protocol>(
     if asked.fill {
         generator.fill(&asked.load)?;
     }
-    let outcome = generator.offer(&asked.load)?;
-    println!("{}", report::document(asked, &asked.load, &outcome));
+    match &asked.serve {
+        Some(words) => serve::serve(asked, words, &mut generator)?,
+        None => {
+            let outcome = generator.offer(&asked.load)?;
+            println!("{}", report::document(asked, &asked.load, &outcome));
+        }
+    }
     // What it holds is not given back piece by piece: the process ends.
     ended(DONE, "")
 }

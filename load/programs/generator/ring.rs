@@ -85,10 +85,16 @@ impl Ring {
     pub fn make_room(&mut self, size: u64) {
         debug_assert_eq!(self.tail, self.head);
         let most = self.lanes * (self.id_mask + 1);
-        let size = size.next_power_of_two().min(most) as usize;
-        if size > self.places.len() {
-            self.places = vec![Exchange::default(); size];
+        let size = size.next_power_of_two().min(most);
+        let before = self.places.len() as u64;
+        if size <= before {
+            return;
         }
+        let mut places = vec![Exchange::default(); size as usize];
+        for number in self.head.saturating_sub(before)..self.head {
+            places[(number % size) as usize] = *self.at(number);
+        }
+        self.places = places;
     }
 
     /// Whether the oldest one has to go before another can begin.
@@ -130,13 +136,23 @@ impl Ring {
     /// The number of the exchange that a reply in a lane names; None if none is kept.
     #[must_use]
     pub fn named(&self, lane: usize, id: u32) -> Option<u64> {
+        self.last_of(lane, id).filter(|&number| number >= self.tail)
+    }
+
+    /// The same of one that is not kept any more, and whose place has no other one yet.
+    #[must_use]
+    pub fn forgotten(&self, lane: usize, id: u32) -> Option<u64> {
+        let oldest = self.head.saturating_sub(self.places.len() as u64);
+        self.last_of(lane, id).filter(|number| (oldest..self.tail).contains(number))
+    }
+
+    fn last_of(&self, lane: usize, id: u32) -> Option<u64> {
         let lane = lane as u64;
         // The lane's newest exchange.
         let newest = (self.head + self.lanes - 1 - lane) / self.lanes;
         let newest = newest.checked_sub(1)?;
         let back = newest.wrapping_sub(u64::from(id)) & self.id_mask;
-        let number = newest.checked_sub(back)? * self.lanes + lane;
-        (number >= self.tail).then_some(number)
+        Some(newest.checked_sub(back)? * self.lanes + lane)
     }
 }
 
@@ -162,7 +178,14 @@ mod tests {
             }
             let (lane, id) = ring.address(ring.tail);
             ring.tail += 1;
-            assert_ne!(ring.named(lane, id), Some(ring.tail - 1));
+            assert_eq!(ring.named(lane, id), None);
+            assert_eq!(ring.forgotten(lane, id), Some(ring.tail - 1));
+            ring.tail = ring.head;
+            ring.make_room(1 << 12);
+            let last = ring.head - 1;
+            let (lane, id) = ring.address(last);
+            assert_eq!((ring.named(lane, id), ring.forgotten(lane, id)), (None, Some(last)));
+            assert_eq!(ring.at(last).client, last);
         }
     }
 }

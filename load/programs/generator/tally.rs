@@ -64,6 +64,8 @@ counters! {
         duplicates,
         /// Replies to nobody: another transaction id, or another client.
         foreign,
+        /// Replies to exchanges of an earlier load of the same process.
+        earlier,
         /// Replies that are no messages of the protocol.
         malformed,
         /// Replies to what was answered before.

@@ -66,6 +66,7 @@ const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("interface", Shape::Once, ALL),
     ("threads", Shape::Once, ALL),
     ("processors", Shape::Once, ALL),
+    ("serve", Shape::OnceFlag, ALL),
 ];
 
 /// Options as they were given, in their order.
@@ -112,6 +113,27 @@ impl Words {
         }
         words.check()?;
         Ok((words, Wish::Go))
+    }
+
+    /// These options, and after them those of a load from a line of its own.
+    ///
+    /// # Errors
+    /// What is no option of a load.
+    pub fn with(&self, line: &str) -> Result<Self, Wrong> {
+        let arguments = line.split_whitespace().map(std::ffi::OsString::from);
+        let mut parser = lexopt::Parser::from_args(arguments.collect::<Vec<_>>());
+        let mut words = self.clone();
+        while let Some(argument) = parser.next().map_err(said)? {
+            let Long(name) = argument else { return Err(said(argument.unexpected())) };
+            let name = name.to_owned();
+            let is_once = |shape| matches!(shape, Shape::Once | Shape::OnceFlag);
+            if OPTIONS.iter().any(|(known, shape, _)| *known == name && is_once(*shape)) {
+                return Err(format!("--{name}: is no option of a load; give it at the start"));
+            }
+            words.take(&name, &mut parser)?;
+        }
+        words.check()?;
+        Ok(words)
     }
 
     fn take(&mut self, name: &str, parser: &mut lexopt::Parser) -> Result<(), Wrong> {

@@ -40,7 +40,9 @@ fn a_finished_load_ends_with_its_last_reply() {
 fn a_load_that_a_refusal_has_decided_ends_with_it() {
     let report = ended_soon("--refuse 1", "--rate 1000 --seconds 10 --goal 0.025");
     assert_eq!(report["ended"], "failed");
-    assert_eq!(count(&report, "/counts/refused"), 251);
+    // One batch may come with the one that decides.
+    let refused = count(&report, "/counts/refused");
+    assert!((251..=251 + 64).contains(&refused), "{refused}");
 }
 
 #[test]

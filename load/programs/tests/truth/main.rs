@@ -4,6 +4,7 @@
 
 mod bench;
 mod ends;
+mod served;
 
 use std::io::Read;
 use std::process::{Command, Stdio};
