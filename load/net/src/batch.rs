@@ -22,7 +22,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of at most `batch` packets at a time to a few destinations.
+    /// A sender of at most `batch` packets at a time to a few destinations; of whole frames,
+    /// which say themselves where they go, to none.
     #[must_use]
     pub fn new(batch: usize, destinations: &[SocketAddr]) -> Self {
         Self {
@@ -104,10 +105,12 @@ impl Sender {
                 let packet = &mut self.packets[first + place];
                 pieces[place] =
                     libc::iovec { iov_base: packet.as_mut_ptr().cast(), iov_len: packet.len() };
-                let (storage, length) = &mut self.destinations[self.to[first + place]];
                 let header = &mut headers[place].msg_hdr;
-                header.msg_name = (&raw mut *storage).cast();
-                header.msg_namelen = *length;
+                let to = self.to[first + place];
+                if let Some((storage, length)) = self.destinations.get_mut(to) {
+                    header.msg_name = (&raw mut *storage).cast();
+                    header.msg_namelen = *length;
+                }
                 header.msg_iov = &raw mut pieces[place];
                 header.msg_iovlen = 1;
             }

@@ -4,10 +4,12 @@
 
 mod batch;
 pub mod clock;
+mod link;
 mod socket;
 pub mod thread;
 
 pub use batch::{Packet, Receiver, Sender};
+pub use link::Link;
 pub use socket::{Options, Socket, interface_index, wait};
 
 use std::io;

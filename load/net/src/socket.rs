@@ -45,7 +45,7 @@ impl Options {
 /// A UDP socket that never blocks and has the kernel's time stamps and count of drops.
 #[derive(Debug)]
 pub struct Socket {
-    fd: OwnedFd,
+    pub(crate) fd: OwnedFd,
     /// Room for packets that were not read yet, as the kernel granted it (bytes).
     pub receive_buffer: usize,
 }
@@ -79,11 +79,7 @@ impl Socket {
                 set(raw, libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_IF, &index)?;
             }
         }
-        set(raw, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
-        set(raw, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &on)?;
-        let receive_buffer =
-            room(raw, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, options.receive_buffer)?;
-        room(raw, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, options.send_buffer)?;
+        let receive_buffer = set_buffers(raw, options.receive_buffer, options.send_buffer)?;
         let (storage, length) = to_storage(&options.local);
         // SAFETY: the address is valid for reading for its length.
         checked(unsafe { libc::bind(raw, (&raw const storage).cast(), length) })?;
@@ -114,7 +110,21 @@ impl AsRawFd for Socket {
     }
 }
 
-fn set<T>(fd: RawFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+/// Ask for time stamps, a count of drops and buffers; return the room for what is received.
+pub(crate) fn set_buffers(fd: RawFd, receive: usize, send: usize) -> io::Result<usize> {
+    let on = 1;
+    set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
+    set(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &on)?;
+    room(fd, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, send)?;
+    room(fd, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, receive)
+}
+
+pub(crate) fn set<T>(
+    fd: RawFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the value is valid for reading for its length.
     checked(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), length) })

@@ -6,6 +6,7 @@
 pub mod dhcp4;
 pub mod dhcp6;
 pub mod dns;
+pub mod frame;
 mod reader;
 
 pub use reader::Malformed;

@@ -19,12 +19,14 @@ const MOST_CLIENTS: u64 = 1 << 32;
 /// Which protocol, and what it needs.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Clients behind relays.
+    /// Clients behind relays, or on the link.
     Dhcp4 {
-        /// The server.
-        server: Ipv4Addr,
+        /// The server; by broadcast where there is none.
+        server: Option<Ipv4Addr>,
         /// Their relays: addresses of this host.
         relays: Vec<Ipv4Addr>,
+        /// Tags of VLANs of clients on the link, the outermost first.
+        vlans: Vec<u16>,
     },
     /// Clients on the link, or behind relays.
     Dhcp6 {
@@ -115,6 +117,7 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
     }
     let threads = words.whole("threads", 1, 1, 16)? as usize;
     let lanes = match &target {
+        Target::Dhcp4 { server: None, .. } => threads,
         Target::Dhcp4 { relays, .. } => relays.len(),
         Target::Dhcp6 { relays, .. } => relays.len().max(1),
         Target::Dns { .. } => threads,
@@ -160,11 +163,18 @@ fn target(words: &Words) -> Result<Target, Wrong> {
         let what = "an IPv4 address";
         let relays = words.addresses("relay", what)?;
         let server = words.addresses("server", what)?.pop();
-        let server = server.ok_or("expected --server")?;
-        if relays.is_empty() {
-            return Err("expected --relay, an address of this host".into());
+        if relays.is_empty() != server.is_none() {
+            return Err("expected --server and --relay, or neither: clients broadcast then".into());
         }
-        return Ok(Target::Dhcp4 { server, relays });
+        let vlans = vlans(words)?;
+        if !(vlans.is_empty() || relays.is_empty()) {
+            return Err("--vlan: does not go with --relay".into());
+        }
+        let is_of_relay = |name: &&str| words.flag(name) && relays.is_empty();
+        if let Some(name) = ["circuit-id", "remote-id"].iter().find(|name| is_of_relay(name)) {
+            return Err(format!("--{name}: needs --relay"));
+        }
+        return Ok(Target::Dhcp4 { server, relays, vlans });
     }
     let what = "an IPv6 address";
     let relays: Vec<Ipv6Addr> = words.addresses("relay", what)?;
@@ -181,6 +191,15 @@ fn target(words: &Words) -> Result<Target, Wrong> {
         }
     };
     Ok(Target::Dhcp6 { server, relays, addresses, prefixes })
+}
+
+fn vlans(words: &Words) -> Result<Vec<u16>, Wrong> {
+    let Some(list) = words.last("vlan") else { return Ok(Vec::new()) };
+    let read = |word: &str| word.parse().ok().filter(|number| (1..=4094).contains(number));
+    let vlans: Option<Vec<u16>> = list.split(',').map(read).collect();
+    vlans
+        .filter(|vlans| vlans.len() <= 2)
+        .ok_or_else(|| format!("--vlan: found {list:?}, expected N or N,N, from 1 to 4094"))
 }
 
 fn dns(words: &Words) -> Result<Target, Wrong> {
@@ -336,6 +355,11 @@ mod tests {
             (&format!("{V4} --processors 4096"), "--processors"),
             (&format!("{V4} --nosuch 1"), "--nosuch"),
             (&format!("{V4} --serve"), "--serve"),
+            (&format!("{V4} --vlan 7"), "--vlan"),
+            ("dhcp4 --interface lo --rate 1 --vlan 7,8,9", "--vlan"),
+            ("dhcp4 --interface lo --rate 1 --vlan 4095", "--vlan"),
+            ("dhcp4 --interface lo --rate 1 --server 127.0.0.1", "--relay"),
+            ("dhcp4 --interface lo --rate 1 --circuit-id a", "--circuit-id"),
         ] {
             let error = asked(words).expect_err(words);
             assert!(error.contains(name), "{words}: {error}");

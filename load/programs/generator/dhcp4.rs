@@ -1,11 +1,12 @@
-//! DHCPv4 clients behind relays.
+//! DHCPv4 clients: behind relays, or on the link.
 
 use std::net::Ipv4Addr;
 
 use leaseload_packet::Malformed;
 use leaseload_packet::dhcp4::{self, Message};
+use leaseload_packet::frame::{self, EVERYBODY, End};
 
-use crate::clients::{Lease, Macs, Template, place_of};
+use crate::clients::{Lease, Mac, Macs, Template, place_of};
 use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
 
 /// What all clients have in common.
@@ -21,8 +22,17 @@ pub struct Dhcp4 {
     pub options: Template,
     /// The upper bits of every transaction id: another for each thread.
     pub id_base: u32,
+    /// Tags of the VLANs of clients on the link; None where they are behind relays.
+    pub link: Option<Vec<u16>>,
     /// Servers that were seen, by the numbers that leases have.
-    pub servers: Vec<Ipv4Addr>,
+    pub servers: Vec<Server>,
+}
+
+/// A server: its identifier, and the hardware address that it answers from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    address: Ipv4Addr,
+    mac: Mac,
 }
 
 fn v4(address: u128) -> Ipv4Addr {
@@ -66,7 +76,8 @@ impl Protocol for Dhcp4 {
         message.hops = u8::from(relay.is_some());
         message.broadcast = relay.is_none();
         message.secs = (ask.elapsed / 1_000_000_000) as u16;
-        let server = self.servers.get(ask.lease.server as usize).copied();
+        let known = self.servers.get(ask.lease.server as usize);
+        let server = known.map(|known| known.address);
         match ask.kind {
             _ if ask.is_second => {
                 message.requested = Some(v4(ask.lease.address));
@@ -88,15 +99,29 @@ impl Protocol for Dhcp4 {
         let mut room = Vec::new();
         message.options = self.options.of(ask.client, &mut room);
         message.relay_agent = self.relay_agent.get(ask.lane).map_or(&[], Vec::as_slice);
-        message.write(out);
+        let Some(vlans) = &self.link else {
+            message.write(out);
+            return;
+        };
+        let from = End { mac: message.mac, address: message.ciaddr, port: dhcp4::CLIENT_PORT };
+        let mut to = End { mac: EVERYBODY, address: Ipv4Addr::BROADCAST, port: dhcp4::SERVER_PORT };
+        if let (Kind::Renew | Kind::Release, Some(server)) = (ask.kind, known) {
+            (to.mac, to.address) = (server.mac, server.address);
+        }
+        frame::write(out, vlans, &from, &to, |out| message.write(out));
     }
 
     fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Reply<'a>, Malformed> {
+        let (mac, bytes) = match self.link {
+            Some(_) => frame::read(bytes).map(|(from, inside)| (from.mac, inside))?,
+            None => (Mac::default(), bytes),
+        };
         let message = dhcp4::read(bytes)?;
         let meaning = match message.kind {
             dhcp4::Kind::Nak => Meaning::Refused("NAK"),
             dhcp4::Kind::Offer | dhcp4::Kind::Ack => {
-                let server = message.server_id.unwrap_or(Ipv4Addr::UNSPECIFIED);
+                let address = message.server_id.unwrap_or(Ipv4Addr::UNSPECIFIED);
+                let server = Server { address, mac };
                 let valid_s = message.lease_s.unwrap_or(0);
                 let lease = Lease {
                     address: u128::from(u32::from(message.yiaddr)),

@@ -58,8 +58,8 @@ impl End {
     }
 }
 
-/// A socket, and where it sends to.
-pub type Way = (Socket, SocketAddr);
+/// A socket, and where it sends to; None where that is in each frame.
+pub type Way = (Socket, Option<SocketAddr>);
 
 /// A way to the server, and what is about to be sent by it.
 struct Lane {
@@ -92,7 +92,7 @@ impl<P: Protocol> Engine<P> {
             .into_iter()
             .map(|(socket, to)| Lane {
                 socket,
-                sender: Sender::new(BATCH, &[to]),
+                sender: Sender::new(BATCH, to.as_slice()),
                 waiting: Vec::with_capacity(BATCH),
                 dropped: 0,
             })

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use leaseload_net::{Options, Socket, interface_index};
+use leaseload_net::{Link, Options, Socket, interface_index};
 use leaseload_packet::{dhcp4 as v4, dhcp6 as v6};
 
 use crate::cli::{Asked, Target};
@@ -15,7 +15,17 @@ fn way(asked: &Asked, local: SocketAddr, to: SocketAddr) -> Result<Way, String> 
     options.interface.clone_from(&asked.interface);
     let socket = Socket::open(&options)
         .map_err(|error| format!("{local} on {:?}: {error}", asked.interface))?;
-    Ok((socket, to))
+    Ok((socket, Some(to)))
+}
+
+fn link(asked: &Asked, vlans: &[u16], id_byte: u8) -> Result<Socket, String> {
+    let link = Link {
+        interface: asked.interface.clone(),
+        vlans: vlans.to_vec(),
+        port: v4::CLIENT_PORT,
+        id_byte: Some(id_byte),
+    };
+    Socket::open_link(&link).map_err(|error| format!("frames of {:?}: {error}", asked.interface))
 }
 
 /// The places of a list that are one thread's.
@@ -28,11 +38,18 @@ fn shares<T: Clone>(all: &[T], thread: usize, threads: usize) -> Vec<T> {
 /// # Errors
 /// What the kernel says of its sockets.
 pub fn dhcp4(asked: &Asked, thread: usize) -> Result<(Dhcp4, Vec<Way>), String> {
-    let Target::Dhcp4 { server, relays } = &asked.target else { unreachable!() };
+    let Target::Dhcp4 { server, relays, vlans } = &asked.target else { unreachable!() };
     let relays = shares(relays, thread, asked.threads);
-    let to = SocketAddr::from((*server, v4::SERVER_PORT));
-    let ways = relays.iter().map(|relay| way(asked, (*relay, v4::SERVER_PORT).into(), to));
-    let ways = ways.collect::<Result<_, _>>()?;
+    // Every thread receives the replies to its own transaction ids.
+    let id_byte = thread as u8 + 1;
+    let ways = match server {
+        Some(server) => {
+            let to = SocketAddr::from((*server, v4::SERVER_PORT));
+            let ways = relays.iter().map(|relay| way(asked, (*relay, v4::SERVER_PORT).into(), to));
+            ways.collect::<Result<_, _>>()?
+        }
+        None => vec![(link(asked, vlans, id_byte)?, None)],
+    };
     let mut agent = Vec::new();
     for (code, value) in [(1, &asked.circuit_id), (2, &asked.remote_id)] {
         if !value.is_empty() {
@@ -44,7 +61,8 @@ pub fn dhcp4(asked: &Asked, thread: usize) -> Result<(Dhcp4, Vec<Way>), String> 
         relay_agent: vec![agent; relays.len()],
         relays,
         options: asked.options.clone(),
-        id_base: (thread as u32 + 1) << 24,
+        id_base: u32::from(id_byte) << 24,
+        link: server.is_none().then(|| vlans.clone()),
         servers: Vec::new(),
     };
     Ok((protocol, ways))

@@ -24,6 +24,7 @@ enum Shape {
     LoadFlag,
 }
 
+const DHCP4: &[&str] = &["dhcp4"];
 const DHCP6: &[&str] = &["dhcp6"];
 const DHCP: &[&str] = &["dhcp4", "dhcp6"];
 const DNS: &[&str] = &["dns"];
@@ -54,6 +55,7 @@ const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("circuit-id", Shape::Once, DHCP),
     ("remote-id", Shape::Once, DHCP),
     ("relay", Shape::Once, DHCP),
+    ("vlan", Shape::Once, DHCP4),
     ("want", Shape::Once, DHCP6),
     ("server", Shape::Once, ALL),
     ("port", Shape::Once, DNS),

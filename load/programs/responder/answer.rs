@@ -131,6 +131,7 @@ fn answer4(
     let mut message = dhcp4::Message::new(kind, xid, asked.mac);
     message.giaddr = asked.giaddr;
     message.ciaddr = asked.ciaddr;
+    message.broadcast = asked.broadcast;
     message.server_id = Some(server);
     message.rapid_commit = asked.rapid_commit && kind == Kind::Ack;
     message.relay_agent = asked.relay_agent;
@@ -144,6 +145,9 @@ fn answer4(
     }
     message.write(out);
     Some(match asked.giaddr {
+        Ipv4Addr::UNSPECIFIED if asked.broadcast => {
+            (Ipv4Addr::BROADCAST, dhcp4::CLIENT_PORT).into()
+        }
         Ipv4Addr::UNSPECIFIED => from,
         relay => (relay, dhcp4::SERVER_PORT).into(),
     })

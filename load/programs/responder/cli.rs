@@ -32,6 +32,17 @@ pub struct Faults {
     pub same_address: f64,
 }
 
+/// How clients on the link are answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OnLink {
+    /// As others.
+    Plain,
+    /// By broadcast, as the kernel sends it.
+    Udp,
+    /// In frames with these tags of VLANs, the outermost first.
+    Frames(Vec<u16>),
+}
+
 /// Everything that was asked for.
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -43,6 +54,8 @@ pub struct Asked {
     pub server: Ipv4Addr,
     /// On which interface; empty for any.
     pub interface: String,
+    /// How it speaks to clients that are on the link.
+    pub on_link: OnLink,
     /// How fast it is.
     pub settings: Settings,
     /// What it does wrong.
@@ -96,9 +109,10 @@ pub fn read(
     Words(given).asked(protocol).map(Some)
 }
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "listen",
     "interface",
+    "on-link",
     "port",
     "capacity",
     "queue",
@@ -172,11 +186,16 @@ impl Words {
             }
             IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
         };
+        let on_link = self.on_link()?;
+        if on_link != OnLink::Plain && (protocol != Protocol::Dhcp4 || interface.is_empty()) {
+            return Err("--on-link: goes with dhcp4, and needs --interface".into());
+        }
         Ok(Asked {
             protocol,
             listen: (address, port).into(),
             server,
             interface,
+            on_link,
             settings: self.settings(protocol)?,
             faults: Faults {
                 drop_first: self.share("drop-first")?,
@@ -191,6 +210,19 @@ impl Words {
             receive_buffer: self.number("receive-buffer", 4096, 1 << 30)?.unwrap_or(4 << 20),
             seed: self.number("seed", 0, u64::MAX)?.unwrap_or(1),
         })
+    }
+
+    fn on_link(&self) -> Result<OnLink, String> {
+        let Some(word) = self.last("on-link") else { return Ok(OnLink::Plain) };
+        let tag = |word: &str| word.parse().ok().filter(|number| (1..=4094).contains(number));
+        match (word, word.strip_prefix("frames:")) {
+            ("udp", _) => Some(OnLink::Udp),
+            ("frames", _) => Some(OnLink::Frames(Vec::new())),
+            (_, Some(list)) => list.split(',').map(tag).collect::<Option<_>>().map(OnLink::Frames),
+            _ => None,
+        }
+        .filter(|on_link| !matches!(on_link, OnLink::Frames(vlans) if vlans.len() > 2))
+        .ok_or_else(|| format!("--on-link: found {word:?}, expected udp, frames or frames:N,N"))
     }
 
     fn settings(&self, protocol: Protocol) -> Result<Settings, String> {
@@ -274,6 +306,9 @@ mod tests {
             ("dns --listen 127.0.0.1 --stall 5@5", "--stall"),
             ("dns --listen 127.0.0.1 --overload falls", "--overload"),
             ("dns --listen 127.0.0.1 --nosuch 1", "nosuch"),
+            ("dhcp4 --listen 127.0.0.1 --on-link udp", "--interface"),
+            ("dhcp4 --listen 127.0.0.1 --interface lo --on-link frames:0", "--on-link"),
+            ("dhcp4 --listen 127.0.0.1 --interface lo --on-link frames:1,2,3", "--on-link"),
         ] {
             let error = asked(words).expect_err(words);
             assert!(error.contains(name), "{words}: {error}");

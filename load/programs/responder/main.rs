@@ -9,15 +9,17 @@ mod server;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use leaseload_net::clock::{self, Converter, SECOND};
-use leaseload_net::{Options, Receiver, Sender, Socket, thread};
+use leaseload_net::{Link, Options, Receiver, Sender, Socket, thread};
+use leaseload_packet::dhcp4::CLIENT_PORT;
+use leaseload_packet::frame::{self, EVERYBODY, End};
 
 use crate::answer::{Protocol, Wrong};
-use crate::cli::Asked;
+use crate::cli::{Asked, OnLink};
 use crate::random::Random;
 use crate::server::{Fate, Server};
 
@@ -61,9 +63,14 @@ struct Counts {
 /// An answer that waits until it is due: by its time, then in the order of the packets.
 type Due = Reverse<(u64, u64, SocketAddr, Vec<u8>)>;
 
+/// An end of frames, and their tags.
+type Tagged = (End, Vec<u16>);
+
 struct Responder<'a> {
     asked: &'a Asked,
     socket: Socket,
+    /// Its end of frames and their tags, where it speaks in frames.
+    link: Option<Tagged>,
     server: Server,
     sender: Sender,
     later: BinaryHeap<Due>,
@@ -73,20 +80,39 @@ struct Responder<'a> {
     counts: Counts,
 }
 
-fn serve(asked: &Asked) -> Result<(), String> {
+/// The socket, and its end of frames and their tags where it speaks in frames.
+fn opened(asked: &Asked) -> std::io::Result<(Socket, Option<Tagged>)> {
+    if let OnLink::Frames(vlans) = &asked.on_link {
+        let (interface, port) = (asked.interface.clone(), asked.listen.port());
+        let link = Link { interface, vlans: vlans.clone(), port, id_byte: None };
+        let socket = Socket::open_link(&link)?;
+        let end = End { mac: socket.mac()?, address: asked.server, port };
+        return Ok((socket, Some((end, vlans.clone()))));
+    }
     let mut options = Options::new(asked.listen);
     options.interface.clone_from(&asked.interface);
     options.receive_buffer = asked.receive_buffer;
+    if asked.on_link == OnLink::Udp {
+        options.broadcast = true;
+        // What is broadcast does not come to a socket with an address of its own.
+        options.local.set_ip(Ipv4Addr::UNSPECIFIED.into());
+    }
     if asked.protocol == Protocol::Dhcp6 && asked.listen.ip().is_unspecified() {
         options.group = Some(leaseload_packet::dhcp6::ALL_SERVERS);
     }
-    let socket = Socket::open(&options).map_err(|error| format!("{}: {error}", asked.listen))?;
+    Ok((Socket::open(&options)?, None))
+}
+
+fn serve(asked: &Asked) -> Result<(), String> {
+    let (socket, link) = opened(asked).map_err(|error| format!("{}: {error}", asked.listen))?;
+    let to = [asked.listen];
     thread::exact_timers();
     let mut responder = Responder {
         asked,
         socket,
+        sender: Sender::new(BATCH, if link.is_some() { &[] } else { &to }),
+        link,
         server: Server::new(asked.settings.clone(), clock::monotonic()),
-        sender: Sender::new(BATCH, &[asked.listen]),
         later: BinaryHeap::new(),
         number: 0,
         random: Random::new(asked.seed),
@@ -110,7 +136,14 @@ impl Responder<'_> {
                     self.counts.socket_drops = u64::from(dropped);
                 }
                 let at = self.clock.to_monotonic(packet.received_at);
-                if let Some(from) = packet.from {
+                if self.link.is_some() {
+                    match frame::read(packet.bytes) {
+                        Ok((from, bytes)) => {
+                            self.take(bytes, (from.address, from.port).into(), at).map_err(said)?;
+                        }
+                        Err(_) => self.counts.malformed += 1,
+                    }
+                } else if let Some(from) = packet.from {
                     self.take(packet.bytes, from, at).map_err(said)?;
                 }
             }
@@ -207,7 +240,13 @@ impl Responder<'_> {
         if self.sender.is_full() {
             self.flush()?;
         }
-        self.sender.answer(&to, |out| out.extend(bytes));
+        let Some((end, vlans)) = &self.link else {
+            self.sender.answer(&to, |out| out.extend(bytes));
+            return Ok(());
+        };
+        // Clients on the link have no address yet: everybody is answered.
+        let to = End { mac: EVERYBODY, address: Ipv4Addr::BROADCAST, port: CLIENT_PORT };
+        self.sender.add(0, |out| frame::write(out, vlans, end, &to, |out| out.extend(bytes)));
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! Both need their ports, so these tests need root, as the lab does.
 
 mod bench;
+mod broadcast;
 mod ends;
 mod served;
 
