@@ -148,7 +148,7 @@ pub fn place_of<T: PartialEq<U>, U: ?Sized>(
     }) as u32
 }
 
-/// Whose turn it is.
+/// Whose turn it is, and what each holds.
 ///
 /// New clients are counted from 0, or come back in turn where there is a population. Clients
 /// that hold a lease wait in a queue for what is done with one.
@@ -164,8 +164,15 @@ pub struct Clients {
 
 /// What a client holds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    lease: Lease,
+pub struct Held {
+    /// Its lease, or the one that it had last.
+    pub lease: Lease,
+    /// When it was given (monotonic, ns).
+    pub given_at: u64,
+    /// Counts up with all that makes what was planned for it pointless.
+    pub version: u32,
+    /// The exchange that it has begun last.
+    pub exchange: u64,
     is_queued: bool,
 }
 
@@ -209,25 +216,48 @@ impl Clients {
     /// The client whose turn it is to do something with its lease; it is out of the queue.
     pub fn holder(&mut self) -> Option<(u64, Lease)> {
         let client = self.queue.pop_front()?;
-        let held = &mut self.held[(client / self.step) as usize];
+        let held = self.held(client);
         held.is_queued = false;
         Some((client, held.lease))
     }
 
-    /// A client holds a lease, and comes to the end of the queue if it is not in it.
+    /// A client holds a lease, and waits in the queue for what is done with it.
     pub fn hold(&mut self, client: u64, lease: Lease) {
         if !self.keeps {
             return;
         }
+        self.held(client).lease = lease;
+        self.wait(client);
+    }
+
+    /// A client still holds its lease, and comes to the end of the queue if it is not in it.
+    pub fn wait(&mut self, client: u64) {
+        let held = self.held(client);
+        if !std::mem::replace(&mut held.is_queued, true) {
+            self.queue.push_back(client);
+        }
+    }
+
+    /// A client was given its lease at a time (monotonic, ns).
+    pub fn note_given(&mut self, client: u64, at: u64) {
+        if self.keeps {
+            self.held(client).given_at = at;
+        }
+    }
+
+    /// What a client holds.
+    pub fn held(&mut self, client: u64) -> &mut Held {
         let place = (client / self.step) as usize;
         if self.held.len() <= place {
             self.held.resize(place + 1, Held::default());
         }
-        let held = &mut self.held[place];
-        held.lease = lease;
-        if !std::mem::replace(&mut held.is_queued, true) {
-            self.queue.push_back(client);
-        }
+        &mut self.held[place]
+    }
+
+    /// The clients that have held something.
+    pub fn all(&self) -> impl Iterator<Item = u64> + use<> {
+        let (first, step) = (self.next % self.step, self.step);
+        (0..self.held.len() as u64).map(move |place| first + place * step)
     }
 }
 

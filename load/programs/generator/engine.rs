@@ -189,7 +189,8 @@ impl<P: Protocol> Engine<P> {
             if now > over + self.offer.load.lag {
                 self.exchanges.tally.events.left_out += due.by_ref().count() as u64;
             }
-            if let Some(end) = self.ended(due.peek().is_none(), now, over) {
+            let is_all_begun = due.peek().is_none() && (now > over || !self.offer.load.lease_clock);
+            if let Some(end) = self.ended(is_all_begun, now, over) {
                 break end;
             }
             if received == 0 && begun == 0 && !self.offer.load.spin {

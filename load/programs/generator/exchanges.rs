@@ -6,6 +6,7 @@ use leaseload_net::clock::SECOND;
 
 use crate::book::AddressBook;
 use crate::clients::{Clients, Lease};
+use crate::lease_clock::LeaseTimer;
 use crate::load::{Load, Offer};
 use crate::protocol::{Ask, Kind, Meaning, NOTHING_GIVEN, Protocol, Reply};
 use crate::random::Random;
@@ -24,17 +25,26 @@ pub enum Message {
     Again,
 }
 
+/// What a timer is for.
+#[derive(Clone, Copy, Debug)]
+enum Timer {
+    /// Another try of an exchange, after so many, in its second stage or not.
+    Again(u64, u8, bool),
+    /// The clock of a lease.
+    Lease(LeaseTimer),
+}
+
 /// The exchanges of one thread. Times are of the monotonic clock (ns).
 pub struct Exchanges<P: Protocol> {
-    offer: Arc<Offer>,
+    pub(crate) offer: Arc<Offer>,
     protocol: P,
-    clients: Clients,
-    ring: Ring,
-    wheel: Wheel<(u64, u8, bool)>,
-    random: Random,
+    pub(crate) clients: Clients,
+    pub(crate) ring: Ring,
+    wheel: Wheel<Timer>,
+    pub(crate) random: Random,
     /// Of the address book.
     epoch: u64,
-    start: u64,
+    pub(crate) start: u64,
     /// Those that wait for an answer.
     pub under_way: u64,
     /// Those before this one were looked at for being late.
@@ -87,6 +97,9 @@ impl<P: Protocol> Exchanges<P> {
             self.clients.keep();
         }
         self.offer = offer;
+        if self.offer.load.lease_clock {
+            self.start_clocks(now);
+        }
     }
 
     /// The load begins at this time.
@@ -111,7 +124,10 @@ impl<P: Protocol> Exchanges<P> {
         let kind = self.offer.load.draw(&mut self.random);
         let (client, lease) = if kind.needs_lease() {
             let holder = self.clients.holder();
-            self.tally.events.starved += u64::from(holder.is_none());
+            if holder.is_none() {
+                self.tally.due(kind, due.saturating_sub(self.start));
+                self.tally.events.starved += 1;
+            }
             holder?
         } else {
             (self.clients.next(), Lease::default())
@@ -125,14 +141,19 @@ impl<P: Protocol> Exchanges<P> {
         self.begin(Kind::New, client, Lease::default(), now)
     }
 
-    fn begin(&mut self, kind: Kind, client: u64, lease: Lease, due: u64) -> u64 {
+    pub(crate) fn begin(&mut self, kind: Kind, client: u64, lease: Lease, due: u64) -> u64 {
         while self.ring.is_full() {
             self.forget();
         }
+        self.tally.due(kind, due.saturating_sub(self.start));
         let exchange =
             Exchange { client, lease, due, kind, state: State::First, ..Exchange::default() };
         self.under_way += 1;
-        self.ring.begin(exchange)
+        let number = self.ring.begin(exchange);
+        if self.offer.load.lease_clock {
+            self.note_begun(kind, client, number);
+        }
+        number
     }
 
     /// The lane of an exchange.
@@ -184,28 +205,39 @@ impl<P: Protocol> Exchanges<P> {
             let (first_s, longest_s) = self.protocol.patience(kind, is_second);
             let wait_s = (first_s * 2_f64.powi(i32::from(tries))).min(longest_s);
             let wait_s = wait_s * (0.9 + 0.2 * self.random.share());
-            self.wheel.set(at + (wait_s * SECOND as f64) as u64, (number, tries, is_second));
+            let timer = Timer::Again(number, tries, is_second);
+            self.wheel.set(at + (wait_s * SECOND as f64) as u64, timer);
         }
     }
 
     /// Messages that are due by the timers, and their exchanges.
     pub fn timers(&mut self, now: u64) -> Vec<(u64, Message)> {
         let mut due = Vec::new();
-        self.wheel.due(now, |timer| due.push(timer));
-        let mut messages = Vec::new();
-        for (number, tries, is_second) in due {
-            if number < self.ring.tail {
-                continue;
-            }
-            let exchange = self.ring.at_mut(number);
-            let awaited = if is_second { State::Second } else { State::First };
-            if exchange.state == awaited && exchange.tries == tries {
-                exchange.tries = exchange.tries.saturating_add(1);
-                self.tally.events.sent_again += 1;
-                messages.push((number, Message::Again));
-            }
+        self.wheel.due(now, |at, timer| due.push((at, timer)));
+        let messages = due.into_iter().filter_map(|(at, timer)| match timer {
+            Timer::Again(number, tries, is_second) => self.again(number, tries, is_second),
+            Timer::Lease(timer) => self.lease_timer(timer, at),
+        });
+        messages.collect()
+    }
+
+    fn again(&mut self, number: u64, tries: u8, is_second: bool) -> Option<(u64, Message)> {
+        if number < self.ring.tail {
+            return None;
         }
-        messages
+        let exchange = self.ring.at_mut(number);
+        let awaited = if is_second { State::Second } else { State::First };
+        if exchange.state != awaited || exchange.tries != tries {
+            return None;
+        }
+        exchange.tries = exchange.tries.saturating_add(1);
+        self.tally.events.sent_again += 1;
+        Some((number, Message::Again))
+    }
+
+    /// Set the timer of a lease.
+    pub(crate) fn set_timer(&mut self, at: u64, timer: LeaseTimer) {
+        self.wheel.set(at, Timer::Lease(timer));
     }
 
     /// When something happens without a packet, at the earliest: a timer is due, or an exchange
@@ -283,7 +315,11 @@ impl<P: Protocol> Exchanges<P> {
             Meaning::Refused(word) => {
                 *self.tally.refused.entry(word).or_default() += 1;
                 self.tally.of(exchange.kind).refused += 1;
+                self.tally.ended(exchange.kind, at.saturating_sub(self.start));
                 self.end(number);
+                if self.offer.load.lease_clock {
+                    self.note_failed(exchange.kind, exchange.client, at, true);
+                }
                 if !exchange.is_overdue {
                     self.offer.fail();
                 }
@@ -338,7 +374,14 @@ impl<P: Protocol> Exchanges<P> {
         if !matches!(exchange.kind, Kind::Release | Kind::Decline | Kind::Inform) {
             self.clients.hold(exchange.client, exchange.lease);
         }
+        self.tally.ended(exchange.kind, since_start);
         self.end(number);
+        if exchange.kind.gives_lease() && exchange.lease.valid_s > 0 {
+            self.clients.note_given(exchange.client, at);
+            if self.offer.load.lease_clock {
+                self.restart_clock(exchange.client, at);
+            }
+        }
     }
 
     fn end(&mut self, number: u64) {
@@ -375,13 +418,23 @@ impl<P: Protocol> Exchanges<P> {
     fn forget(&mut self) {
         let number = self.ring.tail;
         if self.ring.at(number).state != State::Over {
-            if !self.ring.at(number).is_overdue {
-                self.offer.fail();
+            self.replace(number);
+            let exchange = *self.ring.at(number);
+            if self.offer.load.lease_clock {
+                let at = exchange.began + self.offer.load.late + self.offer.load.grace;
+                self.note_failed(exchange.kind, exchange.client, at, false);
             }
-            self.lose(number);
         }
         self.ring.tail += 1;
         self.looked_at = self.looked_at.max(self.ring.tail);
+    }
+
+    /// Lose an exchange that its client no longer waits for.
+    pub(crate) fn replace(&mut self, number: u64) {
+        if !self.ring.at(number).is_overdue {
+            self.offer.fail();
+        }
+        self.lose(number);
     }
 
     fn lose(&mut self, number: u64) {
@@ -390,7 +443,7 @@ impl<P: Protocol> Exchanges<P> {
         self.tally.stages.entry(stage).or_default().lost += 1;
         self.tally.of(exchange.kind).lost += 1;
         if exchange.kind.needs_lease() && exchange.kind != Kind::Release {
-            self.clients.hold(exchange.client, exchange.lease);
+            self.clients.wait(exchange.client);
         }
         self.end(number);
     }

@@ -13,6 +13,8 @@ use crate::words::{LONGEST_S, Words, Wrong};
 const LARGEST_RATE: f64 = 1e8;
 /// Exchanges that are remembered beyond those that can be under way.
 const SPARE: f64 = 4096.0;
+/// Clients whose leases may run out together, at the most.
+const MOST_BY_CLOCK: u64 = 1 << 20;
 
 /// A load as it was asked for. Times are in nanoseconds.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub struct Load {
     pub grace: u64,
     /// Share of the exchanges that may fail before the load is ended; 1 to go on anyway.
     pub goal: f64,
+    /// Clients renew, rebind and begin again when the times of their leases say so.
+    pub lease_clock: bool,
     /// Messages without an answer are sent again, as the RFCs say.
     pub again: bool,
     /// What is due within this time is sent together.
@@ -51,14 +55,30 @@ impl Load {
     /// What is wrong with it.
     pub fn read(words: &Words) -> Result<Self, Wrong> {
         let (steps, arrivals) = steps(words)?;
+        let mix = mix(words.last("mix").unwrap_or("new=1"))?;
+        if words.flag("lease-clock") {
+            // The clock itself does what needs a lease.
+            if let Some((_, kind)) = mix.iter().find(|(_, kind)| kind.needs_lease()) {
+                return Err(format!("--lease-clock: does not go with --mix {}", kind.word()));
+            }
+            if words.flag("goal") {
+                return Err("--lease-clock: does not go with --goal, which is a share of \
+                            exchanges whose number is known"
+                    .into());
+            }
+            if !words.flag("clients") {
+                return Err("--lease-clock: how many clients? add --clients".into());
+            }
+        }
         let bin = words.number("bin", 0.0, 0.0001, LONGEST_S)?;
         Ok(Self {
             steps,
             arrivals,
-            mix: mix(words.last("mix").unwrap_or("new=1"))?,
+            mix,
             late: words.time("late", 2.0)?,
             grace: words.time("grace", 2.0)?,
             goal: words.number("goal", 1.0, 0.0, 1.0)?,
+            lease_clock: words.flag("lease-clock"),
             again: words.flag("retransmit"),
             tick: words.number("tick", 50.0, 0.0, 1e6).map(|us| (us * 1e3) as u64)?,
             spin: words.flag("spin"),
@@ -83,7 +103,7 @@ impl Load {
     /// Whether some of its exchanges need clients that have leases.
     #[must_use]
     pub fn needs_leases(&self) -> bool {
-        self.mix.iter().any(|(_, kind)| kind.needs_lease())
+        self.lease_clock || self.mix.iter().any(|(_, kind)| kind.needs_lease())
     }
 
     /// The part of one thread of several.
@@ -92,14 +112,16 @@ impl Load {
         Schedule::new(self.steps.clone(), self.arrivals, thread, threads, self.seed)
     }
 
-    /// Exchanges that one thread of several may have to remember at once.
+    /// Exchanges that one thread of several, with so many clients of a population, may have to
+    /// remember at once.
     #[must_use]
-    pub fn room(&self, threads: u64) -> u64 {
+    pub fn room(&self, threads: u64, clients: u64) -> u64 {
         let fastest = self.steps.iter().map(|step| step.rate).fold(0.0, f64::max);
         let remembered_s = (self.late + self.grace) as f64 / SECOND as f64 + 1.0;
         let burst = if let Arrivals::Bursts(size) = self.arrivals { size as f64 } else { 0.0 };
         let at_once = if self.again { self.planned() } else { fastest * remembered_s + burst };
-        (at_once.min(self.planned()) / threads as f64 + SPARE) as u64
+        let by_clock = if self.lease_clock { clients.min(MOST_BY_CLOCK) } else { 0 };
+        (at_once.min(self.planned()) / threads as f64 + SPARE) as u64 + 2 * by_clock
     }
 
     /// What the next client wants.
@@ -154,8 +176,15 @@ impl Offer {
 fn steps(words: &Words) -> Result<(Vec<Step>, Arrivals), Wrong> {
     let seconds = words.number("seconds", 5.0, 0.001, LONGEST_S)?;
     let given = ["rate", "steps", "at-once"].map(|name| words.last(name));
-    if given.iter().flatten().count() != 1 {
-        return Err("expected one of --rate, --steps and --at-once".into());
+    let is_by_clock = words.flag("lease-clock") && words.flag("fill");
+    match given.iter().flatten().count() {
+        0 if is_by_clock => return Ok((vec![Step { rate: 0.0, seconds }], Arrivals::Even)),
+        1 => {}
+        _ => {
+            return Err("expected one of --rate, --steps and --at-once, or --fill and \
+                        --lease-clock"
+                .into());
+        }
     }
     if given[2].is_some() {
         let count = words.whole("at-once", 1, 1, 1 << 24)?;

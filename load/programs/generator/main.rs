@@ -9,6 +9,7 @@ mod dns;
 mod engine;
 mod exchanges;
 mod generator;
+mod lease_clock;
 mod load;
 mod open;
 mod protocol;

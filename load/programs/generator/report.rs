@@ -68,6 +68,7 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
             "tick_s": seconds(load.tick),
             "spin": load.spin,
             "seed": load.seed,
+            "lease_clock": load.lease_clock,
         },
         "started_at_s": seconds(outcome.started_at),
         "took_s": seconds(outcome.took),
@@ -98,6 +99,9 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
             "p50_s": second.percentiles().map(|(p50, _)| seconds(p50)),
             "p99_s": second.percentiles().map(|(_, p99)| seconds(p99)),
             "largest_lag_s": seconds(second.largest_lag),
+            "kinds": second.kinds.iter()
+                .map(|(kind, times)| (kind.word().to_owned(), named(&times.named())))
+                .collect::<Map<_, _>>(),
         })).collect::<Vec<_>>(),
         "early_p90_s": (!tally.early.0.is_empty())
             .then(|| seconds(tally.early.0.value_at_quantile(0.9))),

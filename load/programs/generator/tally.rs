@@ -78,8 +78,22 @@ counters! {
         left_out,
         /// Exchanges left out, as no client had a lease to renew or release.
         starved,
+        /// Leases that have expired, as nothing renewed them (--lease-clock).
+        expired,
         /// Replies that the generator's own sockets dropped.
         dropped,
+    }
+}
+
+counters! {
+    /// Exchanges of one kind in one second.
+    Times {
+        /// Those that were due in it.
+        due,
+        /// Those whose first message was sent in it.
+        sent,
+        /// Those that ended in it by an answer, in time or not, given or refused.
+        answered,
     }
 }
 
@@ -146,8 +160,10 @@ pub struct Second {
     pub completed: u64,
     /// Largest send lag in it.
     pub largest_lag: u64,
+    /// By what clients wanted.
+    pub kinds: Vec<(Kind, Times)>,
     /// Latency of the first stage of what was begun in it; None once it is summed up.
-    latency: Option<Histogram<u32>>,
+    latency: Option<Box<Histogram<u32>>>,
     /// Its median and 99th percentile; None without an answer.
     percentiles: Option<(u64, u64)>,
 }
@@ -159,6 +175,15 @@ impl Second {
         let open = self.latency.as_ref().filter(|latency| !latency.is_empty());
         open.map(|latency| (latency.value_at_quantile(0.5), latency.value_at_quantile(0.99)))
             .or(self.percentiles)
+    }
+
+    fn of(&mut self, kind: Kind) -> &mut Times {
+        let known = self.kinds.iter().position(|(known, _)| *known == kind);
+        let place = known.unwrap_or_else(|| {
+            self.kinds.push((kind, Times::default()));
+            self.kinds.len() - 1
+        });
+        &mut self.kinds[place].1
     }
 
     fn sum_up(&mut self) {
@@ -212,6 +237,16 @@ impl Tally {
         self.kinds.entry(kind).or_default()
     }
 
+    /// An exchange is due at `due`, since the start of the load.
+    pub fn due(&mut self, kind: Kind, due: u64) {
+        self.second(due).of(kind).due += 1;
+    }
+
+    /// An exchange was ended by an answer that came at `at`, since the start of the load.
+    pub fn ended(&mut self, kind: Kind, at: u64) {
+        self.second(at).of(kind).answered += 1;
+    }
+
     /// A first message was sent, `sent` after the start of the load, due at `due`.
     pub fn sent(&mut self, kind: Kind, due: u64, sent: u64) {
         self.of(kind).attempted += 1;
@@ -220,6 +255,7 @@ impl Tally {
         let second = self.second(due);
         second.attempted += 1;
         second.largest_lag = second.largest_lag.max(lag);
+        self.second(sent).of(kind).sent += 1;
         self.largest.last_sent = self.largest.last_sent.max(sent);
     }
 
@@ -303,9 +339,12 @@ impl Tally {
             mine.attempted += theirs.attempted;
             mine.completed += theirs.completed;
             mine.largest_lag = mine.largest_lag.max(theirs.largest_lag);
+            for (kind, times) in &theirs.kinds {
+                mine.of(*kind).combine(times, std::ops::Add::add);
+            }
             if let Some(latency) = &theirs.latency {
                 let sum = mine.latency.get_or_insert_with(small_histogram);
-                sum.add(latency).expect("same bounds");
+                sum.add(&**latency).expect("same bounds");
             } else if mine.latency.is_none() {
                 mine.percentiles = mine.percentiles.max(theirs.percentiles);
             }
@@ -321,6 +360,6 @@ impl Tally {
     }
 }
 
-fn small_histogram() -> Histogram<u32> {
-    Histogram::new_with_bounds(1000, LONGEST, 2).expect("bounds are in order")
+fn small_histogram() -> Box<Histogram<u32>> {
+    Box::new(Histogram::new_with_bounds(1000, LONGEST, 2).expect("bounds are in order"))
 }

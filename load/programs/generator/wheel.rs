@@ -35,8 +35,8 @@ impl<T: Copy> Wheel<T> {
         self.count += 1;
     }
 
-    /// Call `each` for every timer that is due at `now`, in the order of their ticks.
-    pub fn due(&mut self, now: u64, mut each: impl FnMut(T)) {
+    /// Call `each` with the tick (ns) of every timer that is due at `now`, in their order.
+    pub fn due(&mut self, now: u64, mut each: impl FnMut(u64, T)) {
         let last = now / TICK;
         if self.count == 0 {
             self.tick = self.tick.max(last);
@@ -47,7 +47,7 @@ impl<T: Copy> Wheel<T> {
             let before = self.slots[(tick % SLOTS) as usize].len();
             self.slots[(tick % SLOTS) as usize].retain(|&(due, what)| {
                 if due <= tick {
-                    each(what);
+                    each(due * TICK, what);
                 }
                 due > tick
             });
@@ -71,10 +71,10 @@ mod tests {
         wheel.set(later, 'e');
         let mut seen = String::new();
         for now in [5 * TICK, 7 * TICK, 7 * TICK, 8 * TICK, 100 * TICK, later - 1] {
-            wheel.due(now, |name| seen.push(name));
+            wheel.due(now, |_, name| seen.push(name));
         }
         assert_eq!(seen, "abcd");
-        wheel.due(later, |name| seen.push(name));
+        wheel.due(later, |_, name| seen.push(name));
         assert_eq!(seen, "abcde");
         assert_eq!(wheel.next(), u64::MAX);
     }
@@ -84,7 +84,10 @@ mod tests {
         let mut wheel = Wheel::new(100 * TICK);
         wheel.set(3 * TICK, ());
         let mut count = 0;
-        wheel.due(100 * TICK, |()| count += 1);
+        wheel.due(100 * TICK, |at, ()| {
+            assert_eq!(at, 100 * TICK);
+            count += 1;
+        });
         assert_eq!(count, 1);
     }
 }

@@ -38,6 +38,7 @@ const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("seconds", Shape::Load, ALL),
     ("arrivals", Shape::Load, ALL),
     ("mix", Shape::Load, DHCP),
+    ("lease-clock", Shape::LoadFlag, DHCP),
     ("retransmit", Shape::LoadFlag, ALL),
     ("seed", Shape::Load, ALL),
     ("late", Shape::Load, ALL),

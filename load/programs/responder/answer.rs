@@ -4,8 +4,17 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use leaseload_packet::{Malformed, dhcp4, dhcp6, dns};
 
-/// Lease time (s).
-const LEASE_S: u32 = 86_400;
+/// The times of leases (s); T1 and T2 are the client's own choice where they are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// For how long leases are valid.
+    pub valid_s: u32,
+    /// T1.
+    pub renew_s: u32,
+    /// T2.
+    pub rebind_s: u32,
+}
+
 /// DUID of the server (DUID-LL).
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 1];
 /// The network of prefixes that are delegated, of 56 bits each.
@@ -82,7 +91,7 @@ pub fn question(protocol: Protocol, bytes: &[u8]) -> Result<Question, Malformed>
     })
 }
 
-/// Append the answer to a packet; return where it goes, None where there is none.
+/// Append the answer to a packet, by a server's identifier and times; return where it goes, None where there is none.
 ///
 /// # Errors
 /// What is no message of the protocol.
@@ -90,14 +99,14 @@ pub fn answer(
     protocol: Protocol,
     bytes: &[u8],
     from: SocketAddr,
-    server: Ipv4Addr,
+    giving: (Ipv4Addr, Times),
     wrong: Wrong,
     out: &mut Vec<u8>,
 ) -> Result<Option<SocketAddr>, Malformed> {
     let start = out.len();
     let to = match protocol {
-        Protocol::Dhcp4 => answer4(&dhcp4::read(bytes)?, from, server, wrong, out),
-        Protocol::Dhcp6 => answer6(bytes, from, wrong, out)?,
+        Protocol::Dhcp4 => answer4(&dhcp4::read(bytes)?, from, giving, wrong, out),
+        Protocol::Dhcp6 => answer6(bytes, from, giving.1, wrong, out)?,
         Protocol::Dns => {
             let (id, question) = dns::read_query(bytes)?;
             let id = if wrong == Wrong::Foreign { id ^ 0x8000 } else { id };
@@ -115,7 +124,7 @@ pub fn answer(
 fn answer4(
     asked: &dhcp4::Message<'_>,
     from: SocketAddr,
-    server: Ipv4Addr,
+    (server, times): (Ipv4Addr, Times),
     wrong: Wrong,
     out: &mut Vec<u8>,
 ) -> Option<SocketAddr> {
@@ -141,7 +150,9 @@ fn answer4(
             Wrong::SameAddress => Ipv4Addr::new(10, 0, 0, 1),
             _ => Ipv4Addr::new(10, a, b, c),
         };
-        message.lease_s = Some(LEASE_S);
+        let given = |seconds| Some(seconds).filter(|seconds| *seconds > 0);
+        message.lease_s = Some(times.valid_s);
+        (message.renew_s, message.rebind_s) = (given(times.renew_s), given(times.rebind_s));
     }
     message.write(out);
     Some(match asked.giaddr {
@@ -156,6 +167,7 @@ fn answer4(
 fn answer6(
     bytes: &[u8],
     from: SocketAddr,
+    times: Times,
     wrong: Wrong,
     out: &mut Vec<u8>,
 ) -> Result<Option<SocketAddr>, Malformed> {
@@ -182,10 +194,11 @@ fn answer6(
         message.address = asked.address.map(|asked| {
             let address = Address {
                 address: Ipv6Addr::from(ADDRESSES | u128::from(number)),
-                preferred_s: LEASE_S / 2,
-                valid_s: LEASE_S,
+                preferred_s: times.valid_s / 2,
+                valid_s: times.valid_s,
             };
             let mut given = Association::new(asked.iaid, (!is_refused).then_some(address));
+            (given.renew_s, given.rebind_s) = (times.renew_s, times.rebind_s);
             given.status = if is_refused { status::NO_ADDRESSES } else { status::SUCCESS };
             given
         });
@@ -193,10 +206,11 @@ fn answer6(
             let prefix = Prefix {
                 prefix: Ipv6Addr::from(PREFIXES | u128::from(number) << 72),
                 length: 56,
-                preferred_s: LEASE_S / 2,
-                valid_s: LEASE_S,
+                preferred_s: times.valid_s / 2,
+                valid_s: times.valid_s,
             };
             let mut given = Association::new(asked.iaid, (!is_refused).then_some(prefix));
+            (given.renew_s, given.rebind_s) = (times.renew_s, times.rebind_s);
             given.status = if is_refused { status::NO_PREFIXES } else { status::SUCCESS };
             given
         });

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use lexopt::prelude::*;
 
-use crate::answer::Protocol;
+use crate::answer::{Protocol, Times};
 use crate::server::{Overload, Settings, Stall};
 
 const HELP: &str = include_str!("help.txt");
@@ -56,6 +56,8 @@ pub struct Asked {
     pub interface: String,
     /// How it speaks to clients that are on the link.
     pub on_link: OnLink,
+    /// Of the leases that it gives.
+    pub times: Times,
     /// How fast it is.
     pub settings: Settings,
     /// What it does wrong.
@@ -109,10 +111,11 @@ pub fn read(
     Words(given).asked(protocol).map(Some)
 }
 
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 22] = [
     "listen",
     "interface",
     "on-link",
+    "lease-time",
     "port",
     "capacity",
     "queue",
@@ -196,6 +199,7 @@ impl Words {
             server,
             interface,
             on_link,
+            times: self.times()?,
             settings: self.settings(protocol)?,
             faults: Faults {
                 drop_first: self.share("drop-first")?,
@@ -210,6 +214,21 @@ impl Words {
             receive_buffer: self.number("receive-buffer", 4096, 1 << 30)?.unwrap_or(4 << 20),
             seed: self.number("seed", 0, u64::MAX)?.unwrap_or(1),
         })
+    }
+
+    fn times(&self) -> Result<Times, String> {
+        let Some(words) = self.last("lease-time") else {
+            return Ok(Times { valid_s: 86_400, renew_s: 0, rebind_s: 0 });
+        };
+        let read = |word| within("lease-time", word, 1, u32::MAX);
+        let times = words.split(',').map(read).collect::<Result<Vec<u32>, _>>()?;
+        match times[..] {
+            [valid_s] => Ok(Times { valid_s, renew_s: 0, rebind_s: 0 }),
+            [valid_s, renew_s, rebind_s] if renew_s <= rebind_s && rebind_s <= valid_s => {
+                Ok(Times { valid_s, renew_s, rebind_s })
+            }
+            _ => Err(format!("--lease-time: found {words:?}, expected VALID or VALID,T1,T2")),
+        }
     }
 
     fn on_link(&self) -> Result<OnLink, String> {
@@ -307,6 +326,8 @@ mod tests {
             ("dns --listen 127.0.0.1 --overload falls", "--overload"),
             ("dns --listen 127.0.0.1 --nosuch 1", "nosuch"),
             ("dhcp4 --listen 127.0.0.1 --on-link udp", "--interface"),
+            ("dhcp4 --listen 127.0.0.1 --lease-time 3,2", "--lease-time"),
+            ("dhcp4 --listen 127.0.0.1 --lease-time 3,2,4", "--lease-time"),
             ("dhcp4 --listen 127.0.0.1 --interface lo --on-link frames:0", "--on-link"),
             ("dhcp4 --listen 127.0.0.1 --interface lo --on-link frames:1,2,3", "--on-link"),
         ] {

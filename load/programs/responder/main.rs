@@ -224,7 +224,14 @@ impl Responder<'_> {
     ) -> std::io::Result<()> {
         let mut out = Vec::with_capacity(512);
         let asked = self.asked;
-        let answered = answer::answer(asked.protocol, bytes, from, asked.server, wrong, &mut out);
+        let answered = answer::answer(
+            asked.protocol,
+            bytes,
+            from,
+            (asked.server, asked.times),
+            wrong,
+            &mut out,
+        );
         if let Ok(Some(to)) = answered {
             if due > clock::monotonic() {
                 self.number += 1;

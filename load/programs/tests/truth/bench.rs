@@ -22,19 +22,36 @@ pub fn addresses() -> [String; 2] {
     [format!("127.0.{number}.1"), format!("127.0.{number}.2")]
 }
 
-/// A responder that listens, and the generator's command before it, its load left out.
-pub fn before(protocol: &str, faults: &str) -> (Running, Command) {
-    let [server, relay] = addresses();
-    let mut responder = Command::new(env!("CARGO_BIN_EXE_leaserespond"));
-    responder.arg(protocol).args(["--listen", &server]).args(faults.split_whitespace());
+/// A program that goes before what else the machine does, as a generator of a rack does.
+fn first(program: &str) -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "-20", program]);
+    command
+}
+
+/// A responder that listens at the first of some addresses.
+pub fn listening([server, _]: &[String; 2], protocol: &str, faults: &str) -> Running {
+    let mut responder = first(env!("CARGO_BIN_EXE_leaserespond"));
+    responder.arg(protocol).args(["--listen", server]).args(faults.split_whitespace());
     let running = Running(responder.stdin(Stdio::null()).spawn().expect("built"));
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let mut generator = Command::new(env!("CARGO_BIN_EXE_leaseload"));
-    generator.arg(protocol).args(["--server", &server]);
+    running
+}
+
+/// The generator's command between some addresses, its load left out.
+pub fn generator([server, relay]: &[String; 2], protocol: &str) -> Command {
+    let mut generator = first(env!("CARGO_BIN_EXE_leaseload"));
+    generator.arg(protocol).args(["--server", server]);
     if protocol == "dhcp4" {
-        generator.args(["--interface", "lo", "--relay", &relay]);
+        generator.args(["--interface", "lo", "--relay", relay]);
     }
-    (running, generator)
+    generator
+}
+
+/// A responder that listens, and the generator's command before it, its load left out.
+pub fn before(protocol: &str, faults: &str) -> (Running, Command) {
+    let addresses = addresses();
+    (listening(&addresses, protocol, faults), generator(&addresses, protocol))
 }
 
 /// The report of a load that a generator's command offers.

@@ -4,6 +4,7 @@
 
 mod bench;
 mod broadcast;
+mod clocks;
 mod ends;
 mod served;
 

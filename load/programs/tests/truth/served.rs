@@ -5,27 +5,38 @@ use std::process::{ChildStdin, ChildStdout, Stdio};
 
 use serde_json::Value;
 
-use crate::bench::{Running, before, count, sums_up, time};
+use crate::bench::{Running, addresses, count, generator, listening, sums_up, time};
 
-struct Served {
-    _responder: Running,
+/// A generator that reads loads, and a responder before it.
+pub struct Served {
+    /// Of both.
+    pub addresses: [String; 2],
+    responder: Option<Running>,
     process: Running,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Served {
-    fn new(faults: &str, options: &str) -> Self {
-        let (_responder, mut generator) = before("dhcp4", faults);
+    /// Both, with the responder's faults and the generator's options.
+    pub fn new(faults: &str, options: &str) -> Self {
+        let addresses = addresses();
+        let responder = Some(listening(&addresses, "dhcp4", faults));
+        let mut generator = generator(&addresses, "dhcp4");
         generator.arg("--serve").args(options.split_whitespace());
         let mut child =
             generator.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("built");
-        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
-        Self { _responder, process: Running(child), input, output: BufReader::new(output) }
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Self { addresses, responder, process: Running(child), input, output }
+    }
+
+    /// End the responder.
+    pub fn stop_responder(&mut self) {
+        self.responder = None;
     }
 
     /// What a line is answered by.
-    fn answer(&mut self, line: &[u8]) -> Value {
+    pub fn answer(&mut self, line: &[u8]) -> Value {
         let input = self.input.as_mut().unwrap();
         input.write_all(line).and_then(|()| input.write_all(b"\n")).expect("it reads");
         let mut answer = String::new();
