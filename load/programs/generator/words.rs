@@ -240,3 +240,23 @@ fn said(error: lexopt::Error) -> Wrong {
 fn text(word: std::ffi::OsString) -> Result<String, Wrong> {
     word.into_string().map_err(|word| format!("{word:?}: not UTF-8"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_in_the_help() {
+        let help: Vec<_> = include_str!("help.txt").split_whitespace().collect();
+        for (name, ..) in OPTIONS {
+            let word = format!("--{name}");
+            assert!(help.contains(&word.as_str()), "{word}");
+        }
+        let known = |word: &str| {
+            let name = word.trim_start_matches('-').trim_end_matches([',', ';', '.', ':']);
+            OPTIONS.iter().any(|(known, ..)| *known == name)
+        };
+        let unknown = help.iter().find(|word| word.starts_with("--") && !known(word));
+        assert_eq!(unknown, None);
+    }
+}

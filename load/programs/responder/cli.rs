@@ -335,4 +335,17 @@ mod tests {
             assert!(error.contains(name), "{words}: {error}");
         }
     }
+
+    #[test]
+    fn every_option_is_in_the_help() {
+        let help: Vec<_> = HELP.split_whitespace().collect();
+        for name in NAMES {
+            let word = format!("--{name}");
+            assert!(help.contains(&word.as_str()), "{word}");
+        }
+        let known =
+            |word: &str| NAMES.contains(&word.trim_start_matches('-').trim_end_matches([',', '.']));
+        let unknown = help.iter().find(|word| word.starts_with("--") && !known(word));
+        assert_eq!(unknown, None);
+    }
 }
