@@ -8,10 +8,11 @@ use serde_json::Value;
 use crate::bench::{Running, count, reported, sums_up};
 
 /// Two namespaces with an end of a cable in each; both go with it.
-struct Cable([String; 2]);
+pub struct Cable([String; 2]);
 
 impl Cable {
-    fn new() -> Self {
+    /// With an address of IPv4 at the second end, and link-local ones that are usable at once.
+    pub fn new() -> Self {
         static NEXT: AtomicU8 = AtomicU8::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let names =
@@ -22,6 +23,8 @@ impl Cable {
             format!("netns add {a}"),
             format!("netns add {b}"),
             format!("link add cable netns {a} type veth peer name cable netns {b}"),
+            format!("netns exec {a} sysctl -qw net.ipv6.conf.cable.accept_dad=0"),
+            format!("netns exec {b} sysctl -qw net.ipv6.conf.cable.accept_dad=0"),
             format!("-n {a} link set cable up"),
             format!("-n {b} link set cable up"),
             format!("-n {b} address add 198.18.0.10/24 dev cable"),
@@ -39,18 +42,20 @@ impl Cable {
         command
     }
 
-    fn responder(&self, words: &str) -> Running {
+    /// A responder at the second end.
+    pub fn responder(&self, protocol: &str, words: &str) -> Running {
         let mut responder = self.at(1, env!("CARGO_BIN_EXE_leaserespond"));
-        responder.args("dhcp4 --listen 198.18.0.10 --interface cable".split_whitespace());
+        responder.args([protocol, "--interface", "cable"]);
         responder.args(words.split_whitespace()).stdin(Stdio::null());
         let running = Running(responder.spawn().expect("ip is there"));
         std::thread::sleep(std::time::Duration::from_millis(300));
         running
     }
 
-    fn offered(&self, load: &str) -> Value {
+    /// The report of a load from the first end.
+    pub fn offered(&self, protocol: &str, load: &str) -> Value {
         let generator = self.at(0, env!("CARGO_BIN_EXE_leaseload"));
-        reported(generator, &format!("dhcp4 --interface cable {load}"))
+        reported(generator, &format!("{protocol} --interface cable {load}"))
     }
 }
 
@@ -63,7 +68,7 @@ impl Drop for Cable {
 }
 
 /// Every exchange of the load has completed, and nothing else came.
-fn is_complete(report: &Value, exchanges: u64) {
+pub fn is_complete(report: &Value, exchanges: u64) {
     assert_eq!(count(report, "/counts/completed"), exchanges, "{report}");
     for name in ["repeated", "foreign", "malformed", "duplicates", "unsent"] {
         assert_eq!(count(report, &format!("/{name}")), 0, "{name}");
@@ -74,10 +79,10 @@ fn is_complete(report: &Value, exchanges: u64) {
 #[test]
 fn clients_without_relays_broadcast_to_a_server_of_the_kernel_s_udp() {
     let cable = Cable::new();
-    let _responder = cable.responder("--on-link udp");
-    is_complete(&cable.offered("--rate 500 --seconds 1"), 500);
+    let _responder = cable.responder("dhcp4", "--listen 198.18.0.10 --on-link udp");
+    is_complete(&cable.offered("dhcp4", "--rate 500 --seconds 1"), 500);
     let load = "--rate 500 --seconds 1 --clients 200 --fill --mix renew=2,rebind=1,reboot=1,new=1";
-    let report = cable.offered(load);
+    let report = cable.offered("dhcp4", load);
     is_complete(&report, 500);
     assert!(count(&report, "/kinds/renew/completed") > 100, "{report}");
 }
@@ -85,8 +90,8 @@ fn clients_without_relays_broadcast_to_a_server_of_the_kernel_s_udp() {
 #[test]
 fn threads_receive_the_replies_to_their_own_clients() {
     let cable = Cable::new();
-    let _responder = cable.responder("--on-link frames");
-    is_complete(&cable.offered("--rate 500 --seconds 1 --threads 3"), 500);
+    let _responder = cable.responder("dhcp4", "--listen 198.18.0.10 --on-link frames");
+    is_complete(&cable.offered("dhcp4", "--rate 500 --seconds 1 --threads 3"), 500);
 }
 
 #[test]
@@ -94,11 +99,12 @@ fn clients_are_in_a_vlan_and_in_no_other() {
     let cable = Cable::new();
     let load = "--rate 200 --seconds 0.5 --late 0.2 --grace 0";
     for (own, others) in [("7", ["8", "7,8"]), ("7,8", ["7", "7,9"])] {
-        let _responder = cable.responder(&format!("--on-link frames:{own}"));
-        is_complete(&cable.offered(&format!("{load} --vlan {own}")), 100);
+        let _responder =
+            cable.responder("dhcp4", &format!("--listen 198.18.0.10 --on-link frames:{own}"));
+        is_complete(&cable.offered("dhcp4", &format!("{load} --vlan {own}")), 100);
         let others = others.map(|other| format!("--vlan {other}"));
         for other in others.iter().map(String::as_str).chain([""]) {
-            let report = cable.offered(&format!("{load} {other}"));
+            let report = cable.offered("dhcp4", &format!("{load} {other}"));
             assert_eq!(count(&report, "/counts/lost"), 100, "{own} answers {other:?}");
         }
     }

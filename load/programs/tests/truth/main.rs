@@ -7,6 +7,7 @@ mod broadcast;
 mod clocks;
 mod ends;
 mod served;
+mod six;
 
 use std::io::Read;
 use std::process::{Command, Stdio};
