@@ -6,6 +6,7 @@ mod clients;
 mod dhcp4;
 mod dhcp6;
 mod dns;
+mod endings;
 mod engine;
 mod exchanges;
 mod generator;

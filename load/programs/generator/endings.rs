@@ -1,0 +1,157 @@
+//! How exchanges end: completed, late, lost, given up, or open as their load ends.
+
+use crate::clients::Lease;
+use crate::exchanges::Exchanges;
+use crate::load::Load;
+use crate::protocol::{Kind, Protocol};
+use crate::ring::{Exchange, State};
+
+impl<P: Protocol> Exchanges<P> {
+    /// A client was given a lease: nobody else may have what is in it.
+    pub(crate) fn note_given(&mut self, client: u64, lease: &Lease, at: u64) {
+        let now_s = self.second_of(at);
+        let until_s = now_s.saturating_add(lease.valid_s);
+        for given in [lease.address, lease.prefix] {
+            if given != 0 && self.book.give(given, client, now_s, until_s) {
+                self.tally.events.duplicates += 1;
+            }
+        }
+    }
+
+    /// What is given back is nobody's.
+    pub(crate) fn free(&mut self, number: u64) {
+        let Exchange { kind, lease, .. } = *self.ring.at(number);
+        if kind == Kind::Release {
+            for given in [lease.address, lease.prefix] {
+                if given != 0 {
+                    self.book.free(given);
+                }
+            }
+        }
+    }
+
+    /// The last answer to an exchange came, or its only message was sent.
+    pub(crate) fn complete(&mut self, number: u64, at: u64) {
+        let exchange = *self.ring.at(number);
+        let latency = at.saturating_sub(exchange.began);
+        let since_start = at.saturating_sub(self.start);
+        let due = exchange.due.saturating_sub(self.start);
+        self.tally.completed(exchange.kind, due, since_start, latency, &self.offer);
+        if latency > self.offer.load.late && !exchange.is_overdue {
+            self.offer.fail();
+        }
+        if !matches!(exchange.kind, Kind::Release | Kind::Decline | Kind::Inform) {
+            self.clients.hold(exchange.client, exchange.lease);
+        }
+        self.tally.ended(exchange.kind, since_start);
+        self.end(number);
+        if exchange.kind.gives_lease() && exchange.lease.valid_s > 0 {
+            self.clients.note_given(exchange.client, at);
+            if self.offer.load.lease_clock {
+                self.restart_clock(exchange.client, at);
+            }
+        }
+    }
+
+    /// Nothing is awaited any more.
+    pub(crate) fn end(&mut self, number: u64) {
+        self.ring.at_mut(number).state = State::Over;
+        self.under_way -= 1;
+    }
+
+    /// Count what is late as failed, and what nobody waits for any more as lost.
+    pub fn expire(&mut self, now: u64) {
+        let Load { late, grace, again, .. } = self.offer.load;
+        while self.looked_at < self.ring.head {
+            let exchange = self.ring.at_mut(self.looked_at);
+            if exchange.state != State::Over {
+                if exchange.began == 0 || exchange.began + late >= now {
+                    break;
+                }
+                exchange.is_overdue = true;
+                self.offer.fail();
+            }
+            self.looked_at += 1;
+        }
+        while self.ring.tail < self.looked_at {
+            let exchange = self.ring.at(self.ring.tail);
+            let is_recent = exchange.began + late + grace >= now;
+            // What is sent again is waited for until the load ends.
+            if is_recent || (again && exchange.state != State::Over) {
+                break;
+            }
+            self.forget();
+        }
+    }
+
+    /// Give the oldest exchange's place away; if it is under way, it is lost.
+    pub(crate) fn forget(&mut self) {
+        let number = self.ring.tail;
+        if self.ring.at(number).state != State::Over {
+            self.replace(number);
+            let exchange = *self.ring.at(number);
+            if self.offer.load.lease_clock {
+                let at = exchange.began + self.offer.load.late + self.offer.load.grace;
+                self.note_failed(exchange.kind, exchange.client, at, false);
+            }
+        }
+        self.ring.tail += 1;
+        self.looked_at = self.looked_at.max(self.ring.tail);
+    }
+
+    /// Lose an exchange that its client no longer waits for.
+    pub(crate) fn replace(&mut self, number: u64) {
+        if !self.ring.at(number).is_overdue {
+            self.offer.fail();
+        }
+        self.lose(number);
+    }
+
+    fn lose(&mut self, number: u64) {
+        let exchange = *self.ring.at(number);
+        let stage = self.protocol.stage(exchange.kind, exchange.state == State::Second);
+        self.tally.stages.entry(stage).or_default().lost += 1;
+        self.tally.of(exchange.kind).lost += 1;
+        if exchange.kind.needs_lease() && exchange.kind != Kind::Release {
+            self.clients.wait(exchange.client);
+        }
+        self.end(number);
+    }
+
+    /// Lose what a filling has waited for long enough, or all of it; add those clients to
+    /// `again`.
+    pub fn give_up(&mut self, now: u64, is_over: bool, again: &mut Vec<u64>) {
+        while self.ring.tail < self.ring.head {
+            let number = self.ring.tail;
+            let exchange = *self.ring.at(number);
+            if exchange.state != State::Over {
+                if !is_over && exchange.began + self.offer.load.late > now {
+                    break;
+                }
+                self.lose(number);
+                again.push(exchange.client);
+            }
+            self.ring.tail += 1;
+        }
+        self.looked_at = self.ring.tail;
+    }
+
+    /// Sum up: what is under way is lost, or open where it could have come in time but for an
+    /// early end.
+    pub fn close(&mut self, is_early: bool) {
+        while self.ring.tail < self.ring.head {
+            let number = self.ring.tail;
+            let exchange = *self.ring.at(number);
+            if exchange.state != State::Over {
+                if is_early && !exchange.is_overdue {
+                    self.tally.of(exchange.kind).open += 1;
+                    self.end(number);
+                } else {
+                    self.lose(number);
+                }
+            }
+            self.ring.tail += 1;
+        }
+        self.looked_at = self.ring.tail;
+    }
+}
