@@ -46,6 +46,11 @@ impl Sender {
         self.used == self.packets.len()
     }
 
+    /// Forget the packets that wait.
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+
     /// Add a packet, which `write` appends to an empty buffer; to the destination of that place.
     pub fn add(&mut self, destination: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let packet = &mut self.packets[self.used];

@@ -193,7 +193,7 @@ impl Clients {
     /// Remember leases from now on, as something will be done with them.
     pub fn keep(&mut self) {
         self.keeps = true;
-        self.held.reserve(self.share() as usize);
+        self.held.reserve((self.share() as usize).saturating_sub(self.held.len()));
     }
 
     /// The next client to ask for a lease.

@@ -157,7 +157,8 @@ impl Protocol for Dhcp4 {
         who == self.macs.of(client)
     }
 
-    fn patience(&self, _: Kind, _: bool) -> (f64, f64) {
-        (4.0, 64.0)
+    fn patience(&self, kind: Kind, _: bool) -> (f64, f64) {
+        // RFC 2131, 4.4.5: clients with a lease wait for a minute at least.
+        if matches!(kind, Kind::Renew | Kind::Rebind) { (60.0, 60.0) } else { (4.0, 64.0) }
     }
 }

@@ -206,9 +206,11 @@ impl<P: Protocol> Engine<P> {
         Ok(end)
     }
 
-    /// Read what has come since the last load, and forget it.
+    /// Forget what has come since the last load, and what an error of the network has kept.
     fn drain(&mut self) -> io::Result<()> {
         for lane in &mut self.lanes {
+            lane.sender.clear();
+            lane.waiting.clear();
             for _ in 0..MOST_DRAINED / BATCH {
                 let count = self.receiver.receive(&lane.socket)?;
                 for place in 0..count {
@@ -229,7 +231,7 @@ impl<P: Protocol> Engine<P> {
 
     /// Sleep until something is due or a packet comes.
     fn sleep(&self, now: u64, due: Option<u64>) -> io::Result<()> {
-        let event = self.exchanges.next_event().max(now + EXACT);
+        let event = self.exchanges.next_failure().max(now + EXACT).min(self.exchanges.next_timer());
         let until = due.unwrap_or(u64::MAX).min(event).min(now + LONGEST_SLEEP);
         let gap = until.saturating_sub(now);
         let tick = self.offer.load.tick;

@@ -88,6 +88,8 @@ impl<P: Protocol> Exchanges<P> {
     /// Prepare for a load, of which this thread has to remember `room` exchanges at once; what
     /// was counted before is forgotten.
     pub fn prepare(&mut self, offer: Arc<Offer>, room: u64, seed: u64, now: u64) {
+        // An error of the network has left some under way.
+        self.close(true);
         self.ring.make_room(room);
         self.wheel = Wheel::new(now);
         self.random = Random::new(seed);
@@ -240,10 +242,15 @@ impl<P: Protocol> Exchanges<P> {
         self.wheel.set(at, Timer::Lease(timer));
     }
 
-    /// When something happens without a packet, at the earliest: a timer is due, or an exchange
-    /// is late or lost.
+    /// When a timer is due, at the earliest.
     #[must_use]
-    pub fn next_event(&self) -> u64 {
+    pub fn next_timer(&self) -> u64 {
+        self.wheel.next()
+    }
+
+    /// When an exchange is late or lost, at the earliest.
+    #[must_use]
+    pub fn next_failure(&self) -> u64 {
         let Load { late, grace, again, .. } = self.offer.load;
         let is_looked_at = self.looked_at == self.ring.head;
         let overdue =
@@ -251,7 +258,7 @@ impl<P: Protocol> Exchanges<P> {
         let is_kept = again || self.ring.tail == self.looked_at;
         let lost =
             if is_kept { u64::MAX } else { self.ring.at(self.ring.tail).began + late + grace };
-        overdue.min(lost).saturating_add(1).min(self.wheel.next())
+        overdue.min(lost).saturating_add(1)
     }
 
     /// Take a packet that came through a lane at a time; return the exchange whose second
