@@ -144,15 +144,11 @@ impl<P: Protocol> Engine<P> {
     }
 
     /// Prepare for a load, of which this thread has to remember `room` exchanges at once.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn prepare(&mut self, offer: &Arc<Offer>, room: u64, seed: u64) -> io::Result<()> {
-        self.drain()?;
+    pub fn prepare(&mut self, offer: &Arc<Offer>, room: u64, seed: u64) {
+        self.drain();
         self.offer = Arc::clone(offer);
         self.clock = Converter::new();
         self.exchanges.prepare(Arc::clone(offer), room, seed, clock::monotonic());
-        Ok(())
     }
 
     /// Offer the load that it was prepared for, which begins at `start` (monotonic, ns).
@@ -207,12 +203,13 @@ impl<P: Protocol> Engine<P> {
     }
 
     /// Forget what has come since the last load, and what an error of the network has kept.
-    fn drain(&mut self) -> io::Result<()> {
+    fn drain(&mut self) {
         for lane in &mut self.lanes {
             lane.sender.clear();
             lane.waiting.clear();
             for _ in 0..MOST_DRAINED / BATCH {
-                let count = self.receiver.receive(&lane.socket)?;
+                // The kernel says an earlier error once; one that lasts ends this load, too.
+                let Ok(count) = self.receiver.receive(&lane.socket) else { continue };
                 for place in 0..count {
                     lane.dropped = self.receiver.packet(place).dropped.unwrap_or(lane.dropped);
                 }
@@ -221,7 +218,6 @@ impl<P: Protocol> Engine<P> {
                 }
             }
         }
-        Ok(())
     }
 
     /// Replies that the sockets have dropped since they were opened.

@@ -100,7 +100,7 @@ impl<P: Protocol> Generator<P> {
         let offer =
             Offer::new(Load { again: false, goal: 1.0, lease_clock: false, ..load.clone() });
         let leases = self.each(|_, engine| {
-            engine.prepare(&offer, load.room(1, 0), 0)?;
+            engine.prepare(&offer, load.room(1, 0), 0);
             engine.fill()
         })?;
         let leases = leases.iter().sum();
@@ -122,10 +122,8 @@ impl<P: Protocol> Generator<P> {
         let (ready, start) = (Barrier::new(self.engines.len()), OnceLock::new());
         let ends = self.each(|number, engine| {
             let seed = load.seed.wrapping_mul(31).wrapping_add(number);
-            let prepared =
-                engine.prepare(&offer, load.room(threads, engine.exchanges.share()), seed);
+            engine.prepare(&offer, load.room(threads, engine.exchanges.share()), seed);
             ready.wait();
-            prepared?;
             let start = *start.get_or_init(|| clock::monotonic() + LEAD);
             engine.run(load.schedule(number, threads), start)
         })?;

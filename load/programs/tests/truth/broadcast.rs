@@ -6,9 +6,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use serde_json::Value;
 
 use crate::bench::{Running, count, reported, sums_up};
+use crate::served::Served;
 
 /// Two namespaces with an end of a cable in each; both go with it.
 pub struct Cable([String; 2]);
+
+fn ip(words: &str) {
+    let status = Command::new("ip").args(words.split_whitespace()).status();
+    assert!(status.expect("Debian's iproute2 is there").success(), "ip {words}");
+}
 
 impl Cable {
     /// With an address of IPv4 at the second end, and link-local ones that are usable at once.
@@ -29,8 +35,7 @@ impl Cable {
             format!("-n {b} link set cable up"),
             format!("-n {b} address add 198.18.0.10/24 dev cable"),
         ] {
-            let status = Command::new("ip").args(words.split_whitespace()).status();
-            assert!(status.expect("Debian's iproute2 is there").success(), "ip {words}");
+            ip(&words);
         }
         cable
     }
@@ -108,4 +113,23 @@ fn clients_are_in_a_vlan_and_in_no_other() {
             assert_eq!(count(&report, "/counts/lost"), 100, "{own} answers {other:?}");
         }
     }
+}
+
+#[test]
+fn a_load_that_the_network_ends_is_answered_by_an_error_and_the_next_one_is_whole() {
+    let cable = Cable::new();
+    let responder = cable.responder("dhcp4", "--listen 198.18.0.10 --on-link frames");
+    let mut generator = cable.at(0, env!("CARGO_BIN_EXE_leaseload"));
+    generator.args(["dhcp4", "--interface", "cable"]);
+    let mut served = Served::of(cable.0.clone(), responder, generator);
+    let end = cable.0[0].clone();
+    let unplugged = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        ip(&format!("-n {end} link set cable down"));
+    });
+    let answer = served.answer(b"--rate 500 --seconds 3");
+    assert!(answer["error"].as_str().is_some_and(|why| why.contains("down")), "{answer}");
+    unplugged.join().unwrap();
+    ip(&format!("-n {} link set cable up", cable.0[0]));
+    is_complete(&served.answer(b"--rate 500 --seconds 0.5"), 250);
 }

@@ -1,7 +1,7 @@
 //! One process that offers one load after the other.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{ChildStdin, ChildStdout, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
@@ -21,13 +21,18 @@ impl Served {
     /// Both, with the responder's faults and the generator's options.
     pub fn new(faults: &str, options: &str) -> Self {
         let addresses = addresses();
-        let responder = Some(listening(&addresses, "dhcp4", faults));
+        let responder = listening(&addresses, "dhcp4", faults);
         let mut generator = generator(&addresses, "dhcp4");
-        generator.arg("--serve").args(options.split_whitespace());
-        let mut child =
-            generator.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("built");
+        generator.args(options.split_whitespace());
+        Self::of(addresses, responder, generator)
+    }
+
+    /// A responder, and a generator's command, its loads left out.
+    pub fn of(addresses: [String; 2], responder: Running, mut generator: Command) -> Self {
+        generator.arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = generator.spawn().expect("built");
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Self { addresses, responder, process: Running(child), input, output }
+        Self { addresses, responder: Some(responder), process: Running(child), input, output }
     }
 
     /// End the responder.
