@@ -4,6 +4,7 @@ What is compiled is kept in `.leaselab/rust`, so that a second run takes seconds
 """
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -20,8 +21,8 @@ COMMANDS = {
 
 def environment():
     """Where compiled files go, and how tests get the ports below 1024 and namespaces."""
-    version = subprocess.run(["rustc", "-vV"], capture_output=True, check=True, text=True).stdout
-    host = next(line.split()[1] for line in version.splitlines() if line.startswith("host:"))
+    done = subprocess.run(["rustc", "-vV"], capture_output=True, check=True, text=True)
+    (host,) = re.findall(r"^host: (\S+)$", done.stdout, re.M)
     runner = f"CARGO_TARGET_{host.upper().replace('-', '_')}_RUNNER"
     return {
         **os.environ,
