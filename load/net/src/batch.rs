@@ -51,7 +51,7 @@ impl Sender {
         self.used = 0;
     }
 
-    /// Add a packet, which `write` appends to an empty buffer; to the destination of that place.
+    /// Add a packet, which `write` appends to an empty buffer; to the destination of a place.
     pub fn add(&mut self, destination: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let packet = &mut self.packets[self.used];
         packet.clear();
@@ -108,8 +108,10 @@ impl Sender {
             let mut headers: [libc::mmsghdr; 256] = std::mem::zeroed();
             for place in 0..count {
                 let packet = &mut self.packets[first + place];
-                pieces[place] =
-                    libc::iovec { iov_base: packet.as_mut_ptr().cast(), iov_len: packet.len() };
+                pieces[place] = libc::iovec {
+                    iov_base: packet.as_mut_ptr().cast(),
+                    iov_len: packet.len(),
+                };
                 let header = &mut headers[place].msg_hdr;
                 let to = self.to[first + place];
                 if let Some((storage, length)) = self.destinations.get_mut(to) {
@@ -132,7 +134,8 @@ pub struct Packet<'a> {
     pub bytes: &'a [u8],
     /// Who sent it.
     pub from: Option<SocketAddr>,
-    /// When the kernel took it from the interface (realtime clock, ns); 0 where it did not say.
+    /// When the kernel took it from the interface (realtime clock, ns); 0 where it does not
+    /// say.
     pub received_at: u64,
     /// Packets that the socket has dropped for want of room since it was opened; None where
     /// the kernel did not say, as it does before the first one.
@@ -180,8 +183,10 @@ impl Receiver {
     pub fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         self.count = 0;
         for place in 0..self.room.len() {
-            self.pieces[place] =
-                libc::iovec { iov_base: self.room[place].as_mut_ptr().cast(), iov_len: LONGEST };
+            self.pieces[place] = libc::iovec {
+                iov_base: self.room[place].as_mut_ptr().cast(),
+                iov_len: LONGEST,
+            };
             let header = &mut self.headers[place].msg_hdr;
             header.msg_name = (&raw mut self.from[place]).cast();
             header.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;

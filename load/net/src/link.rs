@@ -101,11 +101,13 @@ impl Socket {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // Of no protocol: it receives nothing before it is bound, with its filter.
         // SAFETY: no pointers; the descriptor is owned from here on.
-        let fd = unsafe { OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?) };
+        let fd =
+            unsafe { OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?) };
         let raw = fd.as_raw_fd();
         let index = interface_index(&link.interface)?;
         let mut program = link.filter();
-        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        let filter =
+            libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         set(raw, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)?;
         let all = libc::packet_mreq {
             mr_ifindex: index,

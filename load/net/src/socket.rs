@@ -135,7 +135,13 @@ fn bind_to_interface(fd: RawFd, name: &str) -> io::Result<()> {
     let length = name.len() as libc::socklen_t;
     // SAFETY: the name is valid for reading for its length.
     checked(unsafe {
-        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, name.as_ptr().cast(), length)
+        libc::setsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_BINDTODEVICE,
+            name.as_ptr().cast(),
+            length,
+        )
     })
     .map(drop)
 }

@@ -31,7 +31,9 @@ pub fn processors() -> Vec<usize> {
         set
     };
     // SAFETY: the index is below the set's size.
-    (0..libc::CPU_SETSIZE as usize).filter(|&one| unsafe { libc::CPU_ISSET(one, &set) }).collect()
+    (0..libc::CPU_SETSIZE as usize)
+        .filter(|&one| unsafe { libc::CPU_ISSET(one, &set) })
+        .collect()
 }
 
 /// Have timers end when they are due, and not up to 50 µs later to save power.

@@ -138,8 +138,8 @@ impl Message<'_> {
 
     /// Append the message to `out`, padded to 300 bytes.
     ///
-    /// `options` have to be well formed and `relay_agent` at most 255 bytes long: they come from
-    /// the command line, which has checked them.
+    /// `options` have to be well formed and `relay_agent` at most 255 bytes long: they come
+    /// from the command line, which has checked them.
     pub fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend([if self.kind.is_reply() { 2 } else { 1 }, 1, 6, self.hops]);
@@ -265,13 +265,17 @@ impl<'a> Options<'a> {
         let mut reader = Reader::new(value);
         let message = &mut self.message;
         match code {
-            option::MESSAGE_TYPE => self.kind = Some(Kind::of(reader.u8("empty message type")?)?),
+            option::MESSAGE_TYPE => {
+                self.kind = Some(Kind::of(reader.u8("empty message type")?)?)
+            }
             option::OVERLOAD => self.overload = reader.u8("empty overload")?,
             option::SERVER_ID => message.server_id = Some(address(&mut reader)?),
             option::REQUESTED_ADDRESS => message.requested = Some(address(&mut reader)?),
             option::LEASE_TIME => message.lease_s = Some(reader.u32("short lease time")?),
             option::RENEWAL_TIME => message.renew_s = Some(reader.u32("short renewal time")?),
-            option::REBINDING_TIME => message.rebind_s = Some(reader.u32("short rebinding time")?),
+            option::REBINDING_TIME => {
+                message.rebind_s = Some(reader.u32("short rebinding time")?)
+            }
             option::RAPID_COMMIT => message.rapid_commit = true,
             option::RELAY_AGENT => message.relay_agent = value,
             _ => {}

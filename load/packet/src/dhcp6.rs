@@ -312,7 +312,9 @@ fn unwrap(bytes: &[u8]) -> Result<(Relay<'_>, &[u8]), Malformed> {
         }
         Ok(())
     })?;
-    inside.map(|inside| (relay, inside)).ok_or(Malformed("a relay's message with nothing in it"))
+    inside
+        .map(|inside| (relay, inside))
+        .ok_or(Malformed("a relay's message with nothing in it"))
 }
 
 fn read_plain(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
@@ -325,14 +327,15 @@ fn read_plain(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
             option::CLIENT_ID => message.client_id = value,
             option::SERVER_ID => message.server_id = value,
             option::IA_NA => {
-                message.address = Some(association(value, option::IA_ADDRESS, |mut reader| {
-                    const SHORT: &str = "address cut short";
-                    Ok(Address {
-                        address: reader.array::<16>(SHORT)?.into(),
-                        preferred_s: reader.u32(SHORT)?,
-                        valid_s: reader.u32(SHORT)?,
-                    })
-                })?);
+                message.address =
+                    Some(association(value, option::IA_ADDRESS, |mut reader| {
+                        const SHORT: &str = "address cut short";
+                        Ok(Address {
+                            address: reader.array::<16>(SHORT)?.into(),
+                            preferred_s: reader.u32(SHORT)?,
+                            valid_s: reader.u32(SHORT)?,
+                        })
+                    })?);
             }
             option::IA_PD => {
                 message.prefix = Some(association(value, option::IA_PREFIX, |mut reader| {
@@ -405,7 +408,11 @@ mod tests {
         message.elapsed = Some(12);
         message.address = Some(Association::new(
             1,
-            Some(Address { address: "2001:db8::7".parse().unwrap(), preferred_s: 1, valid_s: 2 }),
+            Some(Address {
+                address: "2001:db8::7".parse().unwrap(),
+                preferred_s: 1,
+                valid_s: 2,
+            }),
         ));
         message.prefix = Some(Association::new(
             2,
@@ -454,7 +461,11 @@ mod tests {
         request().write(&mut bytes);
         let whole_options = [4, 18, 25, 69, 114];
         for length in 0..bytes.len() {
-            assert_eq!(read(&bytes[..length]).is_ok(), whole_options.contains(&length), "{length}");
+            assert_eq!(
+                read(&bytes[..length]).is_ok(),
+                whole_options.contains(&length),
+                "{length}"
+            );
         }
     }
 
@@ -462,8 +473,11 @@ mod tests {
     fn relays_in_relays_end() {
         let mut bytes = Vec::new();
         request().write(&mut bytes);
-        let relay =
-            Relay { link: Ipv6Addr::UNSPECIFIED, peer: Ipv6Addr::UNSPECIFIED, interface_id: &[] };
+        let relay = Relay {
+            link: Ipv6Addr::UNSPECIFIED,
+            peer: Ipv6Addr::UNSPECIFIED,
+            interface_id: &[],
+        };
         for depth in 0..12 {
             assert_eq!(read(&bytes).is_ok(), depth <= 8, "{depth} relays");
             let inside = std::mem::take(&mut bytes);

@@ -224,8 +224,9 @@ fn question(body: &[u8]) -> Result<&[u8], Malformed> {
 #[must_use]
 pub fn rcode_word(rcode: u8) -> &'static str {
     const WORDS: [&str; 16] = [
-        "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET",
-        "NXRRSET", "NOTAUTH", "NOTZONE", "RCODE11", "RCODE12", "RCODE13", "RCODE14", "RCODE15",
+        "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN",
+        "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE", "RCODE11", "RCODE12", "RCODE13",
+        "RCODE14", "RCODE15",
     ];
     WORDS[usize::from(rcode & 0xF)]
 }

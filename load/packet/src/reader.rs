@@ -30,7 +30,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `count` bytes; `what` names them in the error.
-    pub(crate) fn take(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn take(
+        &mut self,
+        count: usize,
+        what: &'static str,
+    ) -> Result<&'a [u8], Malformed> {
         if count > self.rest.len() {
             return Err(Malformed(what));
         }

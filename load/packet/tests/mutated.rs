@@ -38,7 +38,13 @@ fn packets() -> Vec<Vec<u8>> {
     reply.write(&mut all[1]);
     let relay = dhcp6::Relay { link: 1.into(), peer: 2.into(), interface_id: b"eth0" };
     dhcp6::write_relayed(&mut all[2], &relay, true, |out| reply.write(out));
-    dns::put_answer(&mut all[3], 7, b"\x03www\x01a\x00\x00\x01\x00\x01", 0, Some([192, 0, 2, 1]));
+    dns::put_answer(
+        &mut all[3],
+        7,
+        b"\x03www\x01a\x00\x00\x01\x00\x01",
+        0,
+        Some([192, 0, 2, 1]),
+    );
     all.push(dns::query("www.example", "A", true, None).unwrap());
     let end = frame::End { mac: [2, 0, 0, 0, 0, 1], address: [10, 0, 0, 1].into(), port: 68 };
     let mut bytes = Vec::new();

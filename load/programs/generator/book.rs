@@ -55,7 +55,8 @@ impl AddressBook {
                 .map(move |(low, entry)| (u128::from(*page) << 16 | low as u128, *entry))
         });
         let others = other.others.iter().map(|(address, entry)| (*address, *entry));
-        for (address, entry) in pages.chain(others).filter(|(_, entry)| entry.until_s > now_s) {
+        for (address, entry) in pages.chain(others).filter(|(_, entry)| entry.until_s > now_s)
+        {
             duplicates +=
                 u64::from(self.give(address, u64::from(entry.client), now_s, entry.until_s));
         }

@@ -135,7 +135,8 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
         return Err("--serve: found a load, expected it on standard input".into());
     }
     // Any rate will do where each load brings its own.
-    let load = Load::read(&if serve.is_some() { words.with("--rate 1")? } else { words.clone() })?;
+    let load =
+        Load::read(&if serve.is_some() { words.with("--rate 1")? } else { words.clone() })?;
     Ok(Asked {
         target,
         interface: words.last("interface").unwrap_or_default().to_owned(),
@@ -164,7 +165,9 @@ fn target(words: &Words) -> Result<Target, Wrong> {
         let relays = words.addresses("relay", what)?;
         let server = words.addresses("server", what)?.pop();
         if relays.is_empty() != server.is_none() {
-            return Err("expected --server and --relay, or neither: clients broadcast then".into());
+            return Err(
+                "expected --server and --relay, or neither: clients broadcast then".into()
+            );
         }
         let vlans = vlans(words)?;
         if !(vlans.is_empty() || relays.is_empty()) {
@@ -267,8 +270,9 @@ fn processors(words: &Words) -> Result<Vec<usize>, Wrong> {
     list.split(',')
         .map(|word| {
             let number = word.parse().ok().filter(|number| usable.contains(number));
-            number
-                .ok_or_else(|| format!("--processors: found {word:?}, expected some of {usable:?}"))
+            number.ok_or_else(|| {
+                format!("--processors: found {word:?}, expected some of {usable:?}")
+            })
         })
         .collect()
 }
@@ -298,7 +302,10 @@ fn listed(path: &Path) -> Result<Vec<Mac>, Wrong> {
             continue;
         }
         let mac = read_mac(word).ok_or_else(|| {
-            format!("--macs: {name}:{}: found {word:?}, expected a hardware address", number + 1)
+            format!(
+                "--macs: {name}:{}: found {word:?}, expected a hardware address",
+                number + 1
+            )
         })?;
         macs.push(mac);
     }

@@ -104,7 +104,8 @@ impl Protocol for Dhcp4 {
             return;
         };
         let from = End { mac: message.mac, address: message.ciaddr, port: dhcp4::CLIENT_PORT };
-        let mut to = End { mac: EVERYBODY, address: Ipv4Addr::BROADCAST, port: dhcp4::SERVER_PORT };
+        let mut to =
+            End { mac: EVERYBODY, address: Ipv4Addr::BROADCAST, port: dhcp4::SERVER_PORT };
         if let (Kind::Renew | Kind::Release, Some(server)) = (ask.kind, known) {
             (to.mac, to.address) = (server.mac, server.address);
         }

@@ -51,8 +51,9 @@ impl Dhcp6 {
         }
         let mut lease = Lease::default();
         if self.addresses {
-            let Some((association, address)) =
-                message.address.and_then(|association| Some((association, association.value?)))
+            let Some((association, address)) = message
+                .address
+                .and_then(|association| Some((association, association.value?)))
             else {
                 return Ok(None);
             };
@@ -144,7 +145,8 @@ impl Protocol for Dhcp6 {
         if ask.kind != Kind::Inform {
             let has = |number: u128| number != 0;
             message.address = self.addresses.then(|| {
-                let address = Address { address: lease.address.into(), preferred_s: 0, valid_s: 0 };
+                let address =
+                    Address { address: lease.address.into(), preferred_s: 0, valid_s: 0 };
                 Association::new(IAID, has(lease.address).then_some(address))
             });
             message.prefix = self.prefixes.then(|| {
@@ -177,7 +179,11 @@ impl Protocol for Dhcp6 {
                     Ok(Some(mut lease)) => {
                         lease.server =
                             place_of(&mut self.servers, message.server_id, <[u8]>::to_vec);
-                        if is_offer { Meaning::Offered(lease) } else { Meaning::Done(Some(lease)) }
+                        if is_offer {
+                            Meaning::Offered(lease)
+                        } else {
+                            Meaning::Done(Some(lease))
+                        }
                     }
                     // As is right for a release, and wrong for a renewal.
                     Ok(None) if !is_offer => Meaning::Done(None),

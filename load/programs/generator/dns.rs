@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_query_file_is_read_and_a_wrong_line_is_named() {
-        let mut protocol = Dns::from_lines("; all\nwww.a. A\n\nb AAAA\n", false, None).unwrap();
+        let mut protocol =
+            Dns::from_lines("; all\nwww.a. A\n\nb AAAA\n", false, None).unwrap();
         let mut bytes = Vec::new();
         for (client, name) in [(0, b"\x03www\x01a\x00"), (2, b"\x03www\x01a\x00")] {
             bytes.clear();

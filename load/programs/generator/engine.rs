@@ -185,7 +185,8 @@ impl<P: Protocol> Engine<P> {
             if now > over + self.offer.load.lag {
                 self.exchanges.tally.events.left_out += due.by_ref().count() as u64;
             }
-            let is_all_begun = due.peek().is_none() && (now > over || !self.offer.load.lease_clock);
+            let is_all_begun =
+                due.peek().is_none() && (now > over || !self.offer.load.lease_clock);
             if let Some(end) = self.ended(is_all_begun, now, over) {
                 break end;
             }
@@ -227,7 +228,8 @@ impl<P: Protocol> Engine<P> {
 
     /// Sleep until something is due or a packet comes.
     fn sleep(&self, now: u64, due: Option<u64>) -> io::Result<()> {
-        let event = self.exchanges.next_failure().max(now + EXACT).min(self.exchanges.next_timer());
+        let event =
+            self.exchanges.next_failure().max(now + EXACT).min(self.exchanges.next_timer());
         let until = due.unwrap_or(u64::MAX).min(event).min(now + LONGEST_SLEEP);
         let gap = until.saturating_sub(now);
         let tick = self.offer.load.tick;
@@ -253,7 +255,7 @@ impl<P: Protocol> Engine<P> {
             let counts = self.exchanges.tally.counts();
             return Some(if counts.lost == 0 { End::Complete } else { End::Waited });
         }
-        // Who sends again is not waited for, once the time is over and a last try would be late.
+        // Who sends again is not waited for, once a last try would be late.
         let load = &self.offer.load;
         (load.again && now > over + load.late + load.grace).then_some(End::Waited)
     }
@@ -302,7 +304,8 @@ impl<P: Protocol> Engine<P> {
             all += count;
             for packet in 0..count {
                 let packet = self.receiver.packet(packet);
-                self.lanes[place].dropped = packet.dropped.unwrap_or(self.lanes[place].dropped);
+                self.lanes[place].dropped =
+                    packet.dropped.unwrap_or(self.lanes[place].dropped);
                 let at = match packet.received_at {
                     0 => clock::monotonic(),
                     stamp => self.clock.to_monotonic(stamp),

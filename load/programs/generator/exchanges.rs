@@ -194,7 +194,11 @@ impl<P: Protocol> Exchanges<P> {
         let due = exchange.due;
         self.tally.events.unsent += u64::from(!was_taken);
         if message == Message::First {
-            self.tally.sent(kind, due.saturating_sub(self.start), at.saturating_sub(self.start));
+            self.tally.sent(
+                kind,
+                due.saturating_sub(self.start),
+                at.saturating_sub(self.start),
+            );
         }
         if message != Message::Again {
             let stage = self.protocol.stage(kind, is_second);
@@ -273,13 +277,20 @@ impl<P: Protocol> Exchanges<P> {
         }
     }
 
-    fn take_reply(&mut self, lane: usize, reply: Reply<'_>, at: u64, size: usize) -> Option<u64> {
+    fn take_reply(
+        &mut self,
+        lane: usize,
+        reply: Reply<'_>,
+        at: u64,
+        size: usize,
+    ) -> Option<u64> {
         let number = self.ring.named(lane, reply.id);
-        let number =
-            number.filter(|&number| self.protocol.is_to(self.ring.at(number).client, reply.who));
+        let number = number
+            .filter(|&number| self.protocol.is_to(self.ring.at(number).client, reply.who));
         let Some(number) = number else {
             let earlier = self.ring.forgotten(lane, reply.id).is_some_and(|number| {
-                number < self.first && self.protocol.is_to(self.ring.at(number).client, reply.who)
+                number < self.first
+                    && self.protocol.is_to(self.ring.at(number).client, reply.who)
             });
             self.tally.events.earlier += u64::from(earlier);
             self.tally.events.foreign += u64::from(!earlier);
@@ -292,7 +303,9 @@ impl<P: Protocol> Exchanges<P> {
                 self.tally.events.repeated += 1;
                 return None;
             }
-            (State::First, Meaning::Done(_)) if exchange.kind == Kind::New && self.has_offers() => {
+            (State::First, Meaning::Done(_))
+                if exchange.kind == Kind::New && self.has_offers() =>
+            {
                 self.tally.events.foreign += 1;
                 return None;
             }

@@ -46,7 +46,8 @@ impl<P: Protocol> Generator<P> {
         for thread in 0..asked.threads {
             let (protocol, ways) = of_thread(thread)?;
             let mut clients = Clients::new(thread as u64, threads, asked.clients);
-            if asked.load.needs_leases() || (asked.serve.is_some() && asked.clients.is_some()) {
+            if asked.load.needs_leases() || (asked.serve.is_some() && asked.clients.is_some())
+            {
                 clients.keep();
             }
             let others = match &asked.target {
@@ -58,7 +59,8 @@ impl<P: Protocol> Generator<P> {
                 .iter()
                 .map(|(socket, _)| socket.receive_buffer)
                 .fold(receive_buffer, usize::min);
-            let exchanges = Exchanges::new(protocol, clients, ways.len(), book, offer.clone(), now);
+            let exchanges =
+                Exchanges::new(protocol, clients, ways.len(), book, offer.clone(), now);
             engines.push(Engine::new(ways, exchanges, offer.clone()));
         }
         let processors = asked.processors.clone();
@@ -106,7 +108,9 @@ impl<P: Protocol> Generator<P> {
         let leases = leases.iter().sum();
         let clients = self.engines.iter().map(|engine| engine.exchanges.share()).sum();
         if leases < clients && !thread::is_stopped() {
-            return Err(format!("--fill: found {leases} leases, expected {clients}: no more came"));
+            return Err(format!(
+                "--fill: found {leases} leases, expected {clients}: no more came"
+            ));
         }
         self.filled = Some(Filled { clients, leases, took: clock::monotonic() - before });
         Ok(())
@@ -152,8 +156,9 @@ impl<P: Protocol> Generator<P> {
         }
         let mut book = AddressBook::new(0);
         let all = self.engines.iter();
-        let shared =
-            all.map(|engine| book.absorb(&engine.exchanges.book, engine.exchanges.second_of(now)));
+        let shared = all.map(|engine| {
+            book.absorb(&engine.exchanges.book, engine.exchanges.second_of(now))
+        });
         let shared = shared.sum();
         let before = std::mem::replace(&mut self.shared_addresses, shared);
         shared.saturating_sub(before)

@@ -40,8 +40,8 @@ fn times(lease: &Lease) -> Option<[u64; 3]> {
 }
 
 impl<P: Protocol> Exchanges<P> {
-    /// Start the clocks of all leases that are held, as if clients had come at different times:
-    /// each renews at a random moment of its T1, but not after its own T2.
+    /// Start the clocks of all leases that are held, as if clients had come at different
+    /// times: each renews at a random moment of its T1, but not after its own T2.
     pub(crate) fn start_clocks(&mut self, now: u64) {
         for client in self.clients.all() {
             let held = *self.clients.held(client);
@@ -77,7 +77,9 @@ impl<P: Protocol> Exchanges<P> {
     pub(crate) fn note_failed(&mut self, kind: Kind, client: u64, at: u64, is_refused: bool) {
         match kind {
             // T2 or the end of the lease is still to come, unless a server has refused it.
-            Kind::Renew | Kind::Rebind if is_refused => self.set_clock(client, at, Step::Begin),
+            Kind::Renew | Kind::Rebind if is_refused => {
+                self.set_clock(client, at, Step::Begin)
+            }
             Kind::New | Kind::Rapid => self.set_clock(client, at + PAUSE, Step::Begin),
             _ => {}
         }
@@ -89,7 +91,11 @@ impl<P: Protocol> Exchanges<P> {
     }
 
     /// Do what is due for a client; return the number of the exchange that it begins.
-    pub(crate) fn lease_timer(&mut self, timer: LeaseTimer, at: u64) -> Option<(u64, Message)> {
+    pub(crate) fn lease_timer(
+        &mut self,
+        timer: LeaseTimer,
+        at: u64,
+    ) -> Option<(u64, Message)> {
         let LeaseTimer { client, version, step } = timer;
         let held = *self.clients.held(client);
         if held.version != version || at > self.start + self.offer.traffic {

@@ -149,7 +149,8 @@ impl Offer {
     /// A load of which nothing has failed yet.
     #[must_use]
     pub fn new(load: Load) -> Arc<Self> {
-        let may_fail = if load.goal < 1.0 { (load.goal * load.planned()) as u64 } else { u64::MAX };
+        let may_fail =
+            if load.goal < 1.0 { (load.goal * load.planned()) as u64 } else { u64::MAX };
         Arc::new(Self {
             traffic: load.traffic(),
             may_fail,
@@ -225,7 +226,9 @@ fn arrivals(word: &str) -> Result<Arrivals, Wrong> {
         "poisson" => Ok(Arrivals::Poisson),
         _ => match word.strip_prefix("bursts:").and_then(|size| size.parse().ok()) {
             Some(size @ 1..=1_000_000) => Ok(Arrivals::Bursts(size)),
-            _ => Err(format!("--arrivals: found {word:?}, expected even, poisson or bursts:SIZE")),
+            _ => Err(format!(
+                "--arrivals: found {word:?}, expected even, poisson or bursts:SIZE"
+            )),
         },
     }
 }

@@ -25,7 +25,8 @@ fn link(asked: &Asked, vlans: &[u16], id_byte: u8) -> Result<Socket, String> {
         port: v4::CLIENT_PORT,
         id_byte: Some(id_byte),
     };
-    Socket::open_link(&link).map_err(|error| format!("frames of {:?}: {error}", asked.interface))
+    Socket::open_link(&link)
+        .map_err(|error| format!("frames of {:?}: {error}", asked.interface))
 }
 
 /// The places of a list that are one thread's.
@@ -45,7 +46,8 @@ pub fn dhcp4(asked: &Asked, thread: usize) -> Result<(Dhcp4, Vec<Way>), String> 
     let ways = match server {
         Some(server) => {
             let to = SocketAddr::from((*server, v4::SERVER_PORT));
-            let ways = relays.iter().map(|relay| way(asked, (*relay, v4::SERVER_PORT).into(), to));
+            let ways =
+                relays.iter().map(|relay| way(asked, (*relay, v4::SERVER_PORT).into(), to));
             ways.collect::<Result<_, _>>()?
         }
         None => vec![(link(asked, vlans, id_byte)?, None)],

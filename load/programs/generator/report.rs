@@ -77,7 +77,8 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         "fell_behind": behind > BEHIND || (counts.attempted as f64) < short_of(load, outcome),
         "behind_share": behind.max(0.0),
         "counts": named(&counts.named()),
-        "kinds": tally.kinds.iter().map(|(kind, counts)| (kind.word().to_owned(), named(&counts.named())))
+        "kinds": tally.kinds.iter()
+            .map(|(kind, counts)| (kind.word().to_owned(), named(&counts.named())))
             .collect::<Map<_, _>>(),
         "refused": tally.refused,
         "replies": tally.replies.iter().map(|(word, replies)| ((*word).to_owned(), json!({
@@ -133,7 +134,11 @@ fn named(figures: &[(&'static str, u64)]) -> Value {
 /// For how long exchanges were begun (ns): as the schedule says, unless it was cut short.
 fn traffic(load: &Load, outcome: &Outcome) -> u64 {
     let schedule = load.traffic();
-    if outcome.end.is_early() { outcome.tally.largest.last_sent.min(schedule) } else { schedule }
+    if outcome.end.is_early() {
+        outcome.tally.largest.last_sent.min(schedule)
+    } else {
+        schedule
+    }
 }
 
 /// Exchanges that a load has begun at least that did not fall behind.
@@ -158,7 +163,8 @@ fn of_latency(Latencies(histogram): &Latencies) -> Value {
         return Value::Null;
     }
     let at = |quantile| seconds(histogram.value_at_quantile(quantile));
-    let mut coarse = Histogram::<u64>::new_with_bounds(1000, 3600 * SECOND, 2).expect("in order");
+    let mut coarse =
+        Histogram::<u64>::new_with_bounds(1000, 3600 * SECOND, 2).expect("in order");
     for step in histogram.iter_recorded() {
         coarse.saturating_record_n(step.value_iterated_to(), step.count_at_value());
     }

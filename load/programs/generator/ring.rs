@@ -74,7 +74,8 @@ impl Ring {
     #[must_use]
     pub fn new(size: u64, lanes: usize, id_bits: u32) -> Self {
         let id_mask = (1 << id_bits) - 1;
-        let mut ring = Self { places: Vec::new(), lanes: lanes as u64, id_mask, tail: 0, head: 0 };
+        let mut ring =
+            Self { places: Vec::new(), lanes: lanes as u64, id_mask, tail: 0, head: 0 };
         ring.make_room(size);
         ring
     }

@@ -31,7 +31,7 @@ pub struct Schedule {
     arrivals: Arrivals,
     threads: u64,
     place: usize,
-    /// When the step began (s), and the number of its next exchange among those of all threads.
+    /// When the step began (s), and the number of its next exchange among all threads'.
     began_s: f64,
     next: u64,
     random: Random,
@@ -42,7 +42,13 @@ impl Schedule {
     /// The exchanges of thread `thread` of `threads`: every so-manieth of all; of a Poisson
     /// process one of the lower rate, with a seed of its own.
     #[must_use]
-    pub fn new(steps: Vec<Step>, arrivals: Arrivals, thread: u64, threads: u64, seed: u64) -> Self {
+    pub fn new(
+        steps: Vec<Step>,
+        arrivals: Arrivals,
+        thread: u64,
+        threads: u64,
+        seed: u64,
+    ) -> Self {
         Self {
             steps,
             arrivals,
@@ -92,7 +98,8 @@ mod tests {
     use super::*;
 
     fn all(steps: &[(f64, f64)], arrivals: Arrivals, threads: u64) -> Vec<u64> {
-        let steps: Vec<_> = steps.iter().map(|&(rate, seconds)| Step { rate, seconds }).collect();
+        let steps: Vec<_> =
+            steps.iter().map(|&(rate, seconds)| Step { rate, seconds }).collect();
         let mut due: Vec<_> = (0..threads)
             .flat_map(|thread| Schedule::new(steps.clone(), arrivals, thread, threads, 7))
             .collect();
@@ -107,7 +114,8 @@ mod tests {
         assert_eq!(alone[..3], [0, 1_000_000, 2_000_000]);
         assert_eq!(alone[1000], 1_500_000_000);
         for threads in [2, 3, 4] {
-            let shared = all(&[(1000.0, 1.0), (0.0, 0.5), (3000.0, 2.0)], Arrivals::Even, threads);
+            let shared =
+                all(&[(1000.0, 1.0), (0.0, 0.5), (3000.0, 2.0)], Arrivals::Even, threads);
             assert_eq!(shared, alone, "{threads} threads");
         }
     }

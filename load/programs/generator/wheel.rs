@@ -2,7 +2,7 @@
 
 /// Timers by milliseconds, with a turn of 65.5 s; what is due later waits for further turns.
 ///
-/// A timer is never cancelled: what it belongs to says, when it is due, whether it still counts.
+/// A timer is never cancelled: what it belongs to says, when it is due, whether it counts.
 #[derive(Debug)]
 pub struct Wheel<T> {
     slots: Vec<Vec<(u64, T)>>,

@@ -171,7 +171,10 @@ impl Words {
 
     /// Every value of an option.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.given.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())
+        self.given
+            .iter()
+            .filter(move |(given, _)| given == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The value that counts: the last.
@@ -190,11 +193,19 @@ impl Words {
     ///
     /// # Errors
     /// What is none.
-    pub fn number(&self, name: &str, default: f64, least: f64, most: f64) -> Result<f64, Wrong> {
+    pub fn number(
+        &self,
+        name: &str,
+        default: f64,
+        least: f64,
+        most: f64,
+    ) -> Result<f64, Wrong> {
         let Some(word) = self.last(name) else { return Ok(default) };
         match f64::from_str(word) {
             Ok(number) if (least..=most).contains(&number) => Ok(number),
-            _ => Err(format!("--{name}: found {word:?}, expected a number from {least} to {most}")),
+            _ => Err(format!(
+                "--{name}: found {word:?}, expected a number from {least} to {most}"
+            )),
         }
     }
 
@@ -202,7 +213,13 @@ impl Words {
     ///
     /// # Errors
     /// What is none.
-    pub fn whole(&self, name: &str, default: u64, least: u64, most: u64) -> Result<u64, Wrong> {
+    pub fn whole(
+        &self,
+        name: &str,
+        default: u64,
+        least: u64,
+        most: u64,
+    ) -> Result<u64, Wrong> {
         let Some(word) = self.last(name) else { return Ok(default) };
         match u64::from_str(word) {
             Ok(number) if (least..=most).contains(&number) => Ok(number),

@@ -91,7 +91,8 @@ pub fn question(protocol: Protocol, bytes: &[u8]) -> Result<Question, Malformed>
     })
 }
 
-/// Append the answer to a packet, by a server's identifier and times; return where it goes, None where there is none.
+/// Append the answer to a packet, by a server's identifier and times; return where it goes,
+/// None where there is none.
 ///
 /// # Errors
 /// What is no message of the protocol.

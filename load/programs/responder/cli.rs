@@ -101,7 +101,8 @@ pub fn read(
             Long(name) if NAMES.contains(&name) => {
                 let name = name.to_owned();
                 let value = parser.value().map_err(|error| error.to_string())?;
-                let value = value.into_string().map_err(|word| format!("{word:?}: not UTF-8"))?;
+                let value =
+                    value.into_string().map_err(|word| format!("{word:?}: not UTF-8"))?;
                 given.push((name, value));
             }
             other => return Err(other.unexpected().to_string()),
@@ -157,7 +158,12 @@ impl Words {
     }
 
     /// Two numbers with something between them.
-    fn pair(&self, name: &str, between: char, most: f64) -> Result<Option<(f64, f64)>, String> {
+    fn pair(
+        &self,
+        name: &str,
+        between: char,
+        most: f64,
+    ) -> Result<Option<(f64, f64)>, String> {
         let Some(words) = self.last(name) else { return Ok(None) };
         let (first, second) = words
             .split_once(between)
@@ -237,11 +243,15 @@ impl Words {
         match (word, word.strip_prefix("frames:")) {
             ("udp", _) => Some(OnLink::Udp),
             ("frames", _) => Some(OnLink::Frames(Vec::new())),
-            (_, Some(list)) => list.split(',').map(tag).collect::<Option<_>>().map(OnLink::Frames),
+            (_, Some(list)) => {
+                list.split(',').map(tag).collect::<Option<_>>().map(OnLink::Frames)
+            }
             _ => None,
         }
         .filter(|on_link| !matches!(on_link, OnLink::Frames(vlans) if vlans.len() > 2))
-        .ok_or_else(|| format!("--on-link: found {word:?}, expected udp, frames or frames:N,N"))
+        .ok_or_else(|| {
+            format!("--on-link: found {word:?}, expected udp, frames or frames:N,N")
+        })
     }
 
     fn settings(&self, protocol: Protocol) -> Result<Settings, String> {
@@ -269,7 +279,9 @@ impl Words {
                 "holds" => Overload::Holds,
                 "collapses" => Overload::Collapses,
                 word => {
-                    return Err(format!("--overload: found {word:?}, expected holds or collapses"));
+                    return Err(format!(
+                        "--overload: found {word:?}, expected holds or collapses"
+                    ));
                 }
             },
             delay: (ns(delay.0), ns(delay.1)),
@@ -286,7 +298,9 @@ where
 {
     match word.parse() {
         Ok(number) if number >= least && number <= most => Ok(number),
-        _ => Err(format!("--{name}: found {word:?}, expected a number from {least} to {most}")),
+        _ => {
+            Err(format!("--{name}: found {word:?}, expected a number from {least} to {most}"))
+        }
     }
 }
 
@@ -301,7 +315,7 @@ mod tests {
     #[test]
     fn a_command_line_is_read() {
         let asked = asked(
-            "dhcp4 --listen 127.0.0.1 --capacity 1000 --delay 1-2 --stall 200@1000 --refuse 0.1",
+            "dhcp4 --listen 127.0.0.1 --capacity 1000 --delay 1-2 --stall 200@1000 --refuse 1",
         )
         .unwrap();
         assert_eq!(asked.settings.packets_per_s, Some(2000.0));
@@ -343,8 +357,9 @@ mod tests {
             let word = format!("--{name}");
             assert!(help.contains(&word.as_str()), "{word}");
         }
-        let known =
-            |word: &str| NAMES.contains(&word.trim_start_matches('-').trim_end_matches([',', '.']));
+        let known = |word: &str| {
+            NAMES.contains(&word.trim_start_matches('-').trim_end_matches([',', '.']))
+        };
         let unknown = help.iter().find(|word| word.starts_with("--") && !known(word));
         assert_eq!(unknown, None);
     }

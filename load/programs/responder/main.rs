@@ -1,4 +1,4 @@
-//! `leaserespond`: answers as it was set to, so that what a generator says of it can be checked.
+//! `leaserespond`: answers as it was set to, so that what a generator says can be checked.
 
 mod answer;
 mod cli;
@@ -104,7 +104,8 @@ fn opened(asked: &Asked) -> std::io::Result<(Socket, Option<Tagged>)> {
 }
 
 fn serve(asked: &Asked) -> Result<(), String> {
-    let (socket, link) = opened(asked).map_err(|error| format!("{}: {error}", asked.listen))?;
+    let (socket, link) =
+        opened(asked).map_err(|error| format!("{}: {error}", asked.listen))?;
     let to = [asked.listen];
     thread::exact_timers();
     let mut responder = Responder {
@@ -139,7 +140,8 @@ impl Responder<'_> {
                 if self.link.is_some() {
                     match frame::read(packet.bytes) {
                         Ok((from, bytes)) => {
-                            self.take(bytes, (from.address, from.port).into(), at).map_err(said)?;
+                            self.take(bytes, (from.address, from.port).into(), at)
+                                .map_err(said)?;
                         }
                         Err(_) => self.counts.malformed += 1,
                     }

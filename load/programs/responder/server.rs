@@ -71,8 +71,8 @@ impl Server {
         Self { settings, began: now, free_at: now, under_way: VecDeque::new() }
     }
 
-    /// A packet arrived; `begins` an exchange or not; `leases` were given before; `random` is a
-    /// number from 0 to 1.
+    /// A packet arrived; `begins` an exchange or not; `leases` were given before; `random` is
+    /// a number from 0 to 1.
     pub fn packet(&mut self, at: u64, begins: bool, leases: u64, random: f64) -> Fate {
         let (least, most) = self.settings.delay;
         let delay = least + ((most - least) as f64 * random) as u64;
@@ -97,7 +97,8 @@ impl Server {
     /// Whoever has an offer finds room where the server holds: half of the queue is for them.
     fn has_room(&self, begins: bool) -> bool {
         let is_first = begins && self.settings.overload == Overload::Holds;
-        let queue = if is_first { self.settings.queue.div_ceil(2) } else { self.settings.queue };
+        let queue =
+            if is_first { self.settings.queue.div_ceil(2) } else { self.settings.queue };
         self.under_way.len() <= queue
     }
 

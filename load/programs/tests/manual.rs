@@ -16,7 +16,8 @@ fn escaped(text: &str) -> String {
 /// A page of section 1 from a help whose first line is the program and what it is.
 fn page(help: &str) -> String {
     let mut lines = help.lines().peekable();
-    let (program, what) = lines.next().and_then(|line| line.split_once(" - ")).expect("a title");
+    let (program, what) =
+        lines.next().and_then(|line| line.split_once(" - ")).expect("a title");
     let mut page = format!(".TH {} 1\n.SH NAME\n", program.to_uppercase());
     writeln!(page, "{} \\- {}\n.SH SYNOPSIS", escaped(program), escaped(what)).unwrap();
     let mut is_after_gap = false;

@@ -9,7 +9,10 @@ const TIMES: &str = "--lease-time 4,2,3";
 
 fn each_second(report: &Value, path: &str) -> Vec<u64> {
     let seconds = report["seconds"].as_array().expect("seconds");
-    seconds.iter().map(|second| second.pointer(path).and_then(Value::as_u64).unwrap_or(0)).collect()
+    seconds
+        .iter()
+        .map(|second| second.pointer(path).and_then(Value::as_u64).unwrap_or(0))
+        .collect()
 }
 
 #[test]
@@ -41,7 +44,10 @@ fn clients_without_answers_rebind_and_begin_again() {
     for kind in ["renew", "rebind", "new"] {
         let lost = count(&report, &format!("/kinds/{kind}/lost"));
         // Who begins again and gets nothing does so once more after 1.4 s.
-        assert!(lost == 100 || (kind == "new" && (100..=200).contains(&lost)), "{kind}: {lost}");
+        assert!(
+            lost == 100 || (kind == "new" && (100..=200).contains(&lost)),
+            "{kind}: {lost}"
+        );
         // Those that the very first load has renewed may be a little later.
         let seconds = each_second(&report, &format!("/kinds/{kind}/due"));
         let due = seconds.iter().position(|count| *count > 0).unwrap();

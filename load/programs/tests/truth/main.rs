@@ -88,7 +88,8 @@ fn a_load_that_has_failed_for_certain_ends_at_once() {
 
 #[test]
 fn clients_with_leases_renew_and_release_them() {
-    let load = "--rate 500 --seconds 1 --clients 300 --fill --mix renew=5,rebind=2,reboot=1,release=1,inform=1";
+    let mix = "renew=5,rebind=2,reboot=1,release=1,inform=1";
+    let load = &format!("--rate 500 --seconds 1 --clients 300 --fill --mix {mix}");
     let report = offered("dhcp4", "", load);
     assert_eq!(count(&report, "/filled/leases"), 300);
     assert_eq!(count(&report, "/counts/completed"), 500);

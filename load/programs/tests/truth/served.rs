@@ -31,7 +31,8 @@ impl Served {
     pub fn of(addresses: [String; 2], responder: Running, mut generator: Command) -> Self {
         generator.arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = generator.spawn().expect("built");
-        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let (input, output) =
+            (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         Self { addresses, responder: Some(responder), process: Running(child), input, output }
     }
 
