@@ -8,7 +8,7 @@ import pytest
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators import perfdhcp_reading
+from leaselab.measure.generators import dhcp_load, perfdhcp_reading
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.perfdhcp_output import Output, Stage
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, stalls_s
@@ -100,22 +100,22 @@ def test_an_aborted_trial_started_fewer_on_purpose():
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ({"duplicates": 1}, perfdhcp_reading.DUPLICATE_ADDRESS),
-        ({"rejected": 1}, perfdhcp_reading.REJECTED),
+        ({"duplicates": 1}, dhcp_load.DUPLICATE_ADDRESS),
+        ({"rejected": 1}, dhcp_load.REJECTED),
     ],
 )
 def test_one_refused_or_doubled_lease_spoils_the_trial(fields, word):
     assert doubt(output(5000, **fields)) == word
 
 
-@pytest.mark.parametrize(("received", "word"), [(5000, perfdhcp_reading.REJECTED), (4000, "")])
+@pytest.mark.parametrize(("received", "word"), [(5000, dhcp_load.REJECTED), (4000, "")])
 def test_a_refusal_spoils_a_pass_and_a_failure_stays_one(received, word):
     assert doubt(output(5000, received=received, rejected=1)) == word
     assert doubt(output(5000, received=received), refused=1) == word
 
 
 def test_replies_that_are_no_dhcp_messages_spoil_the_trial():
-    assert doubt(dataclasses.replace(output(5000), malformed=1)) == perfdhcp_reading.MALFORMED
+    assert doubt(dataclasses.replace(output(5000), malformed=1)) == dhcp_load.MALFORMED
 
 
 def test_an_address_that_was_only_offered_twice_is_no_fault():
@@ -172,8 +172,8 @@ def test_what_was_taken_from_the_generators_host_explains_losses(use, word):
     ("size", "word"),
     [
         (10_000, ""),
-        (9_999, perfdhcp_reading.POOL_TOO_FULL),
-        (1, perfdhcp_reading.POOL_TOO_FULL),
+        (9_999, dhcp_load.POOL_TOO_FULL),
+        (1, dhcp_load.POOL_TOO_FULL),
     ],
 )
 def test_a_pool_may_be_filled_to_half(size, word):
@@ -220,8 +220,8 @@ def test_a_whole_trial_was_not_aborted():
         (0, "", (5000,), ""),
         (0, "", (5000, 5000), ""),
         (100, "", (5000, 4900), ""),
-        (0, "", (5000, 4999), perfdhcp_reading.LOST_UPDATES),
-        (100, "", (4899, 4900), perfdhcp_reading.LOST_UPDATES),
+        (0, "", (5000, 4999), dhcp_load.LOST_UPDATES),
+        (100, "", (4899, 4900), dhcp_load.LOST_UPDATES),
         (126, "", (5000, 0), ""),
         (0, "waiting", (5000, 0), ""),
     ],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
-from leaselab.measure.generators.perfdhcp_reading import LOST_UPDATES, POOL_TOO_FULL
+from leaselab.measure.generators.dhcp_load import LOST_UPDATES, POOL_TOO_FULL
 from leaselab.measure.point import (
     CONFIRMATION,
     PAUSE,

@@ -255,9 +255,16 @@ impl<P: Protocol> Engine<P> {
             let counts = self.exchanges.tally.counts();
             return Some(if counts.lost == 0 { End::Complete } else { End::Waited });
         }
-        // Who sends again is not waited for, once a last try would be late.
         let load = &self.offer.load;
-        (load.again && now > over + load.late + load.grace).then_some(End::Waited)
+        if load.again {
+            // A last try would be late.
+            return (now > over + load.late + load.grace).then_some(End::Waited);
+        }
+        let tally = &self.exchanges.tally;
+        let last_reply = self.exchanges.start + tally.largest.last_reply;
+        // A server that takes longer than that has shown it during the traffic.
+        let patience = load.quiet.max(2 * tally.whole.max());
+        (now > over.max(last_reply) + patience).then_some(End::Waited)
     }
 
     /// Write a message of an exchange, to be sent with the next batch of its lane.

@@ -93,6 +93,9 @@ impl<P: Protocol> Exchanges<P> {
         self.ring.make_room(room);
         self.wheel = Wheel::new(now);
         self.random = Random::new(seed);
+        if self.ring.head == 0 {
+            self.ring.begin_ids(self.random.bits());
+        }
         self.tally = Tally::default();
         self.first = self.ring.head;
         if offer.load.needs_leases() {

@@ -29,6 +29,8 @@ pub struct Load {
     pub late: u64,
     /// For how long late replies are waited for, after that.
     pub grace: u64,
+    /// After the traffic, what is not answered is lost once no reply has come for so long.
+    pub quiet: u64,
     /// Share of the exchanges that may fail before the load is ended; 1 to go on anyway.
     pub goal: f64,
     /// Clients renew, rebind and begin again when the times of their leases say so.
@@ -77,6 +79,7 @@ impl Load {
             mix,
             late: words.time("late", 2.0)?,
             grace: words.time("grace", 2.0)?,
+            quiet: words.time("quiet", LONGEST_S)?,
             goal: words.number("goal", 1.0, 0.0, 1.0)?,
             lease_clock: words.flag("lease-clock"),
             again: words.flag("retransmit"),

@@ -63,6 +63,7 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
             "exchanges": outcome.planned,
             "late_s": seconds(load.late),
             "grace_s": seconds(load.grace),
+            "quiet_s": seconds(load.quiet),
             "goal": load.goal,
             "threads": asked.threads,
             "tick_s": seconds(load.tick),

@@ -57,12 +57,15 @@ impl Default for Exchange {
 /// The exchanges of one thread, numbered in the order in which they begin.
 ///
 /// Exchange `n` goes through lane `n % lanes`, and its transaction id there is the lower bits
-/// of `n / lanes`, so that an id names one of the last `2^bits` exchanges of a lane.
+/// of `first_id + n / lanes`, so that an id names one of the last `2^bits` exchanges of a lane.
+/// Processes that follow each other begin with other ids: a late reply to the one before is not
+/// taken for one of this load.
 #[derive(Debug)]
 pub struct Ring {
     places: Vec<Exchange>,
     lanes: u64,
     id_mask: u64,
+    first_id: u64,
     /// Number of the oldest that is kept.
     pub tail: u64,
     /// Number of the next one.
@@ -74,10 +77,22 @@ impl Ring {
     #[must_use]
     pub fn new(size: u64, lanes: usize, id_bits: u32) -> Self {
         let id_mask = (1 << id_bits) - 1;
-        let mut ring =
-            Self { places: Vec::new(), lanes: lanes as u64, id_mask, tail: 0, head: 0 };
+        let mut ring = Self {
+            places: Vec::new(),
+            lanes: lanes as u64,
+            id_mask,
+            first_id: 0,
+            tail: 0,
+            head: 0,
+        };
         ring.make_room(size);
         ring
+    }
+
+    /// Begin with the id of these lower bits, while no exchange has begun.
+    pub fn begin_ids(&mut self, first_id: u64) {
+        debug_assert_eq!(self.head, 0);
+        self.first_id = first_id & self.id_mask;
     }
 
     /// Have room for at least `size` exchanges, while none is kept.
@@ -107,7 +122,8 @@ impl Ring {
     /// The lane of an exchange, and its transaction id there.
     #[must_use]
     pub fn address(&self, number: u64) -> (usize, u32) {
-        ((number % self.lanes) as usize, ((number / self.lanes) & self.id_mask) as u32)
+        let id = (self.first_id + number / self.lanes) & self.id_mask;
+        ((number % self.lanes) as usize, id as u32)
     }
 
     /// Begin the next one; returns its number.
@@ -152,7 +168,7 @@ impl Ring {
         // The lane's newest exchange.
         let newest = (self.head + self.lanes - 1 - lane) / self.lanes;
         let newest = newest.checked_sub(1)?;
-        let back = newest.wrapping_sub(u64::from(id)) & self.id_mask;
+        let back = (self.first_id + newest).wrapping_sub(u64::from(id)) & self.id_mask;
         Some(newest.checked_sub(back)? * self.lanes + lane)
     }
 }
@@ -165,6 +181,7 @@ mod tests {
     fn an_id_names_its_exchange_until_it_is_forgotten() {
         for (lanes, bits, size) in [(1, 4, 10), (3, 4, 40), (2, 16, 100)] {
             let mut ring = Ring::new(size, lanes, bits);
+            ring.begin_ids(0xFFF_FFFA);
             for number in 0..1000_u64 {
                 if ring.is_full() {
                     ring.tail += 1;

@@ -114,6 +114,12 @@ counters! {
 pub struct Latencies(pub Histogram<u64>);
 
 impl Latencies {
+    /// The longest one (ns); 0 without any.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.0.max()
+    }
+
     fn record(&mut self, latency: u64) {
         self.0.saturating_record(latency);
     }

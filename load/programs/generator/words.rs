@@ -43,6 +43,7 @@ const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("seed", Shape::Load, ALL),
     ("late", Shape::Load, ALL),
     ("grace", Shape::Load, ALL),
+    ("quiet", Shape::Load, ALL),
     ("goal", Shape::Load, ALL),
     ("lag", Shape::Load, ALL),
     ("bin", Shape::Load, ALL),

@@ -157,6 +157,7 @@ def caches(store: Store, checkout: Path) -> Iterator[Item]:
     folder = checkout / ".leaselab"
     named = store.index.builds()
     places = [*_files(folder / "deployments", "*.json"), *_files(folder, "bench*.json")]
+    places += _files(folder / "builds", "*.json")
     places += (store.root / ".running").glob("*/bench.json")
     for place in places:
         named |= set(_KEY.findall(place.read_text(encoding="utf-8", errors="replace")))

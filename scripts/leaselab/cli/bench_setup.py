@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,8 +35,9 @@ from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, PARTNER_GROUP
 from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, NoLockError
 from leaselab.lab.made_here import making
+from leaselab.lab.own_generator import built_key
 from leaselab.measure.generators import check_fits
-from leaselab.model.errors import LeaselabError
+from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.source import Commit
 
 if TYPE_CHECKING:
@@ -46,6 +49,9 @@ if TYPE_CHECKING:
     from leaselab.lab.lease import Lease
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
+
+_POLL_S = 0.2
+"""Time between two looks at a build under way (s)."""
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
@@ -189,19 +195,53 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
     recover(inventory, bench.lease)
     played = played_hash(root, inventory, distribution)
     record = read_deployment(root, inventory.bench)
-    if not full and record is not None and stands(record, inventory, played):
+    ready = not inventory.group(BUILDER_GROUP) or built_key(_builds())
+    if not full and ready and record is not None and stands(record, inventory, played):
         print("the hosts are prepared as they were", file=sys.stderr, flush=True)
         return record.environment
     forget_deployment(root, inventory.bench)
     if inventory.made_by:
         bring_up(inventory, distribution, lease=bench.lease)
         _take(inventory, bench.lease)  # the generator may be a new one
-    environment = str(play("provision", inventory, {}, bench.lease).custom["environment"])
+    with _generator_built(inventory, bench.lease):
+        environment = str(play("provision", inventory, {}, bench.lease).custom["environment"])
     _provisioned(inventory).parent.mkdir(parents=True, exist_ok=True)
     _provisioned(inventory).write_text(environment, encoding="utf-8")
     prepared = Deployment(played, environment, host_states(inventory))
     write_deployment(root, inventory.bench, prepared)
     return environment
+
+
+@contextmanager
+def _generator_built(inventory: Inventory, lease: Lease) -> Iterator[None]:
+    """Have the generator built on the builder, where there is one, beside something else.
+
+    Raises what that raises, and else what the build ends with.
+    """
+    if not inventory.group(BUILDER_GROUP):
+        yield
+        return
+    given_up = threading.Event()
+
+    def still_wanted() -> None:
+        if given_up.is_set():
+            raise lab_broken("the build of the generator was given up")
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        building = pool.submit(
+            run_playbook, "generator", inventory.path, _proof(lease), keep=still_wanted
+        )
+        try:
+            yield
+            if not building.done():
+                print("building the generator", file=sys.stderr, flush=True)
+            while not building.done():
+                lease.keep()
+                wait([building], timeout=_POLL_S)
+        except BaseException:
+            given_up.set()
+            raise
+        building.result()
 
 
 def bring_up(
@@ -321,5 +361,10 @@ def play(
 
     if lease is None:
         return run_playbook(names, inventory.path, variables, show)
-    proof = {"bench_lock_hold": str(lease.file)}
-    return run_playbook(names, inventory.path, {**variables, **proof}, show, lease.keep)
+    chosen = {**variables, **_proof(lease)}
+    return run_playbook(names, inventory.path, chosen, show, lease.keep)
+
+
+def _proof(lease: Lease) -> dict[str, Any]:
+    """The variables that prove to a playbook that the bench is this command's."""
+    return {"bench_lock_hold": str(lease.file)}

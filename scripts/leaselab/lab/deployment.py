@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.disk import write_whole
 from leaselab.lab.inventory import SERVER_GROUP
+from leaselab.lab.own_generator import source_hash
 from leaselab.lab.roles import lab_roles
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, lab_broken
@@ -111,6 +112,7 @@ def played_hash(checkout: Path, inventory: Inventory, *choices: object) -> str:
         if path.is_file() and path.suffix != ".pyc"
     ]
     played = hashlib.sha256()
+    played.update(source_hash().encode())
     for path in [checkout / "ansible.cfg", *files]:
         played.update(f"{path.relative_to(checkout)}\0".encode())
         played.update(hashlib.sha256(path.read_bytes()).digest())

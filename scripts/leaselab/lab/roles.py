@@ -43,9 +43,6 @@ class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names of the AppArmor profiles that may confine them."""
     ports: tuple[int, ...] = ()
     """UDP ports that it serves."""
-    provisioned: bool = False
-    """Of a generator: whether every bench has it from its provisioning on; others are installed
-    where a scenario that needs them is deployed."""
     hears_anybody: bool = False
     """Of a generator: whether its clients take a reply of any DHCP server, so that the test
     network is watched for those that are not the bench's."""

@@ -78,6 +78,8 @@ class BenchHost:
     test_interface: str
     test_address: str
     """Its first IPv4 address on the test network."""
+    test_address6: str = ""
+    """Its first IPv6 address there; empty where it has none."""
     second: SecondPlace | None = None
     """Its second place on the test network; None where the inventory has none."""
     facts: Mapping[str, Any] = field(default_factory=dict)

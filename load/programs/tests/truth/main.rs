@@ -148,3 +148,16 @@ fn an_interrupt_ends_the_load_with_its_report() {
     assert!(count(&report, "/counts/open") > 0);
     sums_up(&report);
 }
+
+#[test]
+fn what_was_dropped_is_not_waited_for_once_the_server_is_silent() {
+    let load = "--rate 500 --seconds 1 --late 2 --grace 2 --quiet 0.2";
+    let report = offered("dhcp4", "--drop-first 0.1", load);
+    assert!(time(&report, "/took_s") < 1.6, "{report}");
+    let lost = count(&report, "/counts/lost");
+    assert!((20..100).contains(&lost), "{report}");
+    sums_up(&report);
+    // A stall that is longer than the silence is waited for, where one was seen before.
+    let report = offered("dhcp4", "--delay 300-400", load);
+    assert_eq!(count(&report, "/counts/completed"), 500, "{report}");
+}

@@ -16,6 +16,7 @@ ADAPTERS = {
     "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",
     "flame": "leaselab.measure.generators.flame:Flame",
     "kxdpgun": "leaselab.measure.generators.kxdpgun:Kxdpgun",
+    "leaseload": "leaselab.measure.generators.leaseload:Leaseload",
     "perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp",
 }
 """The adapter of each generator, imported when it is needed: what reads a tool's output takes

@@ -16,21 +16,15 @@ from __future__ import annotations
 
 import math
 
+from leaselab.measure.generators.dhcp_load import check_leases, returning_clients
 from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
-from leaselab.measure.generators.perfdhcp_reading import (
-    POOL_USE_LIMIT,
-    PerfdhcpReading,
-    returning_clients,
-)
+from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
-from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
-from leaselab.model.procedures.burst import Burst
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.record import GENERATOR, SERVER, Scenario
 
 COUNT_SHARE = 0.998
@@ -75,63 +69,7 @@ class Perfdhcp:
     @staticmethod
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:
         """Refuse a scenario whose leases or pool cannot hold a procedure (usage error)."""
-        where = f"scenario {scenario.name}"
-        for key in ("family", "pool"):
-            if key not in scenario.load:
-                raise usage_error("a key of the load is missing", where=where, wanted=key)
-        lifetime_s = scenario.server.options.get("lease_lifetime_s", math.inf)
-        clients = returning_clients(scenario)
-        # Clients that come back take no other addresses when their leases have expired.
-        if lifetime_s <= procedure.longest_s and not clients:
-            raise usage_error(
-                "leases could expire while the sweep runs",
-                where=where,
-                found=f"lease_lifetime_s {lifetime_s}",
-                wanted=f"more than {procedure.longest_s:.0f} s, the longest this can take",
-                todo="raise lease_lifetime_s, or lower --runs or --trial-s",
-            )
-        if isinstance(procedure, Flood):
-            raise usage_error(
-                "perfdhcp cannot flood: it begins exchanges at a rate, and waits for no reply",
-                where=where,
-                found="procedure flood",
-                wanted="a load with a rate, or clients that begin at once",
-                todo="take another procedure: max-rate, or burst",
-            )
-        if procedure.keeps and not clients:
-            raise usage_error(
-                "clients would come again to a server that was not reset, as if they were new",
-                where=where,
-                found=f"reset {procedure.reset}",
-                wanted="a load whose clients come back",
-                todo="leave out --reset, or give the load a number of clients",
-            )
-        size = pool_size(scenario.load["pool"])
-        procedure.check_capacity(size, where)
-        if procedure.fills and clients:
-            raise usage_error(
-                "clients that come back fill no pool",
-                where=where,
-                found=f"a load of {clients} clients",
-                todo="take a load whose clients are all new, or another procedure",
-            )
-        if isinstance(procedure, Burst) and clients:
-            raise usage_error(
-                "the clients of a burst do not come back",
-                where=where,
-                found=f"a load of {clients} clients",
-                todo="take a load whose clients are all new, or another procedure",
-            )
-        most_leased = min(procedure.most_attempted, clients or math.inf)
-        if not procedure.fills and most_leased > POOL_USE_LIMIT * size:
-            raise usage_error(
-                "the load could fill the pool beyond half, where allocation slows down",
-                where=where,
-                found=f"{size} addresses",
-                wanted=f"at least {most_leased / POOL_USE_LIMIT:.0f}, twice what "
-                "is offered until the server is reset",
-                todo="enlarge the pool, or offer less: a lower rate, or for a shorter time",
-            )
+        check_leases(scenario, procedure)
 
     @property
     def capacity(self) -> int:

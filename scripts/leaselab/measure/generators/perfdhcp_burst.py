@@ -5,22 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
-from leaselab.measure.generators.perfdhcp_output import (
+from leaselab.measure.generators.dhcp_load import (
+    DUPLICATE_ADDRESS,
+    MALFORMED,
+    POOL_TOO_FULL,
+    POOL_USE_LIMIT,
+    REJECTED,
     STAGES,
+)
+from leaselab.measure.generators.perfdhcp_output import (
     Output,
     Times,
     parse_resent,
     percentiles,
 )
-from leaselab.measure.generators.perfdhcp_reading import (
-    DUPLICATE_ADDRESS,
-    MALFORMED,
-    OFFERED_SHARE,
-    POOL_TOO_FULL,
-    POOL_USE_LIMIT,
-    REJECTED,
-    PerfdhcpReading,
-)
+from leaselab.measure.generators.perfdhcp_reading import OFFERED_SHARE, PerfdhcpReading
 from leaselab.model.procedures.burst import RESENT
 from leaselab.model.trial import WHOLE, Second, Trial
 

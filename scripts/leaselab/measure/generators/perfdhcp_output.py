@@ -31,13 +31,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from leaselab.measure.generators.dhcp_load import STAGES
 from leaselab.measure.generators.printed import no_measurement, unreadable
 from leaselab.measure.generators.printed import printed as whole
 from leaselab.model.errors import LeaselabError
 from leaselab.model.observation import Generated
 from leaselab.model.trial import Percentiles, Second
-
-STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 
 DATA_STATUSES = frozenset({0, 3})
 """Exit statuses whose output is a measurement (3: some exchanges failed)."""

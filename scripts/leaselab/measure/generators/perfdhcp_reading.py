@@ -9,8 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
-from leaselab.measure.generators.perfdhcp_output import (
+from leaselab.measure.generators.dhcp_load import (
+    POOL_TOO_FULL,
     STAGES,
+    Granted,
+    lease_doubts,
+)
+from leaselab.measure.generators.perfdhcp_output import (
     Exchanges,
     Output,
     Times,
@@ -20,27 +25,13 @@ from leaselab.measure.generators.perfdhcp_output import (
     printed,
 )
 from leaselab.model.bench import Bench
-from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.observation import Generated
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR, Scenario
+from leaselab.model.record import GENERATOR
 from leaselab.model.trial import WHOLE, HostUse, Trial
 
-POOL_TOO_FULL = "pool-too-full"
-"""More than half of the pool was leased: allocation slows down there."""
-DUPLICATE_ADDRESS = "duplicate-address"
-"""The server gave one address to two clients."""
-REJECTED = "rejected"
-"""The server refused leases, so it did less work than it was asked for."""
-MALFORMED = "malformed-replies"
-"""Replies came that were no DHCP messages, and of which nobody knows what they answered."""
-LOST_UPDATES = "lost-updates"
-"""A server of a pair held fewer leases than clients were answered."""
-
-POOL_USE_LIMIT = 0.5
-"""Highest share of the pool that may be leased at the end of a trial."""
 OFFERED_SHARE = 0.99
 """Share of the exchanges asked for that the generator must start."""
 BUFFERED = 100
@@ -160,58 +151,26 @@ class PerfdhcpReading:
 
         And the words of the doubts that the procedure lifts: one that fills the pool asks what
         a server does when it is full.
-
-        A server that refuses what is too much for it has failed like any other: so has a
-        pair that a load breaks.  Only a pass is doubted for it: one server alone, or one
-        whose partner was not told, does less work than was asked for.  Servers of a pair may
-        differ by the exchanges that stayed without an answer, but no answered client may be
-        unknown to either; one that was not in its state is doubted for that instead.
         """
         output, load, counts = self.output, self.load, self.counts
         failed = counts.late + counts.lost
         may_fail = self.procedure.loss_ratio * counts.attempted
-        passes = failed <= may_fail
-        refusals = output.first.rejected + output.second.rejected + seen.refused
-        wanted = load.rate * load.duration_s
-        most_leased = returning_clients(self.bench.scenario) or math.inf
-        in_use = max(min(counts.attempted, most_leased), seen.in_use or 0)
-        untold = (
-            not seen.trouble
-            and len(seen.held) > 1
-            and min(seen.held.values()) < min(output.second.received, most_leased)
+        words = []
+        if not self.aborted and not _enough(counts.attempted, load.rate * load.duration_s):
+            words.append(GENERATOR_LIMITED)
+        granted = Granted(
+            attempted=counts.attempted,
+            answered=output.second.received,
+            refusals=output.first.rejected + output.second.rejected,
+            duplicates=output.second.duplicates,
+            malformed=output.malformed,
         )
-        found = (
-            (GENERATOR_LIMITED, not self.aborted and not _enough(counts.attempted, wanted)),
-            (MALFORMED, output.malformed > 0),
-            (DUPLICATE_ADDRESS, output.second.duplicates > 0),
-            (REJECTED, passes and refusals > 0),
-            (POOL_TOO_FULL, in_use > POOL_USE_LIMIT * self.capacity),
-            (
-                GENERATOR_STALLED,
-                not passes and failed - _stalls_cost(output, load, seen.generator) <= may_fail,
-            ),
-            (LOST_UPDATES, passes and untold),
-        )
-        words = [word for word, is_so in found if is_so]
+        words += lease_doubts(self.bench, granted, seen, passes=failed <= may_fail)
+        if failed > may_fail >= failed - _stalls_cost(output, load, seen.generator):
+            words.append(GENERATOR_STALLED)
         lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
         reason = next((word for word in words if word not in lifted), "")
         return reason, tuple(word for word in words if word in lifted)
-
-
-def returning_clients(scenario: Scenario) -> int:
-    """How many clients there are, which come back in turn; 0: each of them is a new one.
-
-    Raises a usage error for a number of clients that is none.
-    """
-    clients = scenario.load.get("clients", 0)
-    if type(clients) is not int or clients < 0:
-        raise usage_error(
-            "not a number of clients",
-            where=f"scenario {scenario.name}: clients",
-            found=repr(clients),
-            wanted="a whole number, or nothing for new ones only",
-        )
-    return clients
 
 
 def judge(output: Output, late_s: float, rate: int) -> Counts:

@@ -1,0 +1,26 @@
+"""Filters that say what the project's own generator is built of, and what is built of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from leaselab.lab.own_generator import built_key, pack
+
+
+def own_source(folder: str) -> dict[str, Any]:
+    """Pack its source into a tar below a folder; return what the build is handed."""
+    return pack(Path(folder))
+
+
+def own_build(builds: str) -> str:
+    """Return the key of what is built of it and kept below a folder; empty without any."""
+    return built_key(Path(builds))
+
+
+class FilterModule:
+    """Ansible's entry point."""
+
+    def filters(self) -> dict[str, Any]:
+        """Return the filters by the names they have in templates."""
+        return {"leaselab_own_source": own_source, "leaselab_own_build": own_build}

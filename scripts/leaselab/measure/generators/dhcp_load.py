@@ -1,0 +1,158 @@
+"""What every load of DHCP clients has: addresses that it uses up, clients that come back.
+
+Whichever generator offers it: what its pool holds, which procedures it can have, and the doubts
+that come of leases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from leaselab.measure.generators.adapter import Seen
+from leaselab.model.bench import Bench
+from leaselab.model.errors import usage_error
+from leaselab.model.pool import pool_size
+from leaselab.model.procedure import Procedure
+from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.flood import Flood
+from leaselab.model.record import Scenario
+
+STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
+"""Stages of an exchange for a new lease, by address family."""
+
+POOL_TOO_FULL = "pool-too-full"
+"""More than half of the pool was leased: allocation slows down there."""
+DUPLICATE_ADDRESS = "duplicate-address"
+"""The server gave one address to two clients."""
+REJECTED = "rejected"
+"""The server refused leases, so it did less work than it was asked for."""
+MALFORMED = "malformed-replies"
+"""Replies came that were no DHCP messages, and of which nobody knows what they answered."""
+LOST_UPDATES = "lost-updates"
+"""A server of a pair held fewer leases than clients were answered."""
+
+POOL_USE_LIMIT = 0.5
+"""Highest share of the pool that may be leased at the end of a trial."""
+
+
+def check_leases(scenario: Scenario, procedure: Procedure) -> None:
+    """Refuse a scenario whose leases or pool cannot hold a procedure (usage error)."""
+    where = f"scenario {scenario.name}"
+    for key in ("family", "pool"):
+        if key not in scenario.load:
+            raise usage_error("a key of the load is missing", where=where, wanted=key)
+    lifetime_s = scenario.server.options.get("lease_lifetime_s", math.inf)
+    clients = returning_clients(scenario)
+    # Clients that come back take no other addresses when their leases have expired.
+    if lifetime_s <= procedure.longest_s and not clients:
+        raise usage_error(
+            "leases could expire while the sweep runs",
+            where=where,
+            found=f"lease_lifetime_s {lifetime_s}",
+            wanted=f"more than {procedure.longest_s:.0f} s, the longest this can take",
+            todo="raise lease_lifetime_s, or lower --runs or --trial-s",
+        )
+    if isinstance(procedure, Flood):
+        raise usage_error(
+            f"{scenario.generator} cannot flood: it begins exchanges at a rate",
+            where=where,
+            found="procedure flood",
+            wanted="a load with a rate, or clients that begin at once",
+            todo="take another procedure: max-rate, or burst",
+        )
+    if procedure.keeps and not clients:
+        raise usage_error(
+            "clients would come again to a server that was not reset, as if they were new",
+            where=where,
+            found=f"reset {procedure.reset}",
+            wanted="a load whose clients come back",
+            todo="leave out --reset, or give the load a number of clients",
+        )
+    size = pool_size(scenario.load["pool"])
+    procedure.check_capacity(size, where)
+    if procedure.fills and clients:
+        raise usage_error(
+            "clients that come back fill no pool",
+            where=where,
+            found=f"a load of {clients} clients",
+            todo="take a load whose clients are all new, or another procedure",
+        )
+    if isinstance(procedure, Burst) and clients:
+        raise usage_error(
+            "the clients of a burst do not come back",
+            where=where,
+            found=f"a load of {clients} clients",
+            todo="take a load whose clients are all new, or another procedure",
+        )
+    most_leased = min(procedure.most_attempted, clients or math.inf)
+    if not procedure.fills and most_leased > POOL_USE_LIMIT * size:
+        raise usage_error(
+            "the load could fill the pool beyond half, where allocation slows down",
+            where=where,
+            found=f"{size} addresses",
+            wanted=f"at least {most_leased / POOL_USE_LIMIT:.0f}, twice what "
+            "is offered until the server is reset",
+            todo="enlarge the pool, or offer less: a lower rate, or for a shorter time",
+        )
+
+
+def returning_clients(scenario: Scenario) -> int:
+    """How many clients there are, which come back in turn; 0: each of them is a new one.
+
+    Raises a usage error for a number of clients that is none.
+    """
+    clients = scenario.load.get("clients", 0)
+    if type(clients) is not int or clients < 0:
+        raise usage_error(
+            "not a number of clients",
+            where=f"scenario {scenario.name}: clients",
+            found=repr(clients),
+            wanted="a whole number, or nothing for new ones only",
+        )
+    return clients
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What clients were answered in a trial."""
+
+    attempted: int
+    """Exchanges begun."""
+    answered: int
+    """Exchanges whose last reply came."""
+    refusals: int
+    """Replies that refused a lease."""
+    duplicates: int
+    """Addresses that two clients had at once."""
+    malformed: int
+    """Replies that were no DHCP messages."""
+
+
+def lease_doubts(bench: Bench, granted: Granted, seen: Seen, *, passes: bool) -> Iterator[str]:
+    """Yield the words for what leases and replies say against a trial.
+
+    A server that refuses what is too much for it has failed like any other: so has a pair
+    that a load breaks.  Only a pass is doubted for it: one server alone, or one whose partner
+    missed updates, does less work than was asked for.  Servers of a pair may differ by the
+    exchanges that stayed without an answer, but no answered client may be unknown to either;
+    a pair that was not in its state is doubted for that instead.
+    """
+    most_leased = returning_clients(bench.scenario) or math.inf
+    in_use = max(min(granted.attempted, most_leased), seen.in_use or 0)
+    if granted.malformed:
+        yield MALFORMED
+    if granted.duplicates:
+        yield DUPLICATE_ADDRESS
+    if passes and granted.refusals + seen.refused:
+        yield REJECTED
+    if in_use > POOL_USE_LIMIT * pool_size(bench.scenario.load["pool"]):
+        yield POOL_TOO_FULL
+    if (
+        passes
+        and not seen.trouble
+        and len(seen.held) > 1
+        and min(seen.held.values()) < min(granted.answered, most_leased)
+    ):
+        yield LOST_UPDATES

@@ -1,0 +1,183 @@
+"""leaseload: the project's own generator (``load/``), its command lines and its probe.
+
+It sends by an absolute schedule whatever the server does, follows every exchange by its id, and
+ends as soon as nothing more can come of a load.  ``leaseload --help`` describes the options.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from leaselab.measure.generators.dhcp_load import check_leases, returning_clients
+from leaselab.measure.generators.dns_answers import (
+    NOERROR,
+    NXDOMAIN,
+    PROBE_RATE,
+    PROBE_S,
+    PROBE_SHARE,
+    check_queries,
+    expected_of,
+    transport_of,
+)
+from leaselab.measure.generators.leaseload_reading import (
+    DhcpReading,
+    DnsReading,
+    LeaseloadReading,
+    report_of,
+)
+from leaselab.measure.ports import GeneratorHost
+from leaselab.model.bench import Bench
+from leaselab.model.errors import usage_error
+from leaselab.model.load import Load
+from leaselab.model.pool import pool_size
+from leaselab.model.procedure import Procedure
+from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.flood import Flood
+from leaselab.model.record import GENERATOR, SERVER, Scenario
+
+TIMEOUT_SLACK_S = 20.0
+"""Time beyond traffic and wait after which the generator counts as hanging (s)."""
+QUIET_S = 0.25
+"""Silence after the traffic after which what is not answered counts as lost (s)."""
+BIN_S = 0.001
+"""Times by which completed exchanges are counted under an event (s)."""
+PROBES = 5
+"""Exchanges tried before a started server counts as answering nobody."""
+EVERYBODY = "255.255.255.255"
+"""Where a relay sends what both servers of a pair have to hear."""
+FIRST_CLIENT = "00:0c:01:02:03:04"
+"""Hardware address of the first client, where the load names none."""
+DNS_PORT = 53
+
+
+class Leaseload:
+    """leaseload, against the servers of one bench."""
+
+    def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
+        self._bench = bench
+        self._tool = bench.generator
+        self._procedure = procedure
+        self._host = host
+        self._seeds = itertools.count(1)
+        self._is_dns = is_dns(bench.scenario)
+        self._expected = expected_of(bench.scenario)
+
+    @staticmethod
+    def check_fits(scenario: Scenario, procedure: Procedure) -> None:
+        """Refuse a scenario whose load cannot hold a procedure (usage error)."""
+        if not is_dns(scenario):
+            check_leases(scenario, procedure)
+            return
+        transport_of(scenario, ("udp",), scenario.generator)
+        check_queries(scenario, procedure, scenario.generator)
+        if isinstance(procedure, Flood):
+            raise usage_error(
+                f"{scenario.generator} cannot flood: it begins queries at a rate",
+                where=f"scenario {scenario.name}",
+                found="procedure flood",
+                wanted="another procedure, such as max-rate, or another generator",
+                todo="add --generator dnsperf",
+            )
+
+    @property
+    def capacity(self) -> int | None:
+        """Addresses that the pool has; None for DNS, where nothing can be used up."""
+        return None if self._is_dns else pool_size(self._bench.scenario.load["pool"])
+
+    def answers(self) -> bool:
+        """Whether the server completes an exchange, in a few tries of a second each.
+
+        Of DNS a few hundred queries are tried: their answers' size is what those of trials
+        must have.  Raises a server-broken error for other RCODEs than the load expects.
+        """
+        load = Load(PROBE_RATE, PROBE_S) if self._is_dns else Load(1, 1)
+        for _ in range(PROBES):
+            argv = [*self._beginning(load), "--late", "1", "--grace", "0"]
+            longest_s = load.duration_s + 1 + TIMEOUT_SLACK_S
+            generated = self._host.generate(argv, self._tool.environment, longest_s)
+            found = report_of(generated, self._bench)
+            if self._is_dns:
+                self._expected.check_probe(found.rcodes, self._bench.hosts[SERVER].access.name)
+            if found.counts.completed >= PROBE_SHARE * found.counts.attempted > 0:
+                if self._is_dns:
+                    size = found.answer_bytes
+                    self._expected = replace(self._expected, answer_bytes=round(size))
+                return True
+        return False
+
+    def offer(self, load: Load, *, may_abort: bool) -> LeaseloadReading:
+        """Run leaseload; raises a broken-lab error for output that is no measurement."""
+        argv = self.command(load, may_abort=may_abort)
+        longest_s = load.duration_s + self._procedure.wait_s + TIMEOUT_SLACK_S
+        generated = self._host.generate(argv, self._tool.environment, longest_s)
+        reading = (self._bench, self._procedure, load, tuple(argv), generated)
+        return DnsReading(*reading, self._expected) if self._is_dns else DhcpReading(*reading)
+
+    def command(self, load: Load, *, may_abort: bool) -> list[str]:
+        """Build the argv of one load.
+
+        It ends early, once it has failed for certain, only where it `may_abort`.
+        """
+        late_s, wait_s = self._procedure.late_s, self._procedure.wait_s
+        argv = self._beginning(load)
+        argv += ["--late", f"{late_s:g}", "--grace", f"{max(0.0, wait_s - late_s):g}"]
+        if not load.at_once:
+            argv += ["--quiet", f"{QUIET_S:g}"]
+            if may_abort:
+                argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
+        if isinstance(self._procedure, Event):
+            argv += ["--bin", f"{BIN_S:g}"]
+        return argv
+
+    def _beginning(self, load: Load) -> list[str]:
+        """Return the beginning of every command: who asks whom, and how often."""
+        tool = self._tool
+        argv = [*tool.launcher, tool.path, *(self._dns() if self._is_dns else self._dhcp(load))]
+        argv += ["--threads", str(tool.settings["threads"])]
+        # Transaction ids begin at another number in each load, so that none is taken for one
+        # of the load before.
+        argv += ["--seed", str(next(self._seeds)), "--seconds", str(load.duration_s)]
+        if load.at_once:
+            return [*argv, "--at-once", str(load.at_once), "--retransmit"]
+        return [*argv, "--rate", str(load.rate)]
+
+    def _dns(self) -> list[str]:
+        """Return the arguments of queries to the server."""
+        queries = str(self._tool.files["queries"]["path"])
+        known = NOERROR if not self._expected.misses else f"{NOERROR},{NXDOMAIN}"
+        where = ["--interface", self._bench.hosts[GENERATOR].test_interface]
+        where += ["--server", self._server, "--port", str(DNS_PORT)]
+        return ["dns", *where, "--queries", queries, "--expect", known]
+
+    def _dhcp(self, load: Load) -> list[str]:
+        """Return the arguments of clients: where they are, who they are.
+
+        DHCPv4 clients are behind a relay, whose address is the generator's.  DHCPv6 clients are
+        on the link, or behind a relay where the load says so.  A pair has to hear both.
+        """
+        scenario, generator = self._bench.scenario, self._bench.hosts[GENERATOR]
+        argv = ["--interface", generator.test_interface]
+        if scenario.load["family"] == 4:
+            server = EVERYBODY if scenario.partner else self._server
+            argv = ["dhcp4", *argv, "--server", server, "--relay", generator.test_address]
+        elif scenario.load.get("relayed"):
+            relay = generator.test_address6
+            argv = ["dhcp6", *argv, "--server", self._server, "--relay", relay]
+        else:
+            argv = ["dhcp6", *argv]
+        clients = returning_clients(scenario)
+        first = int(scenario.load.get("first_client", FIRST_CLIENT).replace(":", ""), 16)
+        first += 0 if clients else load.first_client
+        argv += ["--first-mac", first.to_bytes(6, "big").hex(":")]
+        return [*argv, "--clients", str(clients)] if clients else argv
+
+    @property
+    def _server(self) -> str:
+        """The server's test address."""
+        return self._bench.server.test_address or self._bench.hosts[SERVER].test_address
+
+
+def is_dns(scenario: Scenario) -> bool:
+    """Whether a scenario's load is one of queries; else it is one of DHCP clients."""
+    return "queries" in scenario.load

@@ -1,0 +1,312 @@
+"""leaseload's report, and what one trial with it comes to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.dhcp_load import POOL_TOO_FULL, Granted, lease_doubts
+from leaselab.measure.generators.dns_answers import (
+    NAMES_REPEATED,
+    OTHER_ANSWERS,
+    Expected,
+    repeats,
+)
+from leaselab.measure.generators.printed import printed, unreadable
+from leaselab.model.bench import Bench
+from leaselab.model.load import Load
+from leaselab.model.observation import Generated
+from leaselab.model.procedure import Procedure
+from leaselab.model.procedures.burst import RESENT
+from leaselab.model.record import GENERATOR
+from leaselab.model.trial import WHOLE, Percentiles, Second, Trial
+
+ENDED_EARLY = "failed"
+"""`Report.ended` where more exchanges had failed than the goal allows."""
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Exchanges by what came of them; the others sum to `attempted`."""
+
+    attempted: int
+    completed: int
+    late: int
+    lost: int
+    refused: int
+    open: int
+    """Under way as the load was ended early."""
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Latency of what was answered (s)."""
+
+    p50: float = msgspec.field(name="p50_s")
+    p90: float = msgspec.field(name="p90_s")
+    p99: float = msgspec.field(name="p99_s")
+    p999: float = msgspec.field(name="p99.9_s")
+    max: float = msgspec.field(name="max_s")
+
+    @property
+    def percentiles(self) -> Percentiles:
+        """The same, as records have it."""
+        return Percentiles(
+            p50=self.p50, p90=self.p90, p99=self.p99, p999=self.p999, max=self.max
+        )
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """A message and its answer."""
+
+    name: str
+    latency: Latency | None
+
+
+class ReportSecond(msgspec.Struct, frozen=True):
+    """One second of the load."""
+
+    attempted: int
+    completed: int
+    p50_s: float | None
+    p99_s: float | None
+
+
+class Replies(msgspec.Struct, frozen=True):
+    """Replies of one type."""
+
+    count: int
+    bytes: int
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What leaseload prints; times are in seconds."""
+
+    ended: str
+    traffic_s: float
+    fell_behind: bool
+    """More than 1 % of the load was sent late, or not at all."""
+    left_out: int
+    """Exchanges not begun, as the generator was too slow for the load's time."""
+    counts: Counts
+    refused: Mapping[str, int]
+    replies: Mapping[str, Replies]
+    stages: tuple[Stage, ...]
+    whole: Latency | None
+    seconds: tuple[ReportSecond, ...]
+    after_traffic: int
+    """Completed in time, but after the traffic."""
+    early_p90_s: float | None
+    """90th percentile of the whole exchanges that began in the first tenth of the traffic."""
+    bin_s: float
+    bins: tuple[int, ...]
+    """Exchanges completed in each time of `bin_s`."""
+    duplicates: int
+    malformed: int
+    sent_again: int
+    unsent: int
+    """Messages that the generator's own host did not take."""
+    dropped: int
+    """Replies that the generator's own sockets dropped."""
+
+    @property
+    def rcodes(self) -> Mapping[str, int]:
+        """Answers by RCODE."""
+        return {word: one.count for word, one in self.replies.items()}
+
+    @property
+    def answer_bytes(self) -> float:
+        """Mean size of the answers (bytes); 0 without any."""
+        count = sum(one.count for one in self.replies.values())
+        return sum(one.bytes for one in self.replies.values()) / count if count else 0.0
+
+
+def report_of(generated: Generated, bench: Bench) -> Report:
+    """Read a report; raises a broken-lab error for output that is no measurement."""
+    where = bench.hosts[GENERATOR].access.name
+    text = printed(generated, bench.generator.path, where)
+    try:
+        return msgspec.json.decode(text, type=Report)
+    except msgspec.MsgspecError as error:
+        raise unreadable("leaseload", str(error), text) from error
+
+
+@dataclass(frozen=True)
+class LeaseloadReading:
+    """What leaseload reported of one load; it is parsed when it is first asked for."""
+
+    bench: Bench
+    procedure: Procedure
+    load: Load
+    argv: tuple[str, ...]
+    generated: Generated
+
+    @property
+    def output_gz(self) -> bytes:
+        """The report, to be kept."""
+        return self.generated.output_gz
+
+    @property
+    def conclusive(self) -> bool:
+        """It ends early only where the load has failed for certain."""
+        return True
+
+    @cached_property
+    def report(self) -> Report:
+        """The report, parsed; raises a broken-lab error for what is no measurement."""
+        return report_of(self.generated, self.bench)
+
+    @property
+    def answered_at(self) -> NDArray[np.float64]:
+        """When each exchange completed, by the end of its bin (s), shape (completed,)."""
+        ends = np.arange(1, len(self.report.bins) + 1) * self.report.bin_s
+        return np.repeat(ends, self.report.bins)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What came of the exchanges: those still open are lost, and late what was queued."""
+        counts = self.report.counts
+        queued = 0 if self.load.at_once else min(counts.completed, unserved(self.report))
+        return msgspec.structs.replace(
+            counts,
+            completed=counts.completed - queued,
+            late=counts.late + queued,
+            lost=counts.lost + counts.open,
+            open=0,
+        )
+
+    def failures(self) -> dict[str, int]:
+        """Exchanges answered in another way than expected, by kind."""
+        raise NotImplementedError
+
+    def doubts(self, seen: Seen, *, passes: bool) -> Iterator[str]:
+        """Yield the words of the protocol's own doubts."""
+        raise NotImplementedError
+
+    def trial(self, seen: Seen) -> Trial:
+        """Return what came of the load."""
+        report, load, counts = self.report, self.load, self.counts
+        failures = self.failures()
+        wrong = sum(failures.values()) - counts.refused
+        counts = msgspec.structs.replace(counts, completed=counts.completed - wrong)
+        words = list(self._words(counts, seen))
+        lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
+        reason = next((word for word in words if word not in lifted), "")
+        seen_in = {one.name: one.latency for one in report.stages}
+        stages = {name: seen_in.get(name) for name in self.bench.scenario.transaction.stages}
+        if len(stages) > 1:
+            stages[WHOLE] = report.whole
+        return Trial(
+            rate=load.rate,
+            duration_s=load.duration_s,
+            at_once=load.at_once,
+            attempted=counts.attempted,
+            completed=counts.completed,
+            late=counts.late,
+            lost=counts.lost,
+            failures=failures,
+            traffic_s=self._traffic_s(),
+            valid=not reason,
+            reason=reason,
+            waived=tuple(word for word in words if word in lifted),
+            aborted=report.ended == ENDED_EARLY,
+            latency_s={
+                name: latency.percentiles if latency else None
+                for name, latency in stages.items()
+            },
+            per_second=tuple(
+                Second(
+                    t=float(place),
+                    attempted=one.attempted,
+                    completed=one.completed,
+                    p50_s=one.p50_s,
+                    p99_s=one.p99_s,
+                )
+                for place, one in enumerate(report.seconds)
+            ),
+            argv=self.argv,
+            figures={RESENT: float(report.sent_again)} if load.at_once else {},
+        )
+
+    def _traffic_s(self) -> float:
+        """How long exchanges were begun; of clients at once, until all were served (s)."""
+        report = self.report
+        if not self.load.at_once:
+            return report.traffic_s
+        is_whole = report.counts.completed == self.load.at_once and report.whole is not None
+        return report.whole.max if is_whole and report.whole else float(self.load.duration_s)
+
+    def _words(self, counts: Counts, seen: Seen) -> Iterator[str]:
+        """Yield the words for why the trial does not count."""
+        report = self.report
+        failed = counts.attempted - counts.completed
+        may_fail = self.procedure.loss_ratio * counts.attempted
+        passes = failed <= may_fail
+        if report.left_out:
+            yield GENERATOR_LIMITED
+        yield from self.doubts(seen, passes=passes)
+        own = report.dropped + report.unsent
+        if not passes and (report.fell_behind or failed - own <= may_fail):
+            yield GENERATOR_STALLED
+
+
+@dataclass(frozen=True)
+class DhcpReading(LeaseloadReading):
+    """What leaseload reported of DHCP clients."""
+
+    def failures(self) -> dict[str, int]:
+        """Exchanges that the server refused, by its words for it."""
+        return dict(self.report.refused)
+
+    def doubts(self, seen: Seen, *, passes: bool) -> Iterator[str]:
+        """Yield what leases and replies say against it."""
+        report, counts = self.report, self.counts
+        granted = Granted(
+            attempted=counts.attempted,
+            answered=counts.completed + counts.late,
+            refusals=counts.refused,
+            duplicates=report.duplicates,
+            malformed=report.malformed,
+        )
+        yield from lease_doubts(self.bench, granted, seen, passes=passes)
+
+
+@dataclass(frozen=True)
+class DnsReading(LeaseloadReading):
+    """What leaseload reported of DNS queries."""
+
+    expected: Expected
+
+    def failures(self) -> dict[str, int]:
+        """Answers with other RCODEs than expected, or with too many of one of them."""
+        return self.expected.failures(self.report.rcodes)
+
+    def doubts(self, seen: Seen, *, passes: bool) -> Iterator[str]:  # noqa: ARG002  # of a protocol
+        """Yield what the answers say against it."""
+        if repeats(self.bench.scenario, self.counts.attempted):
+            yield NAMES_REPEATED
+        if passes and not self.expected.same_size(self.report.answer_bytes):
+            yield OTHER_ANSWERS
+
+
+def unserved(report: Report) -> int:
+    """Exchanges that lay in buffers as the traffic ended.
+
+    A server that is too slow by some per cent fills its socket's buffer, some 277 packets, and
+    works them off after the traffic: of short trials at low rates that is several per cent of
+    all that was offered, and none of its throughput.  What is under way in a server that keeps
+    up is not counted: at the rate served, what takes as long as nine of ten exchanges took
+    before a queue could grow, in the first tenth of the traffic.
+    """
+    answered = report.counts.completed + report.counts.late
+    usual_s = report.early_p90_s or 0.0
+    served_s = max(report.traffic_s - usual_s, report.traffic_s / 2)
+    if not served_s:
+        return 0
+    usual = (answered - report.after_traffic) / served_s * usual_s
+    return max(0, report.after_traffic - math.ceil(usual))

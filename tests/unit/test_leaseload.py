@@ -1,0 +1,309 @@
+"""leaseload's command lines, and what its recorded reports come to.
+
+The reports in tests/data/leaseload are of leaseload against leaserespond on one host: the name
+of each says what the responder did.  Their histograms are cut to three buckets.
+"""
+
+import copy
+import gzip
+import json
+import math
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from tests.bench_document import DOCUMENT
+from tests.dns import Host, dns_bench
+
+from leaselab.lab.bench_file import parse_bench
+from leaselab.measure.generators import adapter_of
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.dhcp_load import (
+    DUPLICATE_ADDRESS,
+    LOST_UPDATES,
+    MALFORMED,
+    POOL_TOO_FULL,
+    REJECTED,
+)
+from leaselab.measure.generators.dns_answers import OTHER_ANSWERS
+from leaselab.measure.generators.leaseload import Leaseload
+from leaselab.measure.generators.leaseload_reading import report_of, unserved
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.load import Load
+from leaselab.model.observation import Generated
+from leaselab.model.procedures import procedure_of
+from leaselab.model.trial import WHOLE
+
+DATA = Path(__file__).parents[1] / "data" / "leaseload"
+TOOL = {
+    "name": "leaseload",
+    "path": "/opt/leaselab/leaseload",
+    "version": "0.1.0",
+    "threading": "",
+    "settings": {"source": "0" * 40, "threads": 1},
+}
+
+
+def report(name, **changed):
+    return {**json.loads((DATA / f"{name}.json").read_text(encoding="utf-8")), **changed}
+
+
+def left(document, status=0):
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return Generated(status, gzip.compress(text), "")
+
+
+def bench(**load):
+    document = copy.deepcopy(DOCUMENT)
+    document["generator"] = TOOL
+    document["scenario"]["generator"] = "leaseload"
+    document["scenario"]["load"] |= load
+    document["hosts"]["generator"]["test_address6"] = "2001:2:0:1::30"
+    return parse_bench(document, "bench.json")
+
+
+def adapter(*reports, procedure=None, **load):
+    made, host = bench(**load), Host(*map(left, reports))
+    return Leaseload(made, procedure or made.procedure, host), host
+
+
+def trial(document, load, seen=None, procedure=None, **changed_load):
+    made, _ = adapter(document, procedure=procedure, **changed_load)
+    return made.offer(load, may_abort=True).trial(seen or Seen())
+
+
+def sums_up(found):
+    parts = found.completed + found.late + found.lost + sum(found.failures.values())
+    return parts == found.attempted
+
+
+def words(host):
+    return " ".join(host.argvs[0])
+
+
+def test_clients_of_dhcpv4_are_behind_the_generators_relay_address():
+    made, host = adapter(report("good"))
+    made.offer(Load(500, 2), may_abort=True)
+    assert words(host) == (
+        "/opt/leaselab/leaseload dhcp4 --interface eth1 --server 198.18.0.10 "
+        "--relay 198.18.0.30 --first-mac 00:0c:01:02:03:04 --threads 1 --seed 1 --seconds 2 "
+        "--rate 500 --late 1 --grace 3 --quiet 0.25 --goal 0.025"
+    )
+
+
+def test_no_two_loads_begin_with_the_same_transaction_ids():
+    made, host = adapter(report("good"), report("good"))
+    for _ in range(2):
+        made.offer(Load(500, 2), may_abort=True)
+    seeds = [argv[argv.index("--seed") + 1] for argv in host.argvs]
+    assert seeds == ["1", "2"]
+
+
+def test_a_load_that_must_go_on_is_not_ended_by_the_goal():
+    made, host = adapter(report("good"))
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--goal" not in host.argvs[0]
+
+
+def test_clients_of_dhcpv6_are_on_the_link_or_behind_a_relay():
+    made, host = adapter(report("good"), family=6)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "dhcp6 --interface eth1 --first-mac" in words(host)
+    made, host = adapter(report("good"), family=6, relayed=True)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--server 198.18.0.10 --relay 2001:2:0:1::30" in words(host)
+
+
+def test_clients_that_come_back_are_counted_and_others_go_on_from_a_number():
+    made, host = adapter(report("good"), clients=1000)
+    made.offer(Load(500, 2, first_client=5), may_abort=False)
+    assert "--first-mac 00:0c:01:02:03:04 --clients 1000" in words(host)
+    made, host = adapter(report("good"))
+    made.offer(Load(500, 2, first_client=0x100), may_abort=False)
+    assert "--first-mac 00:0c:01:02:04:04" in words(host)
+
+
+def test_clients_at_once_send_again_and_are_not_cut_short_by_silence():
+    made, host = adapter(report("at-once"))
+    made.offer(Load(0, 10, at_once=100), may_abort=True)
+    assert words(host).endswith("--seconds 10 --at-once 100 --retransmit --late 1 --grace 3")
+
+
+def test_an_event_has_its_completions_counted_by_milliseconds():
+    procedure = procedure_of({"name": "event"})
+    made, host = adapter(report("good"), procedure=procedure)
+    reading = made.offer(Load(500, 2), may_abort=False)
+    assert "--bin 0.001" in words(host)
+    times = reading.answered_at
+    assert times.size == 987  # one for each that completed
+    assert 0 < times.min() < times.max() < 2.2
+
+
+def test_a_probe_is_one_exchange_and_has_a_few_tries():
+    lost = report("good")
+    lost["counts"] = {**lost["counts"], "attempted": 1, "completed": 0, "lost": 1}
+    served = report("good")
+    served["counts"] = {**served["counts"], "attempted": 1, "completed": 1, "lost": 0}
+    made, host = adapter(lost, served)
+    assert made.answers()
+    assert len(host.argvs) == 2
+    assert words(host).endswith("--seconds 1 --rate 1 --late 1 --grace 0")
+    made, _ = adapter(*[lost] * 5)
+    assert not made.answers()
+
+
+def test_what_completed_and_what_was_lost_is_as_reported():
+    found = trial(report("good"), Load(500, 2))
+    assert (found.attempted, found.completed, found.lost) == (1000, 987, 13)
+    assert found.valid
+    assert not found.aborted
+    assert found.traffic_s == 2
+    assert list(found.latency_s) == ["DISCOVER-OFFER", "REQUEST-ACK", WHOLE]
+    assert 0 < found.latency_s[WHOLE].p50 < found.latency_s[WHOLE].max < 1
+    assert [one.attempted for one in found.per_second][:2] == [500, 500]
+    assert sums_up(found)
+
+
+def test_what_was_open_at_an_early_end_is_lost():
+    found = trial(report("overloaded"), Load(1000, 3))
+    assert found.aborted
+    assert found.valid
+    assert (found.completed, found.lost) == (474, 76 + 732)
+    assert found.traffic_s == pytest.approx(1.28, abs=0.01)
+    assert sums_up(found)
+
+
+def test_what_was_worked_off_after_the_traffic_is_late():
+    document = report("good", after_traffic=200, early_p90_s=0.002)
+    found = trial(document, Load(500, 2))
+    assert unserved(report_of(left(document), bench())) == found.late
+    # 787 in 1.998 s and for 0.002 s more.
+    assert found.late == 200 - math.ceil(787 / 1.998 * 0.002)
+    assert sums_up(found)
+    slow = report("good", after_traffic=200, early_p90_s=0.6)
+    assert trial(slow, Load(500, 2)).late == 0, "a server that keeps up has so much under way"
+
+
+def test_refusals_are_failures_and_doubt_a_pass():
+    found = trial(report("refused", fell_behind=False), Load(200, 1))
+    assert found.failures == {"NAK": 91}
+    assert (found.valid, sums_up(found)) == (True, True)
+    few = report("good", refused={"NAK": 1})
+    few["counts"] = {**few["counts"], "completed": 986, "refused": 1}
+    found = trial(few, Load(500, 2))
+    assert (found.reason, sums_up(found)) == (REJECTED, True)
+    assert trial(report("good"), Load(500, 2), Seen(refused=1)).reason == REJECTED
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"malformed": 1}, MALFORMED),
+        ({"duplicates": 1}, DUPLICATE_ADDRESS),
+        ({"left_out": 50, "fell_behind": True}, GENERATOR_LIMITED),
+        ({"fell_behind": True}, ""),
+    ],
+)
+def test_a_pass_is_doubted_for_what_makes_it_no_proof(changed, word):
+    assert trial(report("good", **changed), Load(500, 2)).reason == word
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"fell_behind": True}, GENERATOR_STALLED),
+        ({"dropped": 800}, GENERATOR_STALLED),
+        ({"unsent": 800}, GENERATOR_STALLED),
+        ({"dropped": 10}, ""),
+    ],
+)
+def test_a_failure_is_doubted_where_the_generator_may_have_caused_it(changed, word):
+    assert trial(report("overloaded", **changed), Load(1000, 3)).reason == word
+
+
+def test_addresses_given_twice_are_seen():
+    assert trial(report("duplicates"), Load(200, 1)).reason == DUPLICATE_ADDRESS
+
+
+def test_a_pool_that_is_too_full_is_a_doubt_but_for_who_fills_it():
+    small = "10.0.0.1 - 10.0.7.200"
+    procedure = procedure_of({"name": "max-rate", "late_s": 1.0})
+    assert trial(report("good"), Load(500, 2), procedure=procedure, pool=small).reason == (
+        POOL_TOO_FULL
+    )
+    fill = procedure_of({"name": "fill", "late_s": 1.0, "rate": 500})
+    found = trial(report("good"), Load(500, 2), procedure=fill, pool=small)
+    assert (found.valid, found.waived) == (True, (POOL_TOO_FULL,))
+
+
+def test_a_pair_that_lost_an_update_does_not_pass():
+    seen = Seen(held={"server": 987, "partner": 980})
+    assert trial(report("good"), Load(500, 2), seen).reason == LOST_UPDATES
+    assert trial(report("good"), Load(500, 2), Seen(held={"server": 987, "partner": 990})).valid
+
+
+def test_clients_at_once_take_as_long_as_the_last_of_them():
+    found = trial(report("at-once"), Load(0, 10, at_once=100))
+    whole = report("at-once")["whole"]["max_s"]
+    assert (found.completed, found.traffic_s) == (100, whole)
+    assert found.figures == {"resent": 0.0}
+    assert found.rate == 0
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b'{"ended": 1}', b"not JSON"])
+def test_output_that_is_no_report_is_the_labs_fault(text):
+    made, host = bench(), Host(left(text))
+    with pytest.raises(LeaselabError) as caught:
+        Leaseload(made, made.procedure, host).offer(Load(1, 1), may_abort=False).trial(Seen())
+    assert caught.value.outcome is Outcome.LAB
+
+
+def dns(*reports, **how):
+    made, host = (
+        dns_bench("leaseload", settings=TOOL["settings"], **how),
+        Host(*map(left, reports)),
+    )
+    return Leaseload(made, made.procedure, host), host
+
+
+def test_queries_are_asked_from_the_file_for_the_answers_that_it_expects():
+    made, host = dns(report("dns"))
+    made.offer(Load(400, 1), may_abort=True)
+    assert "dns --interface eth1 --server 198.18.0.10 --port 53 --queries /var/lib/q.txt" in (
+        words(host)
+    )
+    assert "--expect NOERROR " in words(host)
+
+
+def test_other_rcodes_are_failures():
+    made, _ = dns(report("dns"))
+    found = made.offer(Load(400, 1), may_abort=True).trial(Seen())
+    assert found.failures == {"REFUSED": 20}
+    assert (found.completed, sums_up(found)) == (380, True)
+
+
+def test_answers_of_another_size_than_the_probes_are_doubted():
+    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
+    good["counts"] = {**good["counts"], "completed": 400, "refused": 0}
+    short = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 12000}})
+    short["counts"] = good["counts"]
+    made, _ = dns(good, good, short)
+    assert made.answers()
+    assert made.offer(Load(400, 1), may_abort=True).trial(Seen()).valid
+    assert made.offer(Load(400, 1), may_abort=True).trial(Seen()).reason == OTHER_ANSWERS
+
+
+@pytest.mark.parametrize(
+    ("parameters", "changed", "what"),
+    [
+        ({"name": "flood"}, {}, "cannot flood"),
+        ({}, {"transport": "tcp"}, "does not send queries that way"),
+        ({"name": "burst"}, {}, "cannot do that"),
+    ],
+)
+def test_what_it_cannot_do_with_queries_is_refused(parameters, changed, what):
+    scenario = dns_bench("leaseload", settings=TOOL["settings"]).scenario
+    scenario = structs.replace(scenario, load={**scenario.load, **changed})
+    with pytest.raises(LeaselabError, match=what) as caught:
+        adapter_of(scenario).check_fits(scenario, procedure_of(parameters))
+    assert caught.value.outcome is Outcome.USAGE
