@@ -116,7 +116,7 @@ def asked(args: argparse.Namespace) -> tuple[Scenario, AnyProcedure, Inventory]:
     For commands with ``SCENARIO`` and the options of `add_inventory` and `add_procedure`.
     """
     folder = checkout_root() / "scenarios"
-    scenario = find_scenario(folder, args.scenario)
+    scenario = find_scenario(folder, args.scenario, args.generator)
     procedure = find_procedure(folder, scenario.name, procedure_overrides(args))
     inventory = inventory_of(args)
     check(scenario, procedure, inventory)

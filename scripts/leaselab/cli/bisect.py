@@ -141,7 +141,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Search, show, and raise what ends with another code than 0."""
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    scenario = find_scenario(checkout_root() / "scenarios", args.scenario, args.generator)
     parameters = {**procedure_overrides(args), "name": DUEL, "find": args.threshold / 100}
     plan = procedure_of(parameters)
     if not isinstance(plan, Duel):

@@ -86,7 +86,8 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.server in (RELEASE, BRANCH_POINT):
         raise usage_error("both servers are the same", found=args.server, wanted="a commit")
     store, inventory = open_store(args), inventory_of(args)
-    sides = Sides(open_source(args.repo) if args.repo else None, args.scenario)
+    repository = open_source(args.repo) if args.repo else None
+    sides = Sides(repository, args.scenario, args.generator)
     task, _ = sides.tasks(args.server, args.server)
     session = Session(
         store, inventory, parameters_of(args), sides.files, full=args.full, built=sides.built

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> Outcome:
     )
     with session.leased(f"{NAME} {task}"):
         try:
-            install(scenario.name, session.bench, procedure, args.build)
+            install(scenario, session.bench, procedure, args.build)
         except LeaselabError as error:
             return tell_failure(session.store, error, session.archive(task, error), args)
     told = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}

@@ -63,6 +63,8 @@ class Sides:
     repository: Repository | None
     scenario: str
     """The scenario of what names none of its own."""
+    generator: str | None = None
+    """What makes the load; None for what the load's file says."""
     files: dict[str, Path] = field(default_factory=dict)
     """By tree: the tar of a commit's files."""
     built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
@@ -86,7 +88,7 @@ class Sides:
                 "no scenario was named",
                 todo="give it with --scenario NAME, or after the server: WHAT@SCENARIO",
             )
-        return find_scenario(checkout_root() / "scenarios", name)
+        return find_scenario(checkout_root() / "scenarios", name, self.generator)
 
     def _commit(self, what: str, other: Commit | None) -> Commit | None:
         """Return the commit that is meant; None for the packages. `other` is B's, for A."""
@@ -221,7 +223,7 @@ def with_budget(store: Store, comparison: Comparison) -> Comparison:
 def live(args: argparse.Namespace, store: Store) -> DuelResult:
     """Measure what ``compare A B --live`` names."""
     repository = open_source(args.repo) if args.repo else None
-    sides = Sides(repository, args.scenario or "")
+    sides = Sides(repository, args.scenario or "", args.generator)
     first, second = sides.tasks(args.a, args.b)
     if first.scenario.hosts != second.scenario.hosts:
         raise usage_error(

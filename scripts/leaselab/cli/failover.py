@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
     It is ``leaselab run --procedure event`` with a pair's own time after the event.
     """
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    scenario = find_scenario(checkout_root() / "scenarios", args.scenario, args.generator)
     if not scenario.partner:
         raise usage_error(
             "a failover needs a pair",

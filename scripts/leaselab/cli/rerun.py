@@ -72,7 +72,8 @@ def run(args: argparse.Namespace) -> Outcome:
     if not path.exists():
         raise _not_deployed(record)
     before = parse_measured(json.loads(path.read_text(encoding="utf-8")), str(path))
-    _same(before.scenario, find_scenario(checkout_root() / "scenarios", before.scenario.name))
+    scenarios, asked = checkout_root() / "scenarios", before.scenario
+    _same(asked, find_scenario(scenarios, asked.name, asked.generator))
     if args.inventory is None:
         # Its inventory may have several benches, of which another one may be free.
         args.bench = args.bench or record.bench.name
@@ -93,7 +94,7 @@ def _measure(store: Store, before: Measured, bench: LeasedBench) -> Ended:
     tool = before.scenario.generator
     generator_key = _build_again(tool, before.generator.get("build"), bench, store)
     [document] = deploy(
-        before.scenario.name,
+        before.scenario,
         bench,
         before.procedure,
         key,

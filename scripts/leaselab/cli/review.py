@@ -196,9 +196,9 @@ def _duel(
     change: Change,
 ) -> str:
     """Measure the builds around a change against each other; what came of it, in a word."""
-    source = store.load(change.after.ids[0]).source
-    where = args.repo or (source.repository if source else "")
-    sides = Sides(open_source(where), series.scenario)
+    record = store.load(change.after.ids[0])
+    where = args.repo or (record.source.repository if record.source else "")
+    sides = Sides(open_source(where), series.scenario, record.scenario.generator)
     tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
     session = Session(store, inventory, {"name": DUEL}, sides.files, full=args.full)
     for task in tasks:

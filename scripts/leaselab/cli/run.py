@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Provision once; build, deploy, tune, measure and archive each; show."""
     store = open_store(args)
-    scenarios = match_scenarios(checkout_root() / "scenarios", args.scenario)
+    scenarios = match_scenarios(checkout_root() / "scenarios", args.scenario, args.generator)
     inventory = inventory_of(args)
     commits, files = _commits(args, scenarios)
     generator = generator_source_of(args, scenarios)

@@ -39,13 +39,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with one scenario: parameters of its procedure that differ from what its file "
         'says, such as {"rounds": 3}',
     )
+    parser.add_argument(
+        "--generator",
+        metavar="NAME",
+        help="what makes the load (default: what the load's file says)",
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Print them."""
     folder = checkout_root() / "scenarios"
-    scenario, *others = found = match_scenarios(folder, [args.scenario or "*"])
+    scenario, *others = found = match_scenarios(folder, [args.scenario or "*"], args.generator)
     if others or scenario.name != args.scenario:
         _show_all(found, as_json=args.json)
         return Outcome.OK

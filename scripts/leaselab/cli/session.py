@@ -313,7 +313,7 @@ class Session:
         `leaselab.cli.variants.deploy` says.
         """
         documents = deploy(
-            task.scenario.name,
+            task.scenario,
             self.bench,
             self.max_rates.ready(task, self.procedure(task)),
             self.artifact(task),

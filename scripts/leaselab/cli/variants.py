@@ -14,7 +14,6 @@ from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.bench_setup import play
 from leaselab.cli.options import checkout_root
 from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.catalog import find_scenario
 from leaselab.lab.deployment import (
     digest,
     forget_deployment,
@@ -34,13 +33,14 @@ if TYPE_CHECKING:
     from leaselab.cli.bench_setup import LeasedBench
     from leaselab.lab.inventory import Inventory
     from leaselab.model.procedures import AnyProcedure
+    from leaselab.model.record import Scenario
 
 PLACES = (1, 2)
 """The places on the test network where a variant of the same build can be up."""
 
 
 def deploy(
-    scenario: str,
+    chosen: Scenario,
     bench: LeasedBench,
     procedure: AnyProcedure,
     build_key: str = "",
@@ -63,7 +63,6 @@ def deploy(
     the last deployment was of the same and still stands.
     """
     root, inventory = checkout_root(), bench.inventory
-    chosen = find_scenario(root / "scenarios", scenario)
     asked = (msgspec.to_builtins(chosen), build_key, generator_build, distribution)
     sampled = ["sampled"] if procedure.samples else []
     keys = {at: digest(*asked, at, *sampled) for at in places}
@@ -79,10 +78,10 @@ def deploy(
     told = msgspec.to_builtins(procedure)
     lying = {at: {**document, "procedure": told} for at, document in lying.items()}
     if not missing:
-        print(f"{scenario}: deployed as it was", file=sys.stderr, flush=True)
+        print(f"{chosen.name}: deployed as it was", file=sys.stderr, flush=True)
         return [dict(document) for document in lying.values()]
     forget_deployment(root, inventory.bench)
-    variables = _deploying(scenario, procedure, build_key)
+    variables = _deploying(chosen, procedure, build_key)
     if generator_build:
         variables["leaselab_generator_build"] = generator_build
     if distribution:
@@ -138,7 +137,7 @@ def _same_generator(document: Mapping[str, Any], build_key: str) -> bool:
 
 
 def install(
-    scenario: str, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
+    scenario: Scenario, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
 ) -> None:
     """Install a scenario's server on a prepared bench and prove that it serves."""
     with _still_prepared(bench.inventory):
@@ -147,11 +146,10 @@ def install(
 
 
 def tune(
-    scenario: str, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
+    scenario: Scenario, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
 ) -> dict[str, Any]:
     """Tune what a deployed scenario stands on; return its bench document."""
-    settings = find_scenario(checkout_root() / "scenarios", scenario).hosts
-    with _still_prepared(bench.inventory, settings):
+    with _still_prepared(bench.inventory, scenario.hosts):
         document, *_ = _tuned(bench, _deploying(scenario, procedure, build_key), "", "tune")
         return document
 
@@ -184,10 +182,13 @@ def _still_prepared(
         write_deployment(root, inventory.bench, changed)
 
 
-def _deploying(scenario: str, procedure: AnyProcedure, build_key: str = "") -> dict[str, Any]:
+def _deploying(
+    scenario: Scenario, procedure: AnyProcedure, build_key: str = ""
+) -> dict[str, Any]:
     """The variables of `deploy` and `tune`."""
     return {
-        "scenario": scenario,
+        "scenario": scenario.name,
+        "leaselab_generator": scenario.generator,
         "leaselab_procedure": msgspec.to_builtins(procedure),
         **({"leaselab_build": build_key} if build_key else {}),
     }

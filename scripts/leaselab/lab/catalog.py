@@ -15,7 +15,7 @@ import yaml
 from msgspec.structs import replace
 
 from leaselab.lab.build import build
-from leaselab.lab.roles import read_yaml, resolved
+from leaselab.lab.roles import read_yaml, resolved, roles_of
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
@@ -76,16 +76,23 @@ def load_scenarios(folder: Path) -> dict[str, Scenario]:
     return _scenarios(load_families(folder))
 
 
-def find_scenario(folder: Path, name: str) -> Scenario:
-    """Return one scenario; an unknown name raises a usage error with the nearest."""
+def find_scenario(folder: Path, name: str, generator: str | None = None) -> Scenario:
+    """Return one scenario, measured by another `generator` where one is named.
+
+    An unknown name of either raises a usage error with the nearest.
+    """
     scenarios = load_scenarios(folder)
     if name not in scenarios:
         raise unknown("scenario", name, list(scenarios), "scenarios")
-    return scenarios[name]
+    return _measured_by(scenarios[name], generator)
 
 
-def match_scenarios(folder: Path, patterns: Sequence[str]) -> list[Scenario]:
+def match_scenarios(
+    folder: Path, patterns: Sequence[str], generator: str | None = None
+) -> list[Scenario]:
     """Return the scenarios that any of the patterns means, each once, in the order given.
+
+    They are measured by another `generator` where one is named.
 
     Patterns are a shell's (``v4-*``); where one is no scenario's name but a family's, it means
     all of that family in the order of its axes.  One that means nothing raises a usage error,
@@ -101,7 +108,14 @@ def match_scenarios(folder: Path, patterns: Sequence[str]) -> list[Scenario]:
         if not names:
             raise unknown("scenario", pattern, [*scenarios, *families], "scenarios")
         found.update((name, scenarios[name]) for name in names)
-    return list(found.values())
+    return [_measured_by(scenario, generator) for scenario in found.values()]
+
+
+def _measured_by(scenario: Scenario, generator: str | None) -> Scenario:
+    known = roles_of("generator")
+    if generator is not None and generator not in known:
+        raise unknown("generator", generator, known, "--generator")
+    return scenario if generator is None else replace(scenario, generator=generator)
 
 
 def _scenarios(families: Mapping[str, Family]) -> dict[str, Scenario]:
