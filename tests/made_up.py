@@ -203,7 +203,7 @@ class Lab:
 
     def _deploy(
         self,
-        name: str,
+        scenario: Any,
         bench: Any,
         procedure: Any,
         key: str,
@@ -215,6 +215,7 @@ class Lab:
         places: Sequence[int],
     ) -> list[dict[str, Any]]:
         assert full in (True, False)
+        name = scenario.name
         self.asked.append(places)
         self.kept.append(tuple(keep))
         assert len(keep) <= self.places * len(self.deployed)
@@ -223,7 +224,6 @@ class Lab:
         self.procedures.append(procedure)
         if (commit or name) in self.deploy_faults:
             raise self.deploy_faults[commit or name]
-        scenario = catalog.find_scenario(self.checkout / "scenarios", name)
         document = copy.deepcopy(DOCUMENT)
         document |= {
             "name": bench.inventory.bench,
@@ -232,9 +232,10 @@ class Lab:
             "procedure": msgspec.to_builtins(procedure),
             "distribution": distribution,
         }
+        document["generator"] |= {"name": scenario.generator}
         if generator_build:
             settings = {"commit": generator_build.removeprefix("key of "), "proof": PROOF}
-            document["generator"] |= {"name": scenario.generator, "settings": settings}
+            document["generator"] |= {"settings": settings}
         server = document["servers"]["server"]
         server |= {
             "config_sha256": _CONFIG_SHA256,

@@ -81,7 +81,7 @@ def test_a_generator_that_does_not_build_is_no_result_of_a_server(
         (
             ["v4-dnsmasq", "--flame-repo", "{place}"],
             "scenario v4-dnsmasq: flame is not what this scenario is measured with "
-            "(found perfdhcp, wanted flame)",
+            "(found leaseload, wanted flame)",
         ),
         (
             ["--flame-repo", "{place}", "--distribution", "bookworm"],

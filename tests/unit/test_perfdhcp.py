@@ -22,9 +22,9 @@ from tests.bench_document import DOCUMENT
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators import perfdhcp, perfdhcp_output, perfdhcp_reading
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.dhcp_load import REJECTED
 from leaselab.measure.generators.perfdhcp import Perfdhcp
 from leaselab.measure.generators.perfdhcp_output import Output, Stage
-from leaselab.measure.generators.dhcp_load import REJECTED
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
 from leaselab.model.observation import Generated

@@ -318,6 +318,7 @@ def _load(
     if missing := {"generator", "transaction"} - found.keys():
         raise usage_error("key missing", where=there, wanted=", ".join(sorted(missing)))
     generator, transaction = str(found.pop("generator")), found.pop("transaction")
+    generator = str(changes.pop("generator", generator))
     for key in changes:
         if key not in found:
             raise unknown(f"setting of load {name}", key, list(found), where)

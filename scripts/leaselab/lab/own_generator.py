@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.archive.disk import write_whole
-from leaselab.lab.roles import ROLES
+from leaselab.lab.roles import OWN_GENERATOR, ROLES
 
-NAME = "leaseload"
 _SOURCE = ROLES.parent / "load"
 _NOT_BUILT = frozenset({"target", "tests", "fuzz"})
 """Folders that no program is made of."""
@@ -50,7 +49,7 @@ def pack(folder: Path) -> dict[str, Any]:
         "subject": "",
         "accepted": True,
     }
-    return {"server": NAME, "commit": commit, "files": str(files)}
+    return {"server": OWN_GENERATOR, "commit": commit, "files": str(files)}
 
 
 def source_hash() -> str:
@@ -71,7 +70,7 @@ def version() -> str:
 def built_key(builds: Path) -> str:
     """Key of the build of this source that is kept below a folder; empty without one."""
     try:
-        kept = json.loads((builds / f"{NAME}.json").read_text(encoding="utf-8"))
+        kept = json.loads((builds / f"{OWN_GENERATOR}.json").read_text(encoding="utf-8"))
         key = str(kept["key"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""

@@ -25,6 +25,8 @@ from leaselab.model.record import Scenario, ServerOptions
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 """They belong to the code that reads them, so they lie in the same checkout."""
+OWN_GENERATOR = "leaseload"
+"""The generator whose source is a folder of the project (load/)."""
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str, "list": list, "dict": dict}
 
 Options = Mapping[str, Mapping[str, Any]]
@@ -78,8 +80,15 @@ def roles_of(part: str) -> list[str]:
 
 
 def built_generators() -> list[str]:
-    """Names of the generators that can be built from a commit, by a role NAME_build."""
-    return [name for name in roles_of("generator") if (ROLES / f"{name}_build").is_dir()]
+    """Names of the generators that can be built from a commit, by a role NAME_build.
+
+    The project's own is built of the project, not of a repository that is named.
+    """
+    return [
+        name
+        for name in roles_of("generator")
+        if name != OWN_GENERATOR and (ROLES / f"{name}_build").is_dir()
+    ]
 
 
 @cache

@@ -1,0 +1,68 @@
+"""leaseload's source: packed the same each time, known by its files, found built."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab import own_generator
+from leaselab.lab.build_record import KEY
+from leaselab.lab.own_generator import built_key, pack, source_hash, version
+
+FILES = {
+    "Cargo.toml": '[workspace.package]\nversion = "1.2.3"\n',
+    "net/src/lib.rs": "",
+    "net/tests/one.rs": "not built",
+    "target/debug/x": "not built",
+}
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    folder = tmp_path / "load"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(own_generator, "_SOURCE", folder)
+    return folder
+
+
+def test_equal_files_make_an_equal_tar_of_what_is_built(source, tmp_path):
+    first = Path(pack(tmp_path / "a")["files"])
+    (source / "Cargo.toml").touch()
+    second = Path(pack(tmp_path / "b")["files"])
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as tar:
+        assert tar.getnames() == ["Cargo.toml", "net/src/lib.rs"]
+
+
+def test_it_is_known_by_the_hash_of_its_files(source, tmp_path):
+    handed = pack(tmp_path)
+    assert handed["commit"]["tree"] == handed["commit"]["hash"] == source_hash()
+    assert handed["commit"]["described"] == version() == "1.2.3"
+    (source / "net/tests/one.rs").write_text("changed", encoding="utf-8")
+    assert source_hash() == handed["commit"]["hash"], "a test is no part of the program"
+    (source / "net/src/lib.rs").write_text("changed", encoding="utf-8")
+    assert source_hash() != handed["commit"]["hash"]
+
+
+def test_a_build_is_found_where_it_is_of_this_source_and_kept(source, tmp_path):
+    key = "0" * 24
+    assert KEY.fullmatch(key)
+    assert built_key(tmp_path) == ""
+    note = tmp_path / "leaseload.json"
+    note.write_text(json.dumps({"source": source_hash(), "key": key}), encoding="utf-8")
+    assert built_key(tmp_path) == "", "what is pruned is not there"
+    (tmp_path / key).mkdir()
+    (tmp_path / key / "artifact.tar.gz").touch()
+    assert built_key(tmp_path) == key
+    (source / "net/src/lib.rs").write_text("changed", encoding="utf-8")
+    assert built_key(tmp_path) == ""
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"source": 1}'])
+def test_a_note_that_is_none_names_no_build(source, tmp_path, text):
+    assert source.is_dir()
+    (tmp_path / "leaseload.json").write_text(text, encoding="utf-8")
+    assert built_key(tmp_path) == ""
