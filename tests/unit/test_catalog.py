@@ -208,7 +208,7 @@ def test_a_load_may_differ_from_its_file(folder):
     ("load", "match"),
     [
         ({"name": "four", "pol": "10.0.0.0/8"}, "setting of load four 'pol'.*did you mean"),
-        ({"name": "four", "generator": "other"}, "setting of load four 'generator'"),
+        ({"name": "four", "generator": "other"}, "unknown generator 'other'"),
         ({"name": "four", "pool": "2001:2::/64"}, "pool is not in its subnet"),
         ({"name": "four", "pool": "10.0.0.1 - 11.0.0.1"}, "pool is not in its subnet"),
         ({"pool": "10.0.0.0/8"}, "load"),
