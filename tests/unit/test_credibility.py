@@ -91,7 +91,7 @@ def test_what_makes_a_figure_doubtful_is_said(change, word):
 def test_lost_packets_shared_processors_and_slow_clocks_are_known():
     def change(document):
         trial = document["rounds"][0]["trials"][1]
-        trial["samples"]["server"][-1]["udp_drops"] = 12
+        trial["lost_at"] = {"server receive buffer": 12, "unanswered": 3}
         document["bench"]["hosts"]["server"] |= {
             "cpus_allowed": "0-2",
             "governor": "powersave",
@@ -102,6 +102,8 @@ def test_lost_packets_shared_processors_and_slow_clocks_are_known():
         for flag in flags(edited(example_result(), change))
         if flag.level == "known"
     }
-    assert found["receive buffer full"].startswith("12 packets")
+    assert found["lost packets"] == (
+        "where they were dropped: 12 server receive buffer, 3 unanswered"
+    )
     assert "shared processor" in found
     assert found["clock"] == "CPU governor performance, powersave"

@@ -25,11 +25,13 @@ class Here:
 
 
 def test_a_host_is_read_in_some_milliseconds_of_work():
-    host = RemoteHost(Here())
+    host = RemoteHost(Here(), "lo")
     before, after = host.read(), host.read()
     assert 0.0005 < before.work_s < 0.5
     assert after.steal_s >= before.steal_s >= 0
     assert after.receive_errors >= before.receive_errors >= 0
+    assert after.interface_drops >= before.interface_drops >= 0
+    assert after.backlog_drops >= before.backlog_drops >= 0
     assert before.throttled_s is None or before.throttled_s >= 0
 
 
@@ -41,7 +43,7 @@ def test_a_host_without_python_is_a_broken_lab():
             return SimpleNamespace(status=127, stdout=b"", stderr="sh: python3: not found\n")
 
     with pytest.raises(LeaselabError, match="python3: not found") as caught:
-        RemoteHost(Bare()).read()
+        RemoteHost(Bare(), "lo").read()
     assert caught.value.outcome is Outcome.LAB
     assert caught.value.where == "here"
 
@@ -55,5 +57,5 @@ def test_a_reading_that_is_none_is_a_broken_lab(told):
             return SimpleNamespace(status=0, stdout=told, stderr="")
 
     with pytest.raises(LeaselabError, match="the reading of the host is none") as caught:
-        RemoteHost(Odd()).read()
+        RemoteHost(Odd(), "lo").read()
     assert caught.value.outcome is Outcome.LAB

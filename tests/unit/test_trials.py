@@ -16,6 +16,7 @@ from leaselab.measure.trials import (
     NOT_IN_STATE,
     SUPPORT_LIMITED,
     Trials,
+    lost_at,
 )
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, lab_broken
 from leaselab.model.load import Load
@@ -180,6 +181,30 @@ class Falling(World):
 
     def read(self):
         return HostReading(0.01, 0.0, None, 70 - int(10 * self.now))
+
+
+USE = {"work_s": (0.01, 0.01), "steal_s": 0.0, "throttled_s": 0.0, "receive_errors": 0}
+
+
+def at(drops):
+    return Sample(t=1.0, cpu_s=0.0, rss_bytes=0, udp_drops=drops, held=0, counters={})
+
+
+def test_each_lost_packet_has_a_place():
+    uses = {
+        "generator": HostUse(**USE, interface_drops=2),
+        "server": HostUse(**USE, backlog_drops=3),
+    }
+    trial = made(lost=100, lost_at={"generator socket": 5})
+    assert lost_at(trial, at(10), at(70), uses) == {
+        "generator socket": 5,
+        "generator interface": 2,
+        "server backlog": 3,
+        "server receive buffer": 60,
+        "unanswered": 30,
+    }
+    assert lost_at(made(), at(10), at(70), uses) == {}, "nothing was lost"
+    assert lost_at(made(lost=10), at(0), at(11), {}) == {"server receive buffer": 11}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leaselab.model.record import Record
-    from leaselab.model.trial import Trial
 
 _STEADY = 0.05
 """Spread of the runs above which a difference of a few per cent says little (ratio)."""
@@ -84,13 +83,12 @@ def _doubts(record: Record) -> Iterator[Flag]:
 
 
 def _known(record: Record) -> Iterator[Flag]:
-    drops = sum(map(_drops, record.trials))
-    if drops:
-        yield Flag(
-            "known",
-            "receive buffer full",
-            f"{drops} packets lost for want of receive buffer: overload, not the network",
-        )
+    lost: Counter[str] = Counter()
+    for trial in record.trials:
+        lost.update(trial.lost_at)
+    if lost:
+        places = ", ".join(f"{packets} {place}" for place, packets in lost.most_common())
+        yield Flag("known", "lost packets", f"where they were dropped: {places}")
     hosts = [record.bench.hosts.get(role, Host()) for role in (SERVER, GENERATOR)]
     allowed = [_processors(host.cpus_allowed) for host in hosts]
     if hosts[0].kernel == hosts[1].kernel and allowed[0] & allowed[1]:
@@ -108,12 +106,6 @@ def _known(record: Record) -> Iterator[Flag]:
     share = record.traffic_share
     if share is not None:
         yield Flag("known", "traffic", f"{100 * share:.0f} % of the time was traffic")
-
-
-def _drops(trial: Trial) -> int:
-    samples = trial.samples.get(SERVER, ())
-    seen = [one.udp_drops for one in samples if one.udp_drops is not None]
-    return seen[-1] - seen[0] if len(seen) > 1 else 0
 
 
 def _processors(text: str | None) -> set[int]:

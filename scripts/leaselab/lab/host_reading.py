@@ -13,7 +13,7 @@ TIMEOUT_S = 20.0
 # Some 3 ms of arithmetic and system calls, eight times: the fastest of them is not what an
 # interrupt made of it.  Nothing is installed for it, as hosts have Python for Ansible.
 _PROGRAM = """
-import json, os, time
+import json, os, sys, time
 
 def work():
     began = time.perf_counter()
@@ -38,11 +38,20 @@ throttled = [int(row[1]) for row in group if row[0] == "throttled_usec"]
 udp = [row for row in lines("/proc/net/snmp") if row[0] == "Udp:"]
 errors = int(dict(zip(*udp))["RcvbufErrors"]) if len(udp) == 2 else 0
 errors += sum(int(row[1]) for row in lines("/proc/net/snmp6") if row[0] == "Udp6RcvbufErrors")
+backlog = sum(int(row[1], 16) for row in lines("/proc/net/softnet_stat"))
+drops = 0
+for row in lines("/proc/net/dev")[2:]:
+    name, _, first = row[0].partition(":")
+    if name == sys.argv[1]:
+        figures = ([first] if first else []) + row[1:]
+        drops = sum(int(figures[place]) for place in (2, 3, 10, 11))
 print(json.dumps({
     "work_s": min(work() for _ in range(8)),
     "steal_s": ticks / os.sysconf("SC_CLK_TCK"),
     "throttled_s": throttled[0] / 1e6 if throttled else None,
     "receive_errors": errors,
+    "interface_drops": drops,
+    "backlog_drops": backlog,
 }))
 """
 
@@ -50,12 +59,15 @@ print(json.dumps({
 class RemoteHost:
     """A host that is measured, or measures."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, interface: str) -> None:
+        """`interface` is its interface on the test network."""
         self._connection = connection
+        self._interface = interface
 
     def read(self) -> HostReading:
         """Read it now; some 50 ms.  Raises a broken-lab error when it does not answer."""
-        done = self._connection.run(["python3", "-c", _PROGRAM], timeout_s=TIMEOUT_S)
+        argv = ["python3", "-c", _PROGRAM, self._interface]
+        done = self._connection.run(argv, timeout_s=TIMEOUT_S)
         if done.status != 0:
             raise lab_broken(
                 "the host cannot be read before a trial",

@@ -172,6 +172,7 @@ class Trials:
             spent = 1e6 * (after.cpu_s - before.cpu_s) / trial.completed
         trial = replace(
             trial,
+            lost_at=lost_at(trial, before, after, uses),
             started_at=moment.timestamp(started_at),
             samples={role: tuple(taken) for role, taken in samples.items() if taken},
             held=dict(seen.held),
@@ -255,6 +256,26 @@ class Trials:
             held.result()
 
 
+def lost_at(
+    trial: Trial, before: Sample, after: Sample, uses: Mapping[str, HostUse]
+) -> dict[str, int]:
+    """Return where packets were dropped while a trial lost transactions, by place.
+
+    Each lost transaction has lost a packet, so what no place accounts for was never answered.
+    The generator's adapter knows what its own sockets dropped.
+    """
+    if not trial.lost:
+        return {}
+    found = dict(trial.lost_at)
+    for role, use in uses.items():
+        found[f"{role} interface"] = use.interface_drops
+        found[f"{role} backlog"] = use.backlog_drops
+    if before.udp_drops is not None and after.udp_drops is not None:
+        found["server receive buffer"] = after.udp_drops - before.udp_drops
+    found["unanswered"] = max(0, trial.lost - sum(found.values()))
+    return {place: packets for place, packets in found.items() if packets}
+
+
 def _foreign_doubt(foreign: Sequence[Foreign]) -> tuple[str, str]:
     """Return the word for traffic that is not the bench's, and whose it is; empty without any.
 
@@ -304,6 +325,8 @@ def _uses(
             steal_s=after[role].steal_s - one.steal_s,
             throttled_s=(after[role].throttled_s or 0.0) - (one.throttled_s or 0.0),
             receive_errors=after[role].receive_errors - one.receive_errors,
+            interface_drops=after[role].interface_drops - one.interface_drops,
+            backlog_drops=after[role].backlog_drops - one.backlog_drops,
         )
         for role, one in before.items()
     }

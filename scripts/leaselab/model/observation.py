@@ -81,6 +81,10 @@ class HostReading:
     """Time for which its control group's limit held it back (s); None where it has none."""
     receive_errors: Count
     """Datagrams dropped for want of receive buffer, of any socket."""
+    interface_drops: Count = 0
+    """Packets that its interface on the test network dropped or could not send."""
+    backlog_drops: Count = 0
+    """Packets that its kernel dropped before any socket, as too many waited."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,10 @@ class HostUse(Reading, frozen=True, kw_only=True):
     """Time for which the limit of its control group held it back (s)."""
     receive_errors: Count
     """Datagrams dropped for want of receive buffer."""
+    interface_drops: Count = 0
+    """Packets that its interface on the test network dropped or could not send."""
+    backlog_drops: Count = 0
+    """Packets that its kernel dropped before any socket, as too many waited."""
 
 
 class EarlyAttempt(Reading, frozen=True, kw_only=True):
@@ -147,6 +151,9 @@ class Trial(Figures, frozen=True, kw_only=True):
     buffer after the traffic."""
     lost: Count
     """Transactions that were never completed."""
+    lost_at: dict[str, Count] = {}
+    """Packets that were dropped while transactions were lost, by place; `unanswered` are the
+    lost transactions that no place accounts for."""
     failures: dict[str, Count] = {}
     """Transactions answered in another way than expected, by kind such as an RCODE."""
     traffic_s: Amount

@@ -219,7 +219,10 @@ def _trials(
     generator = adapter_of(bench.scenario)(
         bench, bench.procedure, RemoteGenerator(hosts[GENERATOR])
     )
-    watched = {role: RemoteHost(hosts[role]) for role in (GENERATOR, *bench.servers)}
+    watched = {
+        role: RemoteHost(hosts[role], bench.hosts[role].test_interface)
+        for role in (GENERATOR, *bench.servers)
+    }
     return Trials(bench, bench.procedure, servers, generator, running, watched, watch)
 
 

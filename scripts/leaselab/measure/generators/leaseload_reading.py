@@ -28,6 +28,8 @@ from leaselab.model.procedures.burst import RESENT
 from leaselab.model.record import GENERATOR
 from leaselab.model.trial import WHOLE, Percentiles, Second, Trial
 
+GENERATOR_SOCKET = "generator socket"
+"""Place of packets that the generator's host did not take, or dropped on their way to it."""
 ENDED_EARLY = "failed"
 """`Report.ended` where more exchanges had failed than the goal allows."""
 
@@ -209,6 +211,7 @@ class LeaseloadReading:
             completed=counts.completed,
             late=counts.late,
             lost=counts.lost,
+            lost_at={GENERATOR_SOCKET: report.dropped + report.unsent},
             failures=failures,
             traffic_s=self._traffic_s(),
             valid=not reason,

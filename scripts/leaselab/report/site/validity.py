@@ -51,7 +51,7 @@ MEANINGS = {
     "trials not counted": "they say nothing about the server and are in no figure",
     "changed leaselab": "nobody can get exactly this program again",
     "changed server": "nobody can build exactly this server again",
-    "receive buffer full": "the server was too slow to take packets from its socket",
+    "lost packets": "in the server's receive buffer: it was too slow to take them",
     "shared processor": "what one of them takes, the other lacks",
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of 30 s below the max rate, after the runs",
