@@ -123,6 +123,37 @@ def test_clients_that_come_back_are_counted_and_others_go_on_from_a_number():
     assert "--first-mac 00:0c:01:02:04:04" in words(host)
 
 
+def test_clients_with_leases_renew_release_or_begin_anew_by_their_shares():
+    made, host = adapter(report("good"), clients=1000, renewals=0.5, releases=0.1)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--clients 1000 --fill --mix new=0.4,renew=0.5,release=0.1 --threads" in words(host)
+    made, host = adapter(report("good"), clients=1000, renewals=1.0)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--fill --mix renew=1 " in words(host)
+
+
+def test_clients_that_resend_are_not_cut_short_by_silence():
+    made, host = adapter(report("good"), clients=1000, resends=True)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--retransmit" in host.argvs[0]
+    assert "--quiet" not in host.argvs[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"clients": 10, "renewals": 0.9, "releases": 0.2}, "not shares of the exchanges"),
+        ({"clients": 10, "renewals": -0.1}, "not shares of the exchanges"),
+        ({"renewals": 0.1}, "have no lease"),
+    ],
+)
+def test_wishes_that_cannot_be_are_refused(changed, what):
+    made = bench(**changed)
+    with pytest.raises(LeaselabError, match=what) as caught:
+        Leaseload.check_fits(made.scenario, made.procedure)
+    assert caught.value.outcome is Outcome.USAGE
+
+
 def test_clients_at_once_send_again_and_are_not_cut_short_by_silence():
     made, host = adapter(report("at-once"))
     made.offer(Load(0, 10, at_once=100), may_abort=True)

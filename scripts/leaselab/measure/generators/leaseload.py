@@ -67,6 +67,7 @@ class Leaseload:
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:
         """Refuse a scenario whose load cannot hold a procedure (usage error)."""
         if not is_dns(scenario):
+            wishes_of(scenario)
             check_leases(scenario, procedure)
             return
         transport_of(scenario, ("udp",), scenario.generator)
@@ -123,7 +124,8 @@ class Leaseload:
         argv = self._beginning(load)
         argv += ["--late", f"{late_s:g}", "--grace", f"{max(0.0, wait_s - late_s):g}"]
         if not load.at_once:
-            argv += ["--quiet", f"{QUIET_S:g}"]
+            if not self._bench.scenario.load.get("resends"):
+                argv += ["--quiet", f"{QUIET_S:g}"]
             if may_abort:
                 argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
         if isinstance(self._procedure, Event):
@@ -170,7 +172,13 @@ class Leaseload:
         first = int(scenario.load.get("first_client", FIRST_CLIENT).replace(":", ""), 16)
         first += 0 if clients else load.first_client
         argv += ["--first-mac", first.to_bytes(6, "big").hex(":")]
-        return [*argv, "--clients", str(clients)] if clients else argv
+        argv += ["--clients", str(clients)] if clients else []
+        argv += ["--retransmit"] if scenario.load.get("resends") else []
+        wishes = wishes_of(scenario)
+        if wishes.keys() == {"new"}:
+            return argv
+        mix = ",".join(f"{kind}={share:g}" for kind, share in wishes.items())
+        return [*argv, "--fill", "--mix", mix]
 
     @property
     def _server(self) -> str:
@@ -181,3 +189,28 @@ class Leaseload:
 def is_dns(scenario: Scenario) -> bool:
     """Whether a scenario's load is one of queries; else it is one of DHCP clients."""
     return "queries" in scenario.load
+
+
+def wishes_of(scenario: Scenario) -> dict[str, float]:
+    """Return what DHCP clients want (``new``, ``renew``, ``release``) by its share, above 0.
+
+    Raises a usage error for shares that are none, or for clients that have no lease to renew.
+    """
+    where = f"scenario {scenario.name}"
+    shares = {"renew": "renewals", "release": "releases"}
+    found = {kind: scenario.load.get(key, 0.0) for kind, key in shares.items()}
+    if min(found.values()) < 0 or sum(found.values()) > 1:
+        raise usage_error(
+            "not shares of the exchanges",
+            where=where,
+            found=", ".join(f"{shares[kind]} {share}" for kind, share in found.items()),
+            wanted="0 to 1, together at most 1",
+        )
+    if any(found.values()) and not returning_clients(scenario):
+        raise usage_error(
+            "clients that are all new have no lease to renew or to release",
+            where=where,
+            wanted="a load with a number of clients",
+        )
+    found = {"new": 1 - sum(found.values()), **found}
+    return {kind: share for kind, share in found.items() if share > 0}
