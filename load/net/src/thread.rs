@@ -73,6 +73,24 @@ pub fn stop_on_signals() {
     }
 }
 
+static FORGET: AtomicBool = AtomicBool::new(false);
+
+/// Take SIGHUP as a wish to forget, which `takes_wish_to_forget` says once for each.
+pub fn forget_on_hangup() {
+    extern "C" fn forget(_: libc::c_int) {
+        FORGET.store(true, Ordering::Relaxed);
+    }
+    let handler: extern "C" fn(libc::c_int) = forget;
+    // SAFETY: the handler keeps to what handlers may do.
+    unsafe { libc::signal(libc::SIGHUP, handler as libc::sighandler_t) };
+}
+
+/// Whether SIGHUP came since this was last asked.
+#[must_use]
+pub fn takes_wish_to_forget() -> bool {
+    FORGET.swap(false, Ordering::Relaxed)
+}
+
 /// Whether a signal has asked to stop.
 #[must_use]
 pub fn is_stopped() -> bool {

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         }
     };
     thread::stop_on_signals();
+    thread::forget_on_hangup();
     match serve(&asked) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
@@ -57,6 +58,8 @@ struct Counts {
     answered: u64,
     unsent: u64,
     leases: u64,
+    forgotten: u64,
+    resets: u64,
     socket_drops: u64,
 }
 
@@ -151,6 +154,10 @@ impl Responder<'_> {
             }
             let now = clock::monotonic();
             self.clock.refresh(now);
+            if thread::takes_wish_to_forget() {
+                self.forget(now);
+                self.write_counts()?;
+            }
             self.send_due(now).map_err(said)?;
             self.flush().map_err(said)?;
             if now - written_at > WRITTEN_EVERY {
@@ -166,6 +173,14 @@ impl Responder<'_> {
             }
         }
         self.write_counts()
+    }
+
+    /// Give up all leases and what waits, as if just started, but for a warm-up that is over.
+    fn forget(&mut self, now: u64) {
+        self.server.forget(now);
+        self.later.clear();
+        self.counts.forgotten += std::mem::take(&mut self.counts.leases);
+        self.counts.resets += 1;
     }
 
     /// Whether something happens that has a share of all packets.
@@ -289,6 +304,8 @@ impl Responder<'_> {
             "answered": self.counts.answered,
             "unsent": self.counts.unsent,
             "leases": self.counts.leases,
+            "forgotten": self.counts.forgotten,
+            "resets": self.counts.resets,
             "socket_drops": self.counts.socket_drops,
         });
         let beside = path.with_extension("new");

@@ -71,6 +71,12 @@ impl Server {
         Self { settings, began: now, free_at: now, under_way: VecDeque::new() }
     }
 
+    /// Have nothing that waits.
+    pub fn forget(&mut self, now: u64) {
+        self.free_at = now;
+        self.under_way.clear();
+    }
+
     /// A packet arrived; `begins` an exchange or not; `leases` were given before; `random` is
     /// a number from 0 to 1.
     pub fn packet(&mut self, at: u64, begins: bool, leases: u64, random: f64) -> Fate {
