@@ -234,6 +234,7 @@ LEFT_OUT_OF_CHECKS = {
     "perfdhcp": ("probe",),
     "unbound": ("verify",),
     "powerdns": ("verify",),
+    "responder": ("verify",),
 }
 """Task files that start, build or ask over what is started; their callers say when."""
 

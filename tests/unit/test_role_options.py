@@ -16,6 +16,7 @@ DNSMASQ = find_scenario(SCENARIOS, "v4-dnsmasq")
 KEA = find_scenario(SCENARIOS, "v4-memfile")
 PDNS = find_scenario(SCENARIOS, "powerdns-lmdb-uncached")
 COLD = find_scenario(SCENARIOS, "powerdns-lmdb-cold")
+RESPONDER = find_scenario(SCENARIOS, "v4-responder-capped")
 SIX = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
 TEN = {**KEA.load, "clients": 10, "first_client": "00:0c:01:02:03:04"}
 MYSQL = find_scenario(SCENARIOS, "v4-mysql")
@@ -29,6 +30,11 @@ def asking(scenario, kind=None, **options):
     return replace(scenario, server=ServerOptions(kind=kind, options=options))
 
 
+def responding(**options):
+    """The responder with a capacity, and with these options."""
+    return asking(RESPONDER, **{"capacity": 2000.0, **options})
+
+
 def test_every_scenario_that_ships_is_one_that_its_server_has():
     assert {scenario.server.kind for scenario in load_scenarios(SCENARIOS).values()} == {
         "kea",
@@ -37,6 +43,7 @@ def test_every_scenario_that_ships_is_one_that_its_server_has():
         "nsd",
         "unbound",
         "powerdns",
+        "responder",
     }
 
 
@@ -106,6 +113,12 @@ def test_scenarios_lie_side_by_side_as_far_as_they_ask_the_same_of_the_hosts():
         (asking(PDNS, backend="postgresql"), "Found: backend postgresql, beside nothing."),
         (replace(PDNS, beside={"postgresql": {}}), "Found: backend lmdb, beside postgresql."),
         (asking(PDNS, cache_ttl_s=20), "Found: cache none, cache_ttl_s 20,"),
+        (responding(stall_ms=20.0), "Found: stall_ms 20.0, stall_every_ms 0.0."),
+        (responding(delay_least_ms=2.0), "Found: delay_least_ms 2.0, delay_most_ms 0.0."),
+        (responding(warm_up_ms=9.0), "Found: warm_up_factor 1.0, warm_up_ms 9.0."),
+        (responding(refuse=1.1), "refuse 1.1,"),
+        (responding(queue=-1), "queue -1,"),
+        (responding(capacity=0.0, doubled_by=9), "Found: capacity 0.0, overload holds,"),
         (asking(COLD), "Found: cache cold, cache_ttl_s 0,"),
         (replace(PDNS, load={**PDNS.load, "data": "delegations"}), "wanted articles or zones"),
         (replace(PDNS, load={**PDNS.load, "size": 100_001}), "size 100001"),
@@ -252,7 +265,9 @@ def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know(
         if options_of(path.parent.parent.name, "scenario")
     }
     supports = {name for name, role in lab_roles().items() if role.supports}
-    assert set(roles_of("server")) == {"kea", "dnsmasq", "bind9", "nsd", "unbound", "powerdns"}
+    assert set(roles_of("server")) == {
+        *("kea", "dnsmasq", "bind9", "nsd", "unbound", "powerdns", "responder")
+    }
     assert set(roles_of("host")) == {"host_tuning"}
     assert supports == {"mysql", "postgresql", "bind9", "nsd"}
     assert servers == {*roles_of("server"), *roles_of("host"), *supports}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from leaselab.lab.own_generator import built_key, pack
+from leaselab.lab.own_generator import INSTALLED_BY, built_key, pack
 
 
 def own_source(folder: str) -> dict[str, Any]:
@@ -13,9 +13,12 @@ def own_source(folder: str) -> dict[str, Any]:
     return pack(Path(folder))
 
 
-def own_build(builds: str) -> str:
-    """Return the key of what is built of it and kept below a folder; empty without any."""
-    return built_key(Path(builds))
+def own_build(role: str, builds: str) -> str:
+    """Return the key of what is built of it and kept below a folder, for a role by name.
+
+    Empty without any, and for a role that does not install it.
+    """
+    return built_key(Path(builds)) if role in INSTALLED_BY else ""
 
 
 class FilterModule:

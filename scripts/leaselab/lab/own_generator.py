@@ -13,6 +13,8 @@ from typing import Any
 from leaselab.archive.disk import write_whole
 from leaselab.lab.roles import OWN_GENERATOR, ROLES
 
+INSTALLED_BY = frozenset({OWN_GENERATOR, "responder"})
+"""Roles that install what is built of it: the generator, and the server of known truth."""
 _SOURCE = ROLES.parent / "load"
 _NOT_BUILT = frozenset({"target", "tests", "fuzz"})
 """Folders that no program is made of."""

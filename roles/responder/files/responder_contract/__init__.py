@@ -1,0 +1,1 @@
+"""What the responder does for the server contract; `server.py` has its verbs."""
