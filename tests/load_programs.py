@@ -1,4 +1,4 @@
-"""leaseload and leaserespond, built from load/; what was built is kept between runs."""
+"""leaseload and leaserespond, built from load/; kept in `.leaselab/rust` between runs."""
 
 import shutil
 import subprocess
@@ -15,9 +15,7 @@ def load_programs():
     """The folder with both; the test is skipped where there is no cargo."""
     if shutil.which("cargo") is None:
         pytest.skip("no cargo here")
-    manifest = ROOT / "load" / "Cargo.toml"
-    asked = ["cargo", "build", "--release", "--locked", "--manifest-path", manifest]
-    subprocess.run(
-        [*asked, "--target-dir", ROOT / "load" / "target", "--quiet"], cwd=ROOT, check=True
-    )
-    return ROOT / "load" / "target" / "release"
+    folder = ROOT / ".leaselab" / "rust"
+    asked = ["cargo", "build", "--release", "--locked", "--quiet", "--target-dir", folder]
+    subprocess.run(asked, cwd=ROOT / "load", check=True)
+    return folder / "release"

@@ -24,7 +24,17 @@ from tests.examples import CONFIG, START, example_round, example_trial
 from tests.inventories import parsed
 
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, bisect, calibrate, duel, rerun, resume, run, session
+from leaselab.cli import (
+    bench_setup,
+    bisect,
+    calibrate,
+    duel,
+    rerun,
+    resume,
+    run,
+    session,
+    truth,
+)
 from leaselab.lab import benches, catalog
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import ROUND_DONE, Point
@@ -72,7 +82,7 @@ class Lab:
         self.faults: dict[tuple[str, int], BaseException] = {}
         """What is raised in a round, by point and number."""
         self.deploy_faults: dict[str, BaseException] = {}
-        """What is raised as a point is deployed."""
+        """What is raised as a point is deployed, by its name or that of its generator."""
         self.interrupted_at: int | None = None
         """After how many rounds the user interrupts; None for never."""
         self.rates: dict[str, float] = {}
@@ -107,7 +117,7 @@ class Lab:
         monkeypatch.setattr(catalog, "load_families", lambda _: self._families)
         for module in (run, bisect, duel):
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
-        for module in (run, resume, bisect, duel, calibrate):
+        for module in (run, resume, bisect, duel, calibrate, truth):
             monkeypatch.setattr(module, "report_after", lambda _: None)
         for module in (session, rerun):
             monkeypatch.setattr(module, "leased", self._leased)
@@ -222,8 +232,9 @@ class Lab:
         commit = key.removeprefix("key of ") or None
         self.deployed.append(commit or name)
         self.procedures.append(procedure)
-        if (commit or name) in self.deploy_faults:
-            raise self.deploy_faults[commit or name]
+        for broken in (commit or name, scenario.generator):
+            if broken in self.deploy_faults:
+                raise self.deploy_faults[broken]
         document = copy.deepcopy(DOCUMENT)
         document |= {
             "name": bench.inventory.bench,

@@ -84,7 +84,7 @@ def find_scenario(folder: Path, name: str, generator: str | None = None) -> Scen
     scenarios = load_scenarios(folder)
     if name not in scenarios:
         raise unknown("scenario", name, list(scenarios), "scenarios")
-    return _measured_by(scenarios[name], generator)
+    return measured_by(scenarios[name], generator)
 
 
 def match_scenarios(
@@ -108,10 +108,14 @@ def match_scenarios(
         if not names:
             raise unknown("scenario", pattern, [*scenarios, *families], "scenarios")
         found.update((name, scenarios[name]) for name in names)
-    return [_measured_by(scenario, generator) for scenario in found.values()]
+    return [measured_by(scenario, generator) for scenario in found.values()]
 
 
-def _measured_by(scenario: Scenario, generator: str | None) -> Scenario:
+def measured_by(scenario: Scenario, generator: str | None) -> Scenario:
+    """Return a scenario, measured by another `generator` where one is named.
+
+    An unknown one raises a usage error with the nearest.
+    """
     known = roles_of("generator")
     if generator is not None and generator not in known:
         raise unknown("generator", generator, known, "--generator")

@@ -1,0 +1,78 @@
+"""Figures beside the truth: on a terminal, and as JSON."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from leaselab.model.text import printable
+from leaselab.report.listing import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import TextIO
+
+    from leaselab.analysis.truth import Judged
+
+HEADINGS = (
+    *("scenario", "generator", "figure", "true", "measured"),
+    *("error", "allowed", "within"),
+)
+NAMES = 3
+"""Columns that are words."""
+_NOTHING = "-"
+
+
+def print_truth(rows: Sequence[Judged], stream: TextIO | None = None) -> None:
+    """Print a table of all, and why a figure is missing; stdout unless given.
+
+    What is allowed is the tolerance of a rate, and the interval of a share.
+    """
+    stream = stream or sys.stdout
+    stream.writelines(aligned(HEADINGS, map(_cells, rows), NAMES))
+    stream.writelines(_reasons(rows))
+
+
+def truth_document(rows: Sequence[Judged], *, kept: bool) -> dict[str, Any]:
+    """The same for ``--json``; shares and errors are ratios.
+
+    `kept`: whether the figures of the project's own generator are near enough.
+    """
+    return {
+        "benchmark": "truth",
+        "rows": [asdict(row) | {"error": row.error} for row in rows],
+        "kept": kept,
+    }
+
+
+def _reasons(rows: Sequence[Judged]) -> Iterator[str]:
+    for row in rows:
+        if row.why:
+            yield f"{row.scenario}, {row.generator}, {row.figure}: {printable(row.why)}\n"
+
+
+def _cells(row: Judged) -> list[str]:
+    is_rate = row.tolerance is not None
+    allowed = _NOTHING
+    if row.tolerance is not None:
+        allowed = f"±{100 * row.tolerance:g} %"
+    elif row.interval is not None:
+        low, high = row.interval
+        allowed = f"{100 * low:.3f} to {100 * high:.3f} %"
+    return [
+        row.scenario,
+        row.generator,
+        row.figure,
+        _figure(row.true, is_rate=is_rate),
+        _figure(row.measured, is_rate=is_rate),
+        _NOTHING if row.error is None else f"{100 * row.error:+.2f} %",
+        allowed,
+        "yes" if row.within else "no",
+    ]
+
+
+def _figure(value: float | None, *, is_rate: bool) -> str:
+    if value is None:
+        return _NOTHING
+    return f"{value:.0f}/s" if is_rate else f"{100 * value:.3f} %"

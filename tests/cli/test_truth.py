@@ -1,0 +1,117 @@
+"""``leaselab bench truth``, with the hosts left out."""
+
+import json
+
+import pytest
+from tests.made_up import Lab
+
+from leaselab.cli.main import main
+from leaselab.model.errors import invalid_measurement, lab_broken
+
+CAPPED = 2000 / 0.975
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    lab = Lab(tmp_path, monkeypatch)
+    lab.rates = {"v4-responder-capped": 1.004 * CAPPED, "v4-responder-slow": 0.98 * CAPPED}
+    return lab
+
+
+def told(capsys):
+    return json.loads(capsys.readouterr().out)
+
+
+def test_each_generator_is_measured_and_set_beside_the_truth(lab, capsys):
+    assert main(["bench", "truth", "v4-responder-capped", "--json"]) == 0
+    document = told(capsys)
+    rows = document["rows"]
+    assert [row["generator"] for row in rows] == ["leaseload", "perfdhcp"]
+    assert [row["true"] for row in rows] == [pytest.approx(CAPPED)] * 2
+    assert [row["error"] for row in rows] == [pytest.approx(0.004)] * 2
+    assert document["kept"] is True
+    archived = {row["id"] for row in lab.store.index.rows()}
+    assert archived == {row["id"] for row in rows}
+    assert [one.rounds for one in lab.procedures] == [3, 3]
+
+
+def test_a_figure_that_is_too_far_off_is_told_by_the_exit_code(lab, capsys):
+    asked = ["bench", "truth", "v4-responder-capped", "v4-responder-slow"]
+    assert main([*asked, "--generator", "leaseload", "--runs", "1"]) == 1
+    capped, slow = capsys.readouterr().out.splitlines()[1:]
+    assert capped.endswith("yes")
+    assert slow.endswith("no")
+    assert len(lab.rounds) == 2
+    # that another generator is wrong is what one wants to know
+    assert main(["bench", "truth", "v4-responder-slow", "--generator", "perfdhcp"]) == 0
+
+
+def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
+    asked = ["bench", "truth", "v4-responder-drops", "--generator", "leaseload", "--json"]
+    assert main(asked) == 1
+    lost, refused, late = told(capsys)["rows"]
+    assert (lost["figure"], lost["measured"], lost["within"]) == ("lost", 0.0, False)
+    assert (refused["within"], late["within"]) == (True, True)
+    assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 1000)]
+
+
+def test_all_of_the_family_are_measured_from_whose_settings_something_follows(lab, capsys):
+    for name in ("leaseload", "perfdhcp", "dnsperf", "kxdpgun"):
+        lab.deploy_faults[name] = invalid_measurement("not now")
+    assert main(["bench", "truth", "--json"]) == 1
+    rows = told(capsys)["rows"]
+    names = {row["scenario"].rpartition("-responder-")[2] for row in rows}
+    assert names == {
+        *("capped", "slow", "stalls", "collapses", "duplicates", "foreign", "warm-up"),
+        *("filling", "drops", "refusals", "late", "malformed"),
+    }
+    of_names = {row["generator"] for row in rows if row["scenario"].startswith("dns")}
+    assert of_names == {"leaseload", "dnsperf", "kxdpgun"}
+    assert {row["why"] for row in rows} == {"not now"}
+
+
+def test_a_generator_that_a_bench_cannot_run_is_left_out_of_the_rest(lab, capsys):
+    lab.deploy_faults["perfdhcp"] = lab_broken("no perfdhcp here")
+    asked = ["bench", "truth", "v4-responder-capped", "v4-responder-slow", "--json"]
+    assert main(asked) == 1
+    rows = told(capsys)["rows"]
+    assert [(row["generator"], row["why"]) for row in rows] == [
+        ("leaseload", ""),
+        ("perfdhcp", "no perfdhcp here"),
+    ] * 2
+    assert lab.deployed.count("v4-responder-slow") == 1
+
+
+def test_a_broken_lab_ends_it_after_what_was_measured_is_shown(lab, capsys):
+    lab.deploy_faults["v4-responder-slow"] = lab_broken("the host is gone")
+    asked = ["bench", "truth", "v4-responder-capped", "v4-responder-slow"]
+    assert main([*asked, "--generator", "leaseload"]) == 4
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1].endswith("yes")
+    assert err.splitlines()[-1] == "leaselab: the host is gone"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["v4-memfile"], "nothing is known to be true of that (found v4-memfile,"),
+        (["v4-responder-uncapped"], "nothing is known to be true of that"),
+        (["dns-responder-capped", "--generator", "perfdhcp"], "nothing is known to be true"),
+        (["--generator", "perfdcp"], "unknown generator 'perfdcp'; did you mean 'perfdhcp'?"),
+        (["v4-respondr-capped"], "unknown scenario 'v4-respondr-capped'"),
+        (["--runs", "0"], "'0' is not a whole number from 1 to 1000"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_anything_is_touched(
+    lab, capsys, arguments, said
+):
+    assert main(["bench", "truth", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert lab.prepared == []
+
+
+def test_its_help_is_its_own(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["bench", "truth", "--help"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: leaselab bench truth")

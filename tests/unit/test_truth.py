@@ -1,0 +1,271 @@
+"""What follows from a server's settings, and how figures are set beside it."""
+
+import math
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import edited, example_result, fixed_load_result, invalid_result
+
+from leaselab.analysis import truth
+from leaselab.analysis.truth import (
+    EXACT,
+    LATE,
+    LOST,
+    MAX_RATE,
+    REFUSED,
+    ROUGH,
+    Fact,
+    Truth,
+    binomial,
+    highest_rate,
+    judge,
+    not_measured,
+    shares_of,
+    truth_of,
+)
+from leaselab.lab.roles import options_of
+from leaselab.measure.generators.dhcp_load import MALFORMED
+from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.ramp import Ramp
+from leaselab.model.record import ServerOptions, Transaction
+from leaselab.report.truth import print_truth, truth_document
+
+DEFAULTS = {name: one["default"] for name, one in options_of("responder", "scenario").items()}
+HALF = FixedLoad(rate=1000, duration_s=20)
+NEAR = FixedLoad(rate=1000, late_s=0.2)
+DHCP = Transaction(name="DHCPv4 exchange", plural="exchanges", stages=("A-B", "C-D"))
+DNS = Transaction(name="DNS query", plural="queries", stages=("Q-A",))
+
+
+def scenario(transaction=DHCP, **options):
+    known = {**DEFAULTS, "capacity": 2000.0, **options}
+    asked = example_result().scenario
+    server = ServerOptions(kind="responder", options=known)
+    return replace(asked, server=server, transaction=transaction)
+
+
+def rate_of(*, stages=2, loss=0.025, seconds=5, **options):
+    return highest_rate({**DEFAULTS, "capacity": 2000.0, **options}, stages, loss, seconds)
+
+
+def test_a_max_rate_is_above_the_capacity_by_what_may_be_lost():
+    (fact,) = truth_of(scenario(), MaxRate()).facts
+    assert fact == Fact(MAX_RATE, 2000 / 0.975, EXACT)
+    (fact,) = truth_of(scenario(DNS), MaxRate(loss_ratio=0.005)).facts
+    assert fact.value == pytest.approx(2000 / 0.995)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delay_least_ms": 5.0, "delay_most_ms": 50.0},
+        {"duplicate": 0.1},
+        {"foreign": 0.1},
+        {"warm_up_factor": 3.0, "warm_up_ms": 1000.0},
+    ],
+)
+def test_what_does_not_take_work_leaves_the_max_rate_as_it_is(options):
+    assert truth_of(scenario(**options), MaxRate()) == truth_of(scenario(), MaxRate())
+
+
+def test_a_stall_takes_its_share_of_the_time():
+    stalls = scenario(stall_ms=20.0, stall_every_ms=200.0)
+    (fact,) = truth_of(stalls, MaxRate()).facts
+    assert fact == Fact(MAX_RATE, pytest.approx(1800 / 0.975), ROUGH)
+
+
+def test_what_is_dropped_takes_half_of_the_work_where_goodput_collapses():
+    # Of 2005 queries, 10 are dropped: 1995 + 5 are all that there is work for.
+    assert rate_of(stages=1, loss=10 / 2005, overload="collapses") == pytest.approx(2005)
+    # 2000 exchanges are 4000 packets; of 1990 both are served, and 40 first ones dropped.
+    assert rate_of(loss=40 / 2030, overload="collapses") == pytest.approx(2030)
+    assert truth_of(scenario(overload="collapses"), MaxRate()).facts[0].tolerance == ROUGH
+
+
+def test_a_server_that_fills_is_slower_at_the_end_of_a_trial():
+    """By a sum over small steps, which knows nothing of the formula."""
+    rate = rate_of(doubled_by=20_000, queue=0)
+    leases, backlog, step = 0.0, 0.0, 1e-4
+    for _ in range(round(5 / step)):
+        asked = backlog + rate * step
+        served = min(asked, 2000 / (1 + leases / 20_000) * step)
+        leases, backlog = leases + served, asked - served
+    assert 1 - leases / (5 * rate) == pytest.approx(0.025, abs=2e-4)
+    assert rate < 1700
+    assert rate_of(doubled_by=10**9, queue=0) == pytest.approx(2000 / 0.975, rel=1e-4)
+
+
+def test_what_waits_as_the_traffic_ends_is_not_completed():
+    """As packet by packet: 1604/s of 256 that may wait, 1614/s of 64."""
+    rates = [rate_of(doubled_by=20_000, queue=queue) for queue in (256, 64)]
+    assert rates == [pytest.approx(1604, rel=0.002), pytest.approx(1614, rel=0.002)]
+
+
+def test_queries_leave_no_leases():
+    assert rate_of(stages=1, doubled_by=10) == rate_of(stages=1)
+
+
+def test_shares_of_an_exchange_are_those_of_its_packets_together():
+    options = {**DEFAULTS, "drop_first": 0.1, "drop_second": 0.5, "refuse": 0.2}
+    # 10 % of the first and half of what is then neither refused are dropped.
+    assert shares_of(options, 2, 2.0, of_whole=False) == {
+        LOST: pytest.approx(0.1 + 0.9 * 0.8 * 0.5),
+        REFUSED: pytest.approx(0.9 * 0.2 + 0.9 * 0.8 * 0.5 * 0.2),
+        LATE: 0.0,
+    }
+    assert shares_of(options, 1, 2.0, of_whole=True)[LOST] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "share"),
+    [(0.0, 210.0, 10 / 210), (0.0, 200.0, 0.0), (190.0, 210.0, 0.5), (250.0, 250.0, 1.0)],
+)
+def test_an_exchange_is_late_where_one_of_its_replies_is(least, most, share):
+    options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
+    late = [shares_of(options, stages, 0.2, of_whole=False)[LATE] for stages in (1, 2)]
+    assert late == [pytest.approx(share), pytest.approx(1 - (1 - share) ** 2)]
+
+
+@pytest.mark.parametrize(
+    ("least", "most"),
+    [(0.0, 210.0), (0.0, 110.0), (90.0, 130.0), (50.0, 90.0), (110.0, 120.0), (100.0, 100.0)],
+)
+def test_to_leaseload_an_exchange_is_late_where_its_replies_are_together(least, most):
+    """By counting all pairs of many delays."""
+    options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
+    delays = [least + (most - least) * (place + 0.5) / 400 for place in range(400)]
+    late = sum(one + other > 200 for one in delays for other in delays) / 400**2
+    found = shares_of(options, 2, 0.2, of_whole=True)[LATE]
+    assert found == pytest.approx(late, abs=0.005)
+    asked = scenario(delay_least_ms=least, delay_most_ms=most)
+    facts = [
+        {one.name: one.value for one in truth_of(replace(asked, generator=name), NEAR).facts}
+        for name in ("leaseload", "perfdhcp")
+    ]
+    assert facts[0][LATE] == found
+    assert facts[1][LATE] == shares_of(options, 2, 0.2, of_whole=False)[LATE]
+
+
+def test_nothing_follows_without_a_capacity_or_for_another_server_or_procedure():
+    assert truth_of(scenario(capacity=0.0), MaxRate()) is None
+    assert truth_of(scenario(drop_first=0.1), MaxRate()) is None
+    assert truth_of(scenario(), Ramp()) is None
+    assert truth_of(example_result().scenario, MaxRate()) is None
+
+
+def test_malformed_replies_leave_no_trial_of_clients_that_counts():
+    assert truth.MALFORMED == MALFORMED
+    assert truth_of(scenario(malformed=0.1), HALF) == Truth(doubt=MALFORMED)
+    names = truth_of(scenario(DNS, malformed=0.1), HALF).facts
+    assert [fact.value for fact in names] == [0.0, 0.0, 0.0]
+
+
+def of_rate(rate):
+    return example_result([rate] * 3, procedure=MaxRate(rounds=3))
+
+
+def test_a_rate_is_judged_by_its_tolerance():
+    record = of_rate(2000.0)
+    near, far = (Truth((Fact(MAX_RATE, value, EXACT),)) for value in (2019.0, 2021.0))
+    (row,) = judge(near, record)
+    assert (row.measured, row.within, row.id) == (2000.0, True, record.id)
+    assert row.error == pytest.approx(-0.0094, abs=1e-4)
+    assert [row.within for row in judge(far, record)] == [False]
+
+
+def counted(**counts):
+    """The record of a fixed load of 60 000 exchanges with these failures."""
+
+    def edit(document):
+        for one in document["rounds"]:
+            one["trials"] = one["trials"][:1]
+            one["trials"][0] |= {
+                "attempted": 20_000,
+                "completed": 20_000 - sum(counts.values()),
+                "late": counts.get("late", 0),
+                "lost": counts.get("lost", 0),
+                "failures": {"NAK": counts["refused"]} if "refused" in counts else {},
+            }
+
+    return edited(fixed_load_result([0.01] * 3), edit)
+
+
+def test_shares_are_judged_by_their_interval():
+    facts = tuple(Fact(name, value) for name, value in ((LOST, 0.006), (REFUSED, 0.0)))
+    lost, refused = judge(Truth(facts), counted(lost=118))
+    assert (lost.measured, lost.within) == (pytest.approx(0.0059), True)
+    assert lost.interval[0] < 0.0059 < lost.interval[1]
+    assert (refused.measured, refused.within, refused.error) == (0.0, True, None)
+    lost, refused = judge(Truth(facts), counted(refused=118))
+    assert (lost.within, refused.within) == (False, False)
+    (late,) = judge(Truth((Fact(LATE, 0.1),)), counted(late=2000))
+    assert late.within
+
+
+def test_a_doubt_is_wanted_of_every_trial():
+    told, trials_count = invalid_result(), example_result()
+    said = edited(
+        told,
+        lambda document: [
+            trial.update(valid=False, reason=MALFORMED)
+            for one in document["rounds"]
+            for trial in one["trials"]
+        ],
+    )
+    wanted = Truth(doubt=MALFORMED)
+    assert [row.within for row in judge(wanted, said)] == [True]
+    for record in (told, trials_count):
+        (row,) = judge(wanted, record)
+        assert not row.within
+        assert row.why
+
+
+def test_without_a_figure_there_is_a_reason():
+    (row,) = judge(Truth((Fact(MAX_RATE, 2000.0, EXACT),)), invalid_result())
+    assert (row.measured, row.within) == (None, False)
+    assert "could not" in row.why or "started" in row.why
+    one = scenario()
+    (row,) = not_measured(Truth(doubt=MALFORMED), one, "no such program")
+    assert (row.figure, row.true, row.why) == (MALFORMED, None, "no such program")
+
+
+@pytest.mark.parametrize(("counted", "of"), [(0, 1000), (3, 1000), (500, 1000), (1000, 1000)])
+def test_an_interval_has_the_share_and_leaves_out_what_is_unlikely(counted, of):
+    def at_least(share):
+        """Chance of so many or more (0..1), by the sum of its terms."""
+        return sum(
+            math.comb(of, k) * share**k * (1 - share) ** (of - k)
+            for k in range(counted, of + 1)
+        )
+
+    low, high = binomial(counted, of)
+    assert low <= counted / of <= high
+    if counted:
+        assert at_least(low) == pytest.approx(0.005, rel=1e-6)
+    if counted < of:
+        assert at_least(high) - math.comb(of, counted) * high**counted * (1 - high) ** (
+            of - counted
+        ) == pytest.approx(0.995, rel=1e-6)
+
+
+def test_a_table_has_a_row_for_each_figure_and_why_one_is_missing(capsys):
+    rows = [
+        *judge(Truth((Fact(MAX_RATE, 2019.0, EXACT),)), of_rate(2000.0)),
+        *judge(Truth((Fact(LOST, 0.006),)), counted(lost=118)),
+        *not_measured(Truth(doubt=MALFORMED), scenario(), "no such program"),
+    ]
+    print_truth(rows)
+    head, rate, share, doubt, why = capsys.readouterr().out.splitlines()
+    assert head.split() == [
+        *("scenario", "generator", "figure", "true", "measured"),
+        *("error", "allowed", "within"),
+    ]
+    assert rate.split()[-7:] == ["2019/s", "2000/s", "-0.94", "%", "±1", "%", "yes"]
+    wanted = "lost 0.600 % 0.590 % -1.67 % 0.513 to 0.675 % yes"
+    assert " ".join(share.split()).endswith(wanted)
+    assert doubt.split()[-2:] == ["-", "no"]
+    assert why == "v4-memfile, perfdhcp, malformed-replies: no such program"
+    document = truth_document(rows, kept=False)
+    assert document["rows"][0]["error"] == rows[0].error
+    assert document["rows"][1]["interval"] == rows[1].interval
