@@ -157,7 +157,9 @@ def test_wishes_that_cannot_be_are_refused(changed, what):
 def test_clients_at_once_send_again_and_are_not_cut_short_by_silence():
     made, host = adapter(report("at-once"))
     made.offer(Load(0, 10, at_once=100), may_abort=True)
-    assert words(host).endswith("--seconds 10 --at-once 100 --retransmit --late 1 --grace 3")
+    assert words(host).endswith(
+        "--seconds 1 --at-once 100 --retransmit --late 9 --grace 0 --lag 1"
+    )
 
 
 def test_an_event_has_its_completions_counted_by_milliseconds():

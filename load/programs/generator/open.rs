@@ -13,6 +13,8 @@ use crate::engine::Way;
 fn way(asked: &Asked, local: SocketAddr, to: SocketAddr) -> Result<Way, String> {
     let mut options = Options::new(local);
     options.interface.clone_from(&asked.interface);
+    // A relay may have more than one server to reach.
+    options.broadcast = to.ip() == Ipv4Addr::BROADCAST;
     let socket = Socket::open(&options)
         .map_err(|error| format!("{local} on {:?}: {error}", asked.interface))?;
     Ok((socket, Some(to)))

@@ -40,6 +40,8 @@ TIMEOUT_SLACK_S = 20.0
 """Time beyond traffic and wait after which the generator counts as hanging (s)."""
 QUIET_S = 0.25
 """Silence after the traffic after which what is not answered counts as lost (s)."""
+AT_ONCE_S = 1
+"""Time within which all clients of a burst have begun (s)."""
 BIN_S = 0.001
 """Times by which completed exchanges are counted under an event (s)."""
 PROBES = 5
@@ -120,14 +122,17 @@ class Leaseload:
 
         It ends early, once it has failed for certain, only where it `may_abort`.
         """
-        late_s, wait_s = self._procedure.late_s, self._procedure.wait_s
         argv = self._beginning(load)
+        if load.at_once:
+            # None of them is late as long as they go on trying.
+            trying_s = max(0, load.duration_s - AT_ONCE_S)
+            return [*argv, "--late", f"{trying_s:g}", "--grace", "0", "--lag", str(AT_ONCE_S)]
+        late_s, wait_s = self._procedure.late_s, self._procedure.wait_s
         argv += ["--late", f"{late_s:g}", "--grace", f"{max(0.0, wait_s - late_s):g}"]
-        if not load.at_once:
-            if not self._bench.scenario.load.get("resends"):
-                argv += ["--quiet", f"{QUIET_S:g}"]
-            if may_abort:
-                argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
+        if not self._bench.scenario.load.get("resends"):
+            argv += ["--quiet", f"{QUIET_S:g}"]
+        if may_abort:
+            argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
         if isinstance(self._procedure, Event):
             argv += ["--bin", f"{BIN_S:g}"]
         return argv
@@ -139,10 +144,11 @@ class Leaseload:
         argv += ["--threads", str(tool.settings["threads"])]
         # Transaction ids begin at another number in each load, so that none is taken for one
         # of the load before.
-        argv += ["--seed", str(next(self._seeds)), "--seconds", str(load.duration_s)]
+        argv += ["--seed", str(next(self._seeds))]
         if load.at_once:
+            argv += ["--seconds", str(AT_ONCE_S)]
             return [*argv, "--at-once", str(load.at_once), "--retransmit"]
-        return [*argv, "--rate", str(load.rate)]
+        return [*argv, "--seconds", str(load.duration_s), "--rate", str(load.rate)]
 
     def _dns(self) -> list[str]:
         """Return the arguments of queries to the server."""

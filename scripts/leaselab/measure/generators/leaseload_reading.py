@@ -199,9 +199,11 @@ class LeaseloadReading:
         words = list(self._words(counts, seen))
         lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
         reason = next((word for word in words if word not in lifted), "")
-        seen_in = {one.name: one.latency for one in report.stages}
-        stages = {name: seen_in.get(name) for name in self.bench.scenario.transaction.stages}
-        if len(stages) > 1:
+        asked = self.bench.scenario.transaction.stages
+        # Renewals and the like have stages of their own; a release has no answer.
+        stages = dict.fromkeys(asked)
+        stages |= {one.name: one.latency for one in report.stages if one.latency}
+        if len(asked) > 1:
             stages[WHOLE] = report.whole
         return Trial(
             rate=load.rate,
