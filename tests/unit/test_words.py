@@ -7,7 +7,7 @@ from tests.examples import example_result
 
 from leaselab.analysis import credibility, steadiness
 from leaselab.measure import trials
-from leaselab.measure.generators import adapter, dns_answers, perfdhcp_reading
+from leaselab.measure.generators import adapter, dhcp_load, dns_answers
 from leaselab.measure.search_error import SearchReason
 from leaselab.report.site.validity import MEANINGS, meanings, validity
 
@@ -18,7 +18,7 @@ def reasons():
     """The words of the reasons, as the modules that give them have them."""
     return {
         line.value.value
-        for module in (adapter, dns_answers, perfdhcp_reading, trials)
+        for module in (adapter, dhcp_load, dns_answers, trials)
         for line in ast.parse(inspect.getsource(module)).body
         if isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant)
         if isinstance(line.value.value, str) and line.targets[0].id not in NO_REASONS
