@@ -93,9 +93,7 @@ def _run(command, timeout_s, environment):
 def hold_back_servers(*, held=True):
     """Give Kea half of its processor, as `docker_lab_cpu_limit` does.
 
-    In a fast hour of a machine Kea on one processor serves what perfdhcp on another can
-    offer: sweeps then end as generator-limited, as they should, and tests that want a result
-    with them.
+    Loads are smaller then, and what else runs on the machine disturbs them less.
     """
     for container in docker.from_env().containers.list(filters=_MINE):
         if container.name in SERVING:

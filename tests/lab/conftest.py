@@ -10,7 +10,7 @@ from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
 
 from leaselab.cli import variants
 from leaselab.cli.bench_setup import leased, prepare
-from leaselab.lab.catalog import find_procedure
+from leaselab.lab.catalog import find_procedure, find_scenario
 from leaselab.lab.deployment import host_states
 from leaselab.lab.inventory import (
     GENERATOR_GROUP,
@@ -99,10 +99,14 @@ def bench_of():
         hold_back_servers(held=False)  # deploying takes all there is
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LEASELAB_ROOT", str(ROOT))
-            procedure = find_procedure(ROOT / "scenarios", scenario, SMALL)
+            folder = ROOT / "scenarios"
+            chosen, procedure = (
+                find_scenario(folder, scenario),
+                find_procedure(folder, scenario, SMALL),
+            )
             with leased(inventory, "the tests") as bench:
                 prepare(bench, full=False)
-                [document] = variants.deploy(scenario, bench, procedure, full=False)
+                [document] = variants.deploy(chosen, bench, procedure, full=False)
         hold_back_servers(held="memfile" in scenario)
         kept.update(scenario=scenario, document=document, states=host_states(inventory))
         return document

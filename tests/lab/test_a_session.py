@@ -63,7 +63,9 @@ def test_a_result_keeps_seconds_latencies_and_what_each_program_printed(measured
     jsonschema.validate(document, schema)
     stages = ["DISCOVER-OFFER", "REQUEST-ACK", "whole exchange"]
     trials = trials_of(document)
-    assert any(sample["held"] for trial in trials for sample in trial["samples"]["server"])
+    assert any(
+        sample["held"] for trial in trials for sample in trial["samples"].get("server", [])
+    )
     for trial in trials:
         assert trial["per_second"]
         assert list(trial["latency_s"]) == stages
@@ -72,11 +74,11 @@ def test_a_result_keeps_seconds_latencies_and_what_each_program_printed(measured
         for stage in trial["latency_s"].values():
             points = [stage[key] for key in ("p50", "p90", "p99", "p99.9", "max")]
             assert points == sorted(points)
-        first, *_, last = trial["samples"]["server"]
-        assert last["cpu_s"] > first["cpu_s"]
+        seen = [sample["cpu_s"] for sample in trial["samples"].get("server", [])]
+        assert seen == sorted(seen)  # a short trial may lie between two samples
         assert trial["held"]["server"] >= trial["completed"]
         with gzip.open(place / trial["raw_file"]) as raw:
-            assert b"Running: perfdhcp" in raw.read()
+            assert b'"program":"leaseload"' in raw.read()
 
 
 def test_what_was_measured_is_listed_shown_and_verified(measured):

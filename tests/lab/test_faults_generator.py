@@ -1,4 +1,4 @@
-"""perfdhcp or a host fails: never counted as a loss, and the sweep goes on."""
+"""leaseload or a host fails: never counted as a loss, and the sweep goes on."""
 
 import re
 from contextlib import contextmanager
@@ -12,28 +12,28 @@ from leaselab.lab.lock import PROGRAM
 
 pytestmark = pytest.mark.lab
 
-PERFDHCP = "/usr/sbin/perfdhcp"
+LEASELOAD = "/opt/leaselab/leaseload"
 # Single exchanges and the first trial are real; the trials after it are not.
 STAND_IN = f"""#!/bin/sh
-case "$*" in *" -x t "*) ;; *) exec {PERFDHCP}.real "$@" ;; esac
-[ -e /run/leaselab/measured ] || {{ touch /run/leaselab/measured; exec {PERFDHCP}.real "$@"; }}
+case "$*" in *" --quiet "*) ;; *) exec {LEASELOAD}.real "$@" ;; esac
+[ -e /run/leaselab/measured ] || {{ touch /run/leaselab/measured; exec {LEASELOAD}.real "$@"; }}
 """
 
 
 @pytest.fixture
 def instead(on_host):
-    """Put a script in the place of perfdhcp, and perfdhcp back afterwards."""
+    """Put a script in the place of leaseload, and leaseload back afterwards."""
 
     def put(script):
         on_host(
             "generator",
-            f"[ -e {PERFDHCP}.real ] ||"
-            f" {{ mv {PERFDHCP} {PERFDHCP}.real && rm -f /run/leaselab/measured; }}\n"
-            f"cat > {PERFDHCP} <<'END'\n{STAND_IN}{script}\nEND\nchmod 755 {PERFDHCP}",
+            f"[ -e {LEASELOAD}.real ] ||"
+            f" {{ mv {LEASELOAD} {LEASELOAD}.real && rm -f /run/leaselab/measured; }}\n"
+            f"cat > {LEASELOAD} <<'END'\n{STAND_IN}{script}\nEND\nchmod 755 {LEASELOAD}",
         )
 
     def back():
-        on_host("generator", f"! [ -e {PERFDHCP}.real ] || mv {PERFDHCP}.real {PERFDHCP}")
+        on_host("generator", f"! [ -e {LEASELOAD}.real ] || mv {LEASELOAD}.real {LEASELOAD}")
 
     put.back = back
     yield put
@@ -41,16 +41,16 @@ def instead(on_host):
 
 
 NO_MEASUREMENT = {
-    "echo 'All is well.'": "perfdhcp's output does not parse: no section ",
-    f'{PERFDHCP}.real "$@" | head -c 20000': (
-        " replies were received (found 20000 bytes ending in "
+    "echo 'All is well.'": "leaseload's output does not parse: JSON is malformed",
+    f'{LEASELOAD}.real "$@" | head -c 1000': (
+        "Input data was truncated (found 1000 bytes ending in "
     ),
-    "kill -9 $$": "/usr/sbin/perfdhcp: was killed, or did not end in time",
+    "kill -9 $$": f"{LEASELOAD}: was killed, or did not end in time",
     "echo no such device >&2; exit 1": (
-        "/usr/sbin/perfdhcp: failed with exit status 1: no such device"
+        f"{LEASELOAD}: failed with exit status 1: no such device"
     ),
 }
-"""What perfdhcp does instead, and what is said of it: rubbish, truncated, killed, failing."""
+"""What leaseload does instead, and what is said of it: rubbish, truncated, killed, failing."""
 
 
 def test_a_trial_without_a_measurement_is_not_counted(instead, bench_file, results):
@@ -77,9 +77,9 @@ def taken_away(on_host, path):
 
 def test_what_a_lab_that_was_never_provisioned_lacks_is_named(on_host, bench_file, results):
     """As after `lab down` and `lab up`: the hosts answer, and have nothing of ours."""
-    with taken_away(on_host, PERFDHCP):
+    with taken_away(on_host, LEASELOAD):
         missing = stopped(results, "sweep", bench_file())
-    assert "leaselab-generator: /usr/sbin/perfdhcp: not found on the host" in missing
+    assert f"leaselab-generator: {LEASELOAD}: not found on the host" in missing
     with taken_away(on_host, PROGRAM):
         missing = stopped(results)
     assert "there is no bench lock: " in missing

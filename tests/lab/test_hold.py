@@ -37,6 +37,6 @@ def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
     assert "T" in held["purpose"]  # the sweep's id: its lease has not run out
     assert leaselab("lab", "release").stdout == "released docker\n"
     assert json.loads(leaselab("lab", "status", "--json").stdout)["lock"] is None
-    assert on_host("generator", "pgrep -x perfdhcp || echo none") == "none\n"
+    assert on_host("generator", "pgrep -x leaseload || echo none") == "none\n"
     assert on_host("server", "pgrep -x dnsmasq || echo none") == "none\n"
     assert leaselab("lab", "release").stdout == "no bench was held\n"

@@ -83,17 +83,19 @@ def test_a_result_says_what_its_database_promised_and_keeps_no_secret(
 def test_a_lease_in_a_database_is_told_by_its_address_and_client(deployed, on_host):
     load = deployed["scenario"]["load"]
     family = load["family"]
-    target = deployed["hosts"]["server"]["test_address"] if family == 4 else "all"
-    interface = deployed["hosts"]["generator"]["test_interface"]
+    generator = deployed["hosts"]["generator"]
+    ask = f"/opt/leaselab/leaseload dhcp{family} --interface {generator['test_interface']}"
+    ask += " --first-mac 00:0c:01:02:03:04 --rate 1 --seconds 1 --late 1"
+    if family == 4:
+        server = deployed["hosts"]["server"]["test_address"]
+        ask += f" --server {server} --relay {generator['test_address']}"
     serving = deployed["servers"]
     contract, variant = "/opt/leaselab/server", serving["server"]["variant"]
     for role in serving:
         on_host(role, f"{contract} start {variant}")
     try:
         on_host("server", f"{contract} settle {variant}")
-        on_host(
-            "generator", f"perfdhcp -{family} -l {interface} -r 1 -n 1 -n 1 -W 500000 {target}"
-        )
+        on_host("generator", ask)
         told = on_host("server", f"{contract} list {variant}")
         pool = ipaddress.ip_network(load["subnet"])
         address, client = told.split()

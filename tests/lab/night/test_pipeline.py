@@ -200,7 +200,7 @@ def free(site):
     client = docker.from_env()
     quiet = [
         client.containers.get(host).exec_run(["pgrep", "-x", name]).exit_code == 1
-        for host, name in (("leaselab-generator", "perfdhcp"), ("leaselab-server", "dnsmasq"))
+        for host, name in (("leaselab-generator", "leaseload"), ("leaselab-server", "dnsmasq"))
     ]
     return status["lock"] is None and quiet == [True, True]
 

@@ -7,8 +7,9 @@ import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
 
 from leaselab.cli import variants
+from leaselab.cli.bench_setup import leased
 from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.catalog import find_procedure
+from leaselab.lab.catalog import find_procedure, find_scenario
 from leaselab.lab.foreign import watching
 from leaselab.lab.generator import RemoteGenerator
 from leaselab.lab.inventory import read_inventory
@@ -25,18 +26,20 @@ PAUSE_S = 1.2
 """Longer than the second between two samples: the next one is of after a load."""
 
 
+def at_both_places(scenario, procedure):
+    """Deploy a scenario at both places; return the bench documents."""
+    chosen = find_scenario(ROOT / "scenarios", scenario)
+    with leased(read_inventory(LOCAL), "the tests") as bench:
+        return variants.deploy(chosen, bench, procedure, full=False, places=variants.PLACES)
+
+
 @pytest.fixture
 def benches(bench_of, scenario, monkeypatch):
     """The benches of one scenario at place 1 and at place 2."""
     bench_of(scenario)
     monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
-    first, second = variants.deploy(
-        scenario,
-        read_inventory(LOCAL),
-        find_procedure(ROOT / "scenarios", scenario, SMALL),
-        full=False,
-        places=variants.PLACES,
-    )
+    procedure = find_procedure(ROOT / "scenarios", scenario, SMALL)
+    first, second = at_both_places(scenario, procedure)
     return parse_bench(first, "place 1"), parse_bench(second, "place 2")
 
 
@@ -151,12 +154,6 @@ def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
     ):
         pass
     assert caught.value.outcome is Outcome.LAB
-    variants.deploy(
-        scenario,
-        read_inventory(LOCAL),
-        benches[1].procedure,
-        full=False,
-        places=variants.PLACES,
-    )
+    at_both_places(scenario, benches[1].procedure)
     with both_up(*benches, host=hosts["server"]) as targets:
         assert all(Asked(one, hosts["generator"]).generator.answers() for one in targets)
