@@ -232,11 +232,16 @@ class LeaseloadReading:
                     p50_s=one.p50_s,
                     p99_s=one.p99_s,
                 )
-                for place, one in enumerate(report.seconds)
+                for place, one in enumerate(self._seconds())
             ),
             argv=self.argv,
             figures={RESENT: float(report.sent_again)} if load.at_once else {},
         )
+
+    def _seconds(self) -> tuple[ReportSecond, ...]:
+        """Return the seconds of the traffic; of clients at once, until all are served."""
+        seconds = self.report.seconds
+        return seconds if self.load.at_once else seconds[: self.load.duration_s]
 
     def _traffic_s(self) -> float:
         """How long exchanges were begun; of clients at once, until all were served (s)."""
