@@ -74,7 +74,7 @@ PLAY = """
         mode: "0644"
     - ansible.builtin.copy:
         content: "{{ generator | combine(version) | to_json }}"
-        dest: "{{ folder }}/generators/perfdhcp.json"
+        dest: "{{ folder }}/generators/leaseload.json"
         mode: "0644"
     - ansible.builtin.set_fact:
         lab_host_document: {cpu_model: "{{ kea_found }}"}
