@@ -21,9 +21,18 @@ def own_build(role: str, builds: str) -> str:
     return built_key(Path(builds)) if role in INSTALLED_BY else ""
 
 
+def own_is(role: str) -> bool:
+    """Whether a role, by name, installs what is built of it."""
+    return role in INSTALLED_BY
+
+
 class FilterModule:
     """Ansible's entry point."""
 
     def filters(self) -> dict[str, Any]:
         """Return the filters by the names they have in templates."""
-        return {"leaselab_own_source": own_source, "leaselab_own_build": own_build}
+        return {
+            "leaselab_is_own": own_is,
+            "leaselab_own_source": own_source,
+            "leaselab_own_build": own_build,
+        }
