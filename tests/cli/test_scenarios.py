@@ -65,7 +65,7 @@ scenario:
   support: None
   beside: -
   hosts: -
-  generator: perfdhcp
+  generator: leaseload
   transaction:
     name: DHCPv4 exchange
     plural: exchanges

@@ -27,7 +27,7 @@ from leaselab.measure.generators.dhcp_load import (
 )
 from leaselab.measure.generators.dns_answers import OTHER_ANSWERS
 from leaselab.measure.generators.leaseload import Leaseload
-from leaselab.measure.generators.leaseload_reading import report_of, unserved
+from leaselab.measure.generators.leaseload_reading import queued, report_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
 from leaselab.model.observation import Generated
@@ -209,7 +209,7 @@ def test_what_was_open_at_an_early_end_is_lost():
 def test_what_was_worked_off_after_the_traffic_is_late():
     document = report("good", after_traffic=200, early_p90_s=0.002)
     found = trial(document, Load(500, 2))
-    assert unserved(report_of(left(document), bench())) == found.late
+    assert queued(report_of(left(document), bench())) == found.late
     # 787 in 1.998 s and for 0.002 s more.
     assert found.late == 200 - math.ceil(787 / 1.998 * 0.002)
     assert sums_up(found)

@@ -195,8 +195,12 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
     recover(inventory, bench.lease)
     played = played_hash(root, inventory, distribution)
     record = read_deployment(root, inventory.bench)
-    ready = not inventory.group(BUILDER_GROUP) or built_key(_builds())
-    if not full and ready and record is not None and stands(record, inventory, played):
+    if (
+        not full
+        and record is not None
+        and _has_generator(inventory)
+        and stands(record, inventory, played)
+    ):
         print("the hosts are prepared as they were", file=sys.stderr, flush=True)
         return record.environment
     forget_deployment(root, inventory.bench)
@@ -210,6 +214,11 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
     prepared = Deployment(played, environment, host_states(inventory))
     write_deployment(root, inventory.bench, prepared)
     return environment
+
+
+def _has_generator(inventory: Inventory) -> bool:
+    """Whether the generator is built; without a builder there is none to be built."""
+    return not inventory.group(BUILDER_GROUP) or bool(built_key(_builds()))
 
 
 @contextmanager

@@ -111,18 +111,19 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         "flood the server, or sample where its CPU time goes (max-rate)",
     )
     _add(group, {parameter for _, _, parameter, _ in _OPTIONS})
-    _add_generator(group)
+    add_generator(group)
 
 
 def add_parameters(parser: argparse.ArgumentParser, *parameters: str) -> None:
     """Add the options of some parameters, for a command with a procedure of its own."""
     group = parser.add_argument_group("parameters")
     _add(group, set(parameters))
-    _add_generator(group)
+    add_generator(group)
 
 
-def _add_generator(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
+def add_generator(parser: argparse._ActionsContainer) -> None:
+    """Add ``--generator``, read as `args.generator`."""
+    parser.add_argument(
         "--generator",
         metavar="NAME",
         help="what makes the load, such as perfdhcp (default: what the load's file says)",

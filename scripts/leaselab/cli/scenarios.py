@@ -9,6 +9,7 @@ import msgspec
 from rich.table import Table
 
 from leaselab.cli.options import add_json, checkout_root, parse_json, print_json
+from leaselab.cli.procedure_options import add_generator
 from leaselab.lab.catalog import find_procedure, match_scenarios
 from leaselab.lab.roles import options_of
 from leaselab.measure.generators import check_fits
@@ -39,11 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with one scenario: parameters of its procedure that differ from what its file "
         'says, such as {"rounds": 3}',
     )
-    parser.add_argument(
-        "--generator",
-        metavar="NAME",
-        help="what makes the load (default: what the load's file says)",
-    )
+    add_generator(parser)
     add_json(parser)
 
 

@@ -21,6 +21,7 @@ from leaselab.cli.task import Task
 from leaselab.lab.catalog import match_scenarios, measured_by
 from leaselab.lab.roles import OWN_GENERATOR
 from leaselab.measure.generators import check_fits
+from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import LeaselabError, Outcome, unknown, usage_error
 from leaselab.report.truth import print_truth, truth_document
 
@@ -120,7 +121,7 @@ def _chosen(
 
 
 def _fitting(scenario: Scenario) -> Sequence[str]:
-    return OF_DNS if "queries" in scenario.load else OF_DHCP
+    return OF_DNS if is_dns(scenario) else OF_DHCP
 
 
 def _can_measure(scenario: Scenario, procedure: AnyProcedure) -> bool:

@@ -7,6 +7,7 @@ its module knows the tool.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -23,6 +24,12 @@ GENERATOR_LIMITED = "generator-limited"
 GENERATOR_STALLED = "generator-stalled"
 """The generator, or its host, stood still and caught up in a burst, or dropped replies:
 without that the trial might have passed."""
+
+TIMEOUT_SLACK_S = 20.0
+"""Time beyond traffic and wait after which a generator counts as hanging (s): some print for
+seconds."""
+PROBES = 5
+"""Probes tried before a started server counts as answering nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +93,19 @@ class Adapter(Protocol):
 
         The reading may be lazy: what takes long waits until it is asked for.
         """
+
+
+def unserved(answered: int, after: int, traffic_s: float, usual_s: float) -> int:
+    """Return how many transactions lay in buffers as the traffic of `traffic_s` seconds ended.
+
+    Of those `answered`, `after` came after the traffic.  A server that is too slow by some per
+    cent fills its socket's buffer, some 277 packets, and serves them after the traffic: of
+    short trials at low rates that is several per cent of all that was offered, and none of its
+    throughput.  What is under way in a server that keeps up is not counted: at the rate served,
+    what takes `usual_s` (s), as nine of ten transactions took before a queue could grow, in the
+    first tenth of the traffic.
+    """
+    if not after:
+        return 0
+    served = (answered - after) / max(traffic_s - usual_s, traffic_s / 2)
+    return max(0, after - math.ceil(served * usual_s))

@@ -89,6 +89,11 @@ class Expected:
             )
 
 
+def is_dns(scenario: Scenario) -> bool:
+    """Whether a scenario's load is one of queries; else it is one of DHCP clients."""
+    return "queries" in scenario.load
+
+
 def expected_of(scenario: Scenario) -> Expected:
     """Return what the queries of a scenario's load are answered with."""
     return Expected(float(scenario.load.get("misses", 0.0)))

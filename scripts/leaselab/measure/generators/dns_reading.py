@@ -10,11 +10,7 @@ from numpy.typing import NDArray
 
 from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.generators.dns_answers import Expected
-from leaselab.measure.generators.printed import printed
-from leaselab.model.bench import Bench
-from leaselab.model.load import Load
-from leaselab.model.observation import Generated
-from leaselab.model.procedure import Procedure
+from leaselab.measure.generators.printed import PrintedReading, printed
 from leaselab.model.record import GENERATOR
 
 OFFERED_SHARE = 0.99
@@ -24,20 +20,10 @@ START_SLACK = 2
 
 
 @dataclass(frozen=True)
-class DnsReading:
+class DnsReading(PrintedReading):
     """What a tool printed of one load; it is parsed when it is first asked for."""
 
-    bench: Bench
-    procedure: Procedure
-    load: Load
-    argv: tuple[str, ...]
-    generated: Generated
     expected: Expected
-
-    @property
-    def output_gz(self) -> bytes:
-        """What the tool printed, to be kept."""
-        return self.generated.output_gz
 
     @property
     def conclusive(self) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
 from leaselab.measure.generators.dns_answers import (
     PROBE_RATE,
     PROBE_S,
@@ -34,10 +35,6 @@ from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, SERVER, Scenario
 
 PORTS = {"udp": 53, "tcp": 53, "dot": 853}
-TIMEOUT_SLACK_S = 20.0
-"""Time beyond traffic and wait after which the generator counts as hanging (s)."""
-PROBES = 5
-"""Probes tried before a started server counts as answering nobody."""
 
 
 class Dnsperf:

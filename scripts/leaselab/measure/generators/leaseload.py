@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
 from leaselab.measure.generators.dhcp_load import check_leases, returning_clients
 from leaselab.measure.generators.dns_answers import (
     NOERROR,
@@ -18,12 +19,13 @@ from leaselab.measure.generators.dns_answers import (
     PROBE_SHARE,
     check_queries,
     expected_of,
+    is_dns,
     transport_of,
 )
 from leaselab.measure.generators.leaseload_reading import (
-    DhcpReading,
-    DnsReading,
+    ClientsReading,
     LeaseloadReading,
+    QueriesReading,
     report_of,
 )
 from leaselab.measure.ports import GeneratorHost
@@ -36,16 +38,12 @@ from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.flood import Flood
 from leaselab.model.record import GENERATOR, SERVER, Scenario
 
-TIMEOUT_SLACK_S = 20.0
-"""Time beyond traffic and wait after which the generator counts as hanging (s)."""
 QUIET_S = 0.25
 """Silence after the traffic after which what is not answered counts as lost (s)."""
 AT_ONCE_S = 1
 """Time within which all clients of a burst have begun (s)."""
 BIN_S = 0.001
 """Times by which completed exchanges are counted under an event (s)."""
-PROBES = 5
-"""Exchanges tried before a started server counts as answering nobody."""
 EVERYBODY = "255.255.255.255"
 """Where a relay sends what both servers of a pair have to hear."""
 FIRST_CLIENT = "00:0c:01:02:03:04"
@@ -115,7 +113,11 @@ class Leaseload:
         longest_s = load.duration_s + self._procedure.wait_s + TIMEOUT_SLACK_S
         generated = self._host.generate(argv, self._tool.environment, longest_s)
         reading = (self._bench, self._procedure, load, tuple(argv), generated)
-        return DnsReading(*reading, self._expected) if self._is_dns else DhcpReading(*reading)
+        return (
+            QueriesReading(*reading, self._expected)
+            if self._is_dns
+            else ClientsReading(*reading)
+        )
 
     def command(self, load: Load, *, may_abort: bool) -> list[str]:
         """Build the argv of one load.
@@ -190,11 +192,6 @@ class Leaseload:
     def _server(self) -> str:
         """The server's test address."""
         return self._bench.server.test_address or self._bench.hosts[SERVER].test_address
-
-
-def is_dns(scenario: Scenario) -> bool:
-    """Whether a scenario's load is one of queries; else it is one of DHCP clients."""
-    return "queries" in scenario.load
 
 
 def wishes_of(scenario: Scenario) -> dict[str, float]:

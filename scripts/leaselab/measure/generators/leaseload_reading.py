@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.adapter import (
+    GENERATOR_LIMITED,
+    GENERATOR_STALLED,
+    Seen,
+    unserved,
+)
 from leaselab.measure.generators.dhcp_load import POOL_TOO_FULL, Granted, lease_doubts
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
@@ -19,11 +23,9 @@ from leaselab.measure.generators.dns_answers import (
     Expected,
     repeats,
 )
-from leaselab.measure.generators.printed import printed, unreadable
+from leaselab.measure.generators.printed import PrintedReading, printed, unreadable
 from leaselab.model.bench import Bench
-from leaselab.model.load import Load
 from leaselab.model.observation import Generated
-from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import RESENT
 from leaselab.model.record import GENERATOR
 from leaselab.model.trial import WHOLE, Percentiles, Second, Trial
@@ -139,19 +141,8 @@ def report_of(generated: Generated, bench: Bench) -> Report:
 
 
 @dataclass(frozen=True)
-class LeaseloadReading:
+class LeaseloadReading(PrintedReading):
     """What leaseload reported of one load; it is parsed when it is first asked for."""
-
-    bench: Bench
-    procedure: Procedure
-    load: Load
-    argv: tuple[str, ...]
-    generated: Generated
-
-    @property
-    def output_gz(self) -> bytes:
-        """The report, to be kept."""
-        return self.generated.output_gz
 
     @property
     def conclusive(self) -> bool:
@@ -173,11 +164,11 @@ class LeaseloadReading:
     def counts(self) -> Counts:
         """What came of the exchanges: those still open are lost, and late what was queued."""
         counts = self.report.counts
-        queued = 0 if self.load.at_once else min(counts.completed, unserved(self.report))
+        slow = 0 if self.load.at_once else min(counts.completed, queued(self.report))
         return msgspec.structs.replace(
             counts,
-            completed=counts.completed - queued,
-            late=counts.late + queued,
+            completed=counts.completed - slow,
+            late=counts.late + slow,
             lost=counts.lost + counts.open,
             open=0,
         )
@@ -266,7 +257,7 @@ class LeaseloadReading:
 
 
 @dataclass(frozen=True)
-class DhcpReading(LeaseloadReading):
+class ClientsReading(LeaseloadReading):
     """What leaseload reported of DHCP clients."""
 
     def failures(self) -> dict[str, int]:
@@ -287,7 +278,7 @@ class DhcpReading(LeaseloadReading):
 
 
 @dataclass(frozen=True)
-class DnsReading(LeaseloadReading):
+class QueriesReading(LeaseloadReading):
     """What leaseload reported of DNS queries."""
 
     expected: Expected
@@ -304,19 +295,8 @@ class DnsReading(LeaseloadReading):
             yield OTHER_ANSWERS
 
 
-def unserved(report: Report) -> int:
-    """Exchanges that lay in buffers as the traffic ended.
-
-    A server that is too slow by some per cent fills its socket's buffer, some 277 packets, and
-    works them off after the traffic: of short trials at low rates that is several per cent of
-    all that was offered, and none of its throughput.  What is under way in a server that keeps
-    up is not counted: at the rate served, what takes as long as nine of ten exchanges took
-    before a queue could grow, in the first tenth of the traffic.
-    """
+def queued(report: Report) -> int:
+    """Exchanges that lay in buffers as the traffic ended."""
     answered = report.counts.completed + report.counts.late
     usual_s = report.early_p90_s or 0.0
-    served_s = max(report.traffic_s - usual_s, report.traffic_s / 2)
-    if not served_s:
-        return 0
-    usual = (answered - report.after_traffic) / served_s * usual_s
-    return max(0, report.after_traffic - math.ceil(usual))
+    return unserved(answered, report.after_traffic, report.traffic_s, usual_s)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from leaselab.measure.generators.adapter import (
     GENERATOR_LIMITED,
     GENERATOR_STALLED,
+    TIMEOUT_SLACK_S,
     Reading,
     Seen,
 )
@@ -31,7 +32,7 @@ from leaselab.measure.generators.dns_answers import (
     transport_of,
 )
 from leaselab.measure.generators.dns_reading import DnsReading, by_second, enough
-from leaselab.measure.generators.dnsperf import TIMEOUT_SLACK_S, Dnsperf
+from leaselab.measure.generators.dnsperf import Dnsperf
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
 from leaselab.model.errors import usage_error

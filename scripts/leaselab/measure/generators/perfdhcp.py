@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 
+from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
 from leaselab.measure.generators.dhcp_load import check_leases, returning_clients
 from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
@@ -36,11 +37,6 @@ IN_FLIGHT_S = 0.5
 """Share of a second's load that may be unanswered before an abort is thought of (s)."""
 EVERYBODY = "all"
 """perfdhcp's word for the broadcast address (v4) and the servers' multicast group (v6)."""
-TIMEOUT_SLACK_S = 20.0
-"""Time beyond traffic and wait after which the generator counts as hanging (s);
-printing a million times takes a few seconds."""
-PROBES = 5
-"""Exchanges tried before a started server counts as answering nobody."""
 _FIRST_MAC = 0x000C01020304
 """perfdhcp's own first client."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.adapter import (
+    GENERATOR_LIMITED,
+    GENERATOR_STALLED,
+    Seen,
+    unserved,
+)
 from leaselab.measure.generators.dhcp_load import (
     POOL_TOO_FULL,
     STAGES,
@@ -24,11 +28,9 @@ from leaselab.measure.generators.perfdhcp_output import (
     percentiles,
     printed,
 )
-from leaselab.model.bench import Bench
+from leaselab.measure.generators.printed import PrintedReading
 from leaselab.model.load import Load
-from leaselab.model.observation import Generated
 from leaselab.model.pool import pool_size
-from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR
 from leaselab.model.trial import WHOLE, HostUse, Trial
 
@@ -63,21 +65,11 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class PerfdhcpReading:
+class PerfdhcpReading(PrintedReading):
     """What perfdhcp printed of one load; it is parsed when it is first asked for."""
 
-    bench: Bench
-    procedure: Procedure
-    load: Load
-    argv: tuple[str, ...]
-    generated: Generated
     limit: int | None
     """Unanswered exchanges after which it was to give up; None where it had to go on."""
-
-    @property
-    def output_gz(self) -> bytes:
-        """What perfdhcp printed, to be kept."""
-        return self.generated.output_gz
 
     @cached_property
     def output(self) -> Output:
@@ -233,24 +225,14 @@ def _stalls_cost(output: Output, load: Load, generator: HostUse | None) -> float
 
 
 def _unserved(joined: Exchanges, traffic_s: float) -> int:
-    """Exchanges that lay in buffers as the traffic of `traffic_s` seconds ended.
-
-    A server that is too slow by some per cent fills its socket's buffer, some 277
-    packets, and serves them after the traffic: of short trials at low rates that is
-    several per cent of all that was offered, and none of its throughput.  What is under
-    way in a server that keeps up is not counted: at the rate served, what takes as long
-    as nine of ten exchanges took before a queue could grow, in the first tenth of the
-    traffic.
-    """
+    """Exchanges that lay in buffers as the traffic of `traffic_s` seconds ended."""
     if not joined.started_at.size:
         return 0
     origin = float(joined.started_at.min())
-    end = origin + traffic_s
-    pending = int(np.count_nonzero(joined.answered_at > end))
+    pending = int(np.count_nonzero(joined.answered_at > origin + traffic_s))
     early = joined.latency_s[joined.started_at < origin + traffic_s / 10]
     usual_s = float(np.percentile(early, 90)) if early.size else 0.0
-    served = (joined.started_at.size - pending) / max(traffic_s - usual_s, traffic_s / 2)
-    return max(0, pending - math.ceil(served * usual_s))
+    return unserved(joined.started_at.size, pending, traffic_s, usual_s)
 
 
 def stalls_s(output: Output, rate: int) -> list[float]:

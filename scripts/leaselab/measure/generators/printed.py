@@ -4,9 +4,29 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection
+from dataclasses import dataclass
 
+from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.load import Load
 from leaselab.model.observation import Generated
+from leaselab.model.procedure import Procedure
+
+
+@dataclass(frozen=True)
+class PrintedReading:
+    """What a tool printed of one load, whichever it is; parsed when it is first asked for."""
+
+    bench: Bench
+    procedure: Procedure
+    load: Load
+    argv: tuple[str, ...]
+    generated: Generated
+
+    @property
+    def output_gz(self) -> bytes:
+        """What the tool printed, to be kept."""
+        return self.generated.output_gz
 
 
 def no_measurement(tool: str, where: str, what: str) -> LeaselabError:
