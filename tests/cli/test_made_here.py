@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.inventories import parsed
@@ -89,7 +91,9 @@ def test_it_goes_on_when_the_first_has_ended_however_that_was(
         other.kill() if end == "kill" else other.stdin.close()
         other.wait()
 
-    monkeypatch.setattr(made_here.time, "sleep", ended)
+    # The module's own clock alone: threads of other tests sleep, too.
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=ended)
+    monkeypatch.setattr(made_here, "time", clock)
     assert main(["lab", "up"]) == 0
     assert f"waiting for ben@desk pid {other.pid}, lab up, in /other" in caplog.text
     assert played == ["lab_up"]

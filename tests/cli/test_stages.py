@@ -24,6 +24,7 @@ from leaselab.lab import benches, deployment, lease, made_here
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.hold import write_hold
 from leaselab.lab.lock import ask, new_hold
+from leaselab.lab.own_generator import source_hash
 from leaselab.lab.repository import open_repository
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
@@ -49,6 +50,17 @@ class Playbooks:
         self.company = True
         """Whether a server can be up at two places at once."""
         self.checkout = checkout
+
+    def generator(self, name, _inventory, variables, *, keep):
+        """Build the generator as its playbook does, beside another one."""
+        keep()
+        self.proofs.add(Path(variables["bench_lock_hold"]))
+        self.given[name] = variables
+        builds = self.checkout / ".leaselab" / "builds"
+        (builds / KEY).mkdir(parents=True, exist_ok=True)
+        (builds / KEY / "artifact.tar.gz").touch()
+        kept = {"source": source_hash(), "key": KEY}
+        (builds / "leaseload.json").write_text(json.dumps(kept), encoding="utf-8")
 
     def __call__(self, names, _inventory, variables, lease, _on_event=None):
         if lease is not None:
@@ -118,13 +130,22 @@ def playbooks(tmp_path, monkeypatch):
     monkeypatch.setattr(variants, "variants_there", lambda _: playbooks.there)
     for module in (bench_setup, variants):
         monkeypatch.setattr(module, "play", playbooks)
+    monkeypatch.setattr(bench_setup, "run_playbook", playbooks.generator)
     return playbooks
 
 
-def a_bench():
-    """The bench, for what needs no lock: the playbooks are made up."""
+@pytest.fixture
+def bench(playbooks):
+    """The bench, prepared and this test's alone."""
+    assert playbooks.given == {}
     inventory = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
-    return bench_setup.LeasedBench(inventory, None)
+    with bench_setup.leased(inventory, "a test") as bench:
+        bench_setup.prepare(bench)
+        yield bench
+
+
+def scenario_of(name):
+    return find_scenario(bench_setup.checkout_root() / "scenarios", name)
 
 
 @pytest.fixture
@@ -317,7 +338,7 @@ def test_hosts_that_are_as_they_were_are_not_prepared_again(playbooks, capsys):
     assert playbooks.given == {}
     assert "the hosts are prepared as they were" in capsys.readouterr().err
     assert main(["provision", "--full"]) == 0
-    assert set(playbooks.given) == {"provision"}
+    assert set(playbooks.given) == {"generator", "provision"}
 
 
 def test_a_lab_of_this_machine_is_brought_up_again_where_its_inventory_changed(
@@ -332,7 +353,7 @@ def test_a_lab_of_this_machine_is_brought_up_again_where_its_inventory_changed(
     assert playbooks.given == {}
     monkeypatch.setattr(bench_setup, "played_hash", lambda *_: "another")
     assert main(["provision"]) == 0
-    assert set(playbooks.given) == {"lab_up", "provision"}
+    assert set(playbooks.given) == {"lab_up", "generator", "provision"}
 
 
 @pytest.mark.parametrize("changed", [{"sut": "1", "gen": "0"}, {"sut": "0"}])
@@ -341,7 +362,7 @@ def test_a_host_that_is_another_one_now_is_prepared_again(playbooks, changed):
     playbooks.given.clear()
     playbooks.states = changed
     assert main(["provision"]) == 0
-    assert set(playbooks.given) == {"provision"}
+    assert set(playbooks.given) == {"generator", "provision"}
 
 
 def test_deploying_leaves_hosts_prepared_and_one_that_fails_does_not(playbooks, built):
@@ -357,14 +378,14 @@ def test_deploying_leaves_hosts_prepared_and_one_that_fails_does_not(playbooks, 
     assert "provision" in playbooks.given
 
 
-def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playbooks):
+def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playbooks, bench):
     """Another scenario is, and so is the same one after the server failed."""
-    bench = a_bench()
-    bench_setup.prepare(bench)
 
     def deploy(scenario, **parameters):
         playbooks.given.clear()
-        [document] = variants.deploy(scenario, bench, MaxRate(**parameters), full=False)
+        [document] = variants.deploy(
+            scenario_of(scenario), bench, MaxRate(**parameters), full=False
+        )
         return sorted(playbooks.given), document
 
     assert deploy("v4-memfile")[0] == ["deploy", "tune"]
@@ -378,15 +399,18 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
     assert deploy("v6-memfile")[0] == []
 
 
-def test_a_build_is_deployed_at_both_places_in_one_play(playbooks):
+def test_a_build_is_deployed_at_both_places_in_one_play(playbooks, bench):
     """Only where nothing of it lies already, and what lies there does not make room for it."""
-    bench = a_bench()
-    bench_setup.prepare(bench)
 
     def deploy(scenario, places=variants.PLACES, keep=()):
         playbooks.given.clear()
         found = variants.deploy(
-            scenario, bench, MaxRate(rounds=5), full=False, places=places, keep=keep
+            scenario_of(scenario),
+            bench,
+            MaxRate(rounds=5),
+            full=False,
+            places=places,
+            keep=keep,
         )
         given = playbooks.given.get("deploy", {})
         assert {one["procedure"]["rounds"] for one in found} == {5}
@@ -408,14 +432,12 @@ def test_a_build_is_deployed_at_both_places_in_one_play(playbooks):
     assert deploy("v4-memfile") == (both, [1], ["v4-memfile-at2"])
 
 
-def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(playbooks):
-    bench = a_bench()
-    bench_setup.prepare(bench)
+def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(playbooks, bench):
 
     def deploy():
         playbooks.given.clear()
         return variants.deploy(
-            "v4-memfile", bench, MaxRate(), full=False, places=variants.PLACES
+            scenario_of("v4-memfile"), bench, MaxRate(), full=False, places=variants.PLACES
         )
 
     both = deploy()
@@ -428,14 +450,14 @@ def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(play
     assert not playbooks.given
 
 
-def test_a_host_keeps_one_build_of_a_generator(playbooks):
+def test_a_host_keeps_one_build_of_a_generator(playbooks, bench):
     """Whatever was deployed with another one is deployed again; what has none still stands."""
-    bench = a_bench()
-    bench_setup.prepare(bench)
 
     def deploy(scenario, key=""):
         playbooks.given.clear()
-        variants.deploy(scenario, bench, MaxRate(), generator_build=key, full=False)
+        variants.deploy(
+            scenario_of(scenario), bench, MaxRate(), generator_build=key, full=False
+        )
         return playbooks.given.get("deploy", {}).get("leaselab_generator_build", "none")
 
     assert deploy("v4-memfile") == "none"
@@ -448,15 +470,13 @@ def test_a_host_keeps_one_build_of_a_generator(playbooks):
     assert not playbooks.given, "that has no build"
 
 
-def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(playbooks):
+def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(playbooks, bench):
     """What lies there was tuned with other settings, so none of it still stands."""
-    bench = a_bench()
-    bench_setup.prepare(bench)
     one, other = (f"v4-hardware-smt-off-governor-{name}" for name in ("powersave", "schedutil"))
 
     def deploy(scenario):
         playbooks.given.clear()
-        variants.deploy(scenario, bench, MaxRate(), full=False)
+        variants.deploy(scenario_of(scenario), bench, MaxRate(), full=False)
         return sorted(playbooks.given)
 
     assert deploy("v4-memfile") == ["deploy", "tune"]
@@ -472,35 +492,31 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
     assert set(playbooks.given) == {"retune"}
     assert deploy("v4-memfile") == ["deploy", "tune"]
     assert deploy("v4-memfile") == []
-    variants.tune(one, bench, MaxRate())
+    variants.tune(scenario_of(one), bench, MaxRate())
     record = deployment.read_deployment(bench_setup.checkout_root(), bench.inventory.bench)
     assert record.settings == find_scenario(playbooks.checkout / "scenarios", one).hosts
 
 
-def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks):
+def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks, bench):
     """As in a long search for a slow commit, which comes back to one of its first."""
-    bench = a_bench()
-    bench_setup.prepare(bench)
     for scenario in ("v4-memfile", "v6-memfile"):
-        variants.deploy(scenario, bench, MaxRate(), full=False)
+        variants.deploy(scenario_of(scenario), bench, MaxRate(), full=False)
     playbooks.there.remove("v4-memfile")
-    variants.deploy("v4-memfile-mt", bench, MaxRate(), full=False)
+    variants.deploy(scenario_of("v4-memfile-mt"), bench, MaxRate(), full=False)
     for scenario, played in (("v6-memfile", []), ("v4-memfile", ["deploy", "tune"])):
         playbooks.given.clear()
-        variants.deploy(scenario, bench, MaxRate(), full=False)
+        variants.deploy(scenario_of(scenario), bench, MaxRate(), full=False)
         assert sorted(playbooks.given) == played
 
 
-def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks):
+def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks, bench):
     """A run of many points that are refused does not prepare the hosts for each anew."""
-    bench = a_bench()
-    bench_setup.prepare(bench)
-    variants.deploy("v4-memfile", bench, MaxRate(), full=False)
+    variants.deploy(scenario_of("v4-memfile"), bench, MaxRate(), full=False)
     for fault, played in ((usage_error("no governor"), []), (lab_broken("gone"), ["deploy"])):
         playbooks.faults["deploy"] = fault
         with pytest.raises(LeaselabError):
-            variants.deploy("v6-memfile", bench, MaxRate(), full=False)
+            variants.deploy(scenario_of("v6-memfile"), bench, MaxRate(), full=False)
         playbooks.faults.clear()
         playbooks.given.clear()
-        variants.deploy("v4-memfile", bench, MaxRate(), full=False)
+        variants.deploy(scenario_of("v4-memfile"), bench, MaxRate(), full=False)
         assert list(playbooks.given)[:1] == played

@@ -14,7 +14,7 @@ from leaselab.lab.own_generator import source_hash
 ROOT = Path(__file__).parents[2]
 SCENARIOS = load_scenarios(ROOT / "scenarios")
 KEY = ANSWER["key"]
-PLAYED = ("v4-responder-stalls", "v6-responder-drops", "dns-responder-capped")
+PLAYED = ("responder-v4-stalls", "responder-v6-drops", "responder-dns-capped")
 OTHERS = ("v4-memfile", "v4-dnsmasq")
 ADDRESSES = {"test_address": "198.18.0.10", "test_address6": "2001:2:0:1::10"}
 
@@ -61,7 +61,7 @@ def played(tmp_path_factory):
                 "test_interface": "eth1",
                 "build": "{{ leaselab_built }}",
                 "artifact": "{{ leaselab_artifact }}",
-                "generator": "leaseload" if name != "dns-responder-capped" else "kxdpgun",
+                "generator": "leaseload" if name != "responder-dns-capped" else "kxdpgun",
             }
             told = (
                 "{'built': leaselab_built, 'contract': responder_contract_settings,"

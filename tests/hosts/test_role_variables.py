@@ -134,6 +134,7 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
         "support_address": "198.18.0.20" if scenario.support else "",
         "client_address": "198.18.0.10" if name == SUPPORTING else "",
         "server": scenario.server.kind,
+        "generator": scenario.generator,
     }
     found = {
         variable.removeprefix(f"{kind}_"): value

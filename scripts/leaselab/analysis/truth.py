@@ -29,7 +29,7 @@ that stalls or collapses."""
 CONFIDENCE = 0.99
 """Of the interval of a share: of a hundred true ones, one is told as wrong by chance."""
 MALFORMED = "malformed-replies"
-"""Word for why trials do not count where DHCP replies are malformed."""
+"""Word for why trials do not count where replies are malformed."""
 MAX_RATE, LOST, REFUSED, LATE = "max rate", "lost", "refused", "late"
 """What is compared; all but the first are shares of the transactions begun."""
 OF_THE_WHOLE = frozenset({"leaseload"})
@@ -158,7 +158,7 @@ def highest_rate(
     rate = float(options["capacity"])
     if options["stall_every_ms"]:
         rate *= 1 - options["stall_ms"] / options["stall_every_ms"]
-    if options["doubled_by"] and stages > 1:  # queries leave no leases
+    if options["doubled_by"] and stages > 1:  # a query leaves nothing behind
         # Half of the queue waits under overload, and half of that are second messages of
         # exchanges that have had half of their work as the traffic ends.
         begun = options["queue"] / 8
@@ -173,16 +173,16 @@ def highest_rate(
 def _highest_while_filling(
     rate: float, doubled_by: float, begun: float, loss_ratio: float, trial_s: float
 ) -> float:
-    """The same of a server whose work takes 1 + leases/`doubled_by` times as long.
+    """The same of a server whose work takes 1 + clients served/`doubled_by` times as long.
 
-    It begins a trial without leases, keeps up with the load until its capacity has fallen to
+    It begins a trial without clients, keeps up with the load until its capacity has fallen to
     that, and completes what it can from then on.  `begun` is the work that it has done then for
     exchanges that are not complete (exchanges).
     """
 
-    def spent(leases: float) -> float:
-        """The time for which it has worked when it holds so many leases (s)."""
-        return (leases + leases * leases / (2 * doubled_by)) / rate
+    def spent(clients: float) -> float:
+        """The time for which it has worked when it has served so many clients (s)."""
+        return (clients + clients * clients / (2 * doubled_by)) / rate
 
     def loss(offered: float) -> float:
         """Share of a trial's load that is lost."""
@@ -190,8 +190,8 @@ def _highest_while_filling(
         if full >= offered * trial_s:
             return 0.0
         worked = spent(full) + trial_s - full / offered
-        leases = doubled_by * (math.sqrt(1 + 2 * rate * worked / doubled_by) - 1)
-        return 1 - (leases - begun) / (offered * trial_s)
+        served = doubled_by * (math.sqrt(1 + 2 * rate * worked / doubled_by) - 1)
+        return 1 - (served - begun) / (offered * trial_s)
 
     low, high = 0.0, rate / (1 - loss_ratio)
     for _ in range(_STEPS):

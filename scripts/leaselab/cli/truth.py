@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[FAMILY],
         metavar="SCENARIO|PATTERN",
-        help="scenarios of the responder, such as 'v4-responder-*' (default: all from whose "
+        help="scenarios of the responder, such as 'responder-v4-*' (default: all from whose "
         "settings something follows)",
     )
     add_inventory(parser)

@@ -13,7 +13,7 @@ from leaselab.lab.findings import CONTROLLER, Level
 from leaselab.lab.inspection import judge
 from leaselab.lab.inventory import BUILDER_GROUP
 
-MORE = re.compile(r" of v[46]-\S+ and \d+ more")
+MORE = re.compile(r" of \S+ and \d+ more")
 """The scenarios of a pool, of which there are more with each experiment."""
 
 
