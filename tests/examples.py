@@ -155,7 +155,7 @@ def example_round(
     offers = [
         (round(rate * 1.3), procedure.scout_s, 0.2),
         (upper, procedure.trial_s, procedure.loss_ratio + 0.004),
-        (lower, procedure.trial_s, procedure.loss_ratio - 0.008),
+        (lower, procedure.trial_s, max(0.0, procedure.loss_ratio - 0.008)),
     ]
     trials = tuple(
         example_trial(*offer, number=number, index=index, round_started=started, family=family)

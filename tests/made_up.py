@@ -29,6 +29,7 @@ from leaselab.cli import (
     bisect,
     calibrate,
     duel,
+    generators,
     rerun,
     resume,
     run,
@@ -86,7 +87,7 @@ class Lab:
         self.interrupted_at: int | None = None
         """After how many rounds the user interrupts; None for never."""
         self.rates: dict[str, float] = {}
-        """Max rates of points (exchanges/s)."""
+        """Max rates of points, or of points by a generator (exchanges/s)."""
         self.costs: dict[str, float] = {}
         """CPU time of a transaction, over that of the others (ratio); in duels."""
         self.prepared: list[str] = []
@@ -117,7 +118,7 @@ class Lab:
         monkeypatch.setattr(catalog, "load_families", lambda _: self._families)
         for module in (run, bisect, duel):
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
-        for module in (run, resume, bisect, duel, calibrate, truth):
+        for module in (run, resume, bisect, duel, calibrate, generators, truth):
             monkeypatch.setattr(module, "report_after", lambda _: None)
         for module in (session, rerun):
             monkeypatch.setattr(module, "leased", self._leased)
@@ -283,7 +284,9 @@ class Lab:
         self.rounds.append((name, index))
         if (name, index) in self.faults:
             raise self.faults[name, index]
-        rate, family = self.rates.get(name, RATE), bench.scenario.load["family"]
+        measured = f"{name} by {bench.scenario.generator}"
+        rate = self.rates.get(measured, self.rates.get(name, RATE))
+        family = bench.scenario.load.get("family", 4)
         if isinstance(procedure, MaxRate):
             return example_round(index, rate, START, procedure, family)
         if isinstance(procedure, Duel):

@@ -103,6 +103,10 @@ def _known(record: Record) -> Iterator[Flag]:
         yield Flag(
             "known", "not confirmed", "nobody looked whether the server holds it for longer"
         )
+    if record.ceiling is None and not record.procedure.of_generator:
+        yield Flag(
+            "known", "no ceiling", "nobody measured what the generator can do on this bench"
+        )
     share = record.traffic_share
     if share is not None:
         yield Flag("known", "traffic", f"{100 * share:.0f} % of the time was traffic")

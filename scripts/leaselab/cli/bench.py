@@ -15,7 +15,7 @@ from leaselab.model.errors import Outcome, internal_fault, unknown
 NAME = "bench"
 HELP = "Run one of the project's own benchmarks; what follows its name is passed on to it."
 
-ON_BENCHES = {"truth": "leaselab.cli.truth"}
+ON_BENCHES = {"generators": "leaselab.cli.generators", "truth": "leaselab.cli.truth"}
 """Those that measure on a bench, by module: in this process, as every command that does."""
 
 

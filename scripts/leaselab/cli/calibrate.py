@@ -1,4 +1,4 @@
-"""``leaselab calibrate``: what the duels of a bench can tell."""
+"""``leaselab calibrate``: what the generators and the duels of a bench can do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.error_budget import error_budget
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import check, inventory_of
+from leaselab.cli.ceilings import RUNS, ceiling_tasks, measured
 from leaselab.cli.duel import (
     BRANCH_POINT,
     PACKAGE,
@@ -17,12 +18,22 @@ from leaselab.cli.duel import (
     duel,
     parameters_of,
 )
-from leaselab.cli.options import add_json, add_results, number, open_store, print_json, whole
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    checkout_root,
+    number,
+    open_store,
+    print_json,
+    whole,
+)
 from leaselab.cli.report import report_after
 from leaselab.cli.session import Session
 from leaselab.cli.source import open_source
+from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.procedures.duel import Duel
+from leaselab.report.ceilings import rows_of, table
 from leaselab.report.verdict import budget_document, budget_words
 
 if TYPE_CHECKING:
@@ -31,9 +42,13 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.error_budget import ErrorBudget
     from leaselab.cli.task import Task
+    from leaselab.model.errors import LeaselabError
+    from leaselab.model.record import Record
 
 NAME = "calibrate"
-HELP = "Find out what duels can tell on a bench: false alarms, smallest drop found, minutes."
+HELP = (
+    "Measure what a bench can do: the ceilings of its generators, or what its duels can tell."
+)
 DEFAULT_SCENARIO = "v4-memfile"
 
 
@@ -42,15 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "scenario",
         nargs="?",
-        default=DEFAULT_SCENARIO,
-        help=f"what the duels are of (default: {DEFAULT_SCENARIO})",
+        help="the ceiling for this one (default: for each protocol), or what the duels are of "
+        f"(default: {DEFAULT_SCENARIO})",
     )
     parser.add_argument(
         "--error-budget",
         action="store_true",
-        required=True,
-        help="make duels of a server with itself, and with itself slowed down by a known share "
-        "of the time, and say how often they are right; verdicts on this bench quote it",
+        help="no ceilings: make duels of a server with itself, and with itself slowed down by "
+        "a known share of the time, and say how often they are right; verdicts on this bench "
+        "quote it",
     )
     parser.add_argument(
         "--pairs",
@@ -79,6 +94,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
+    """Measure ceilings, or make duels whose answer is known, and say what they tell."""
+    return _error_budget(args) if args.error_budget else _ceilings(args)
+
+
+def _ceilings(args: argparse.Namespace) -> Outcome:
+    """Measure what generators can do before a server that is faster, and archive it.
+
+    Raises the error of the first that comes to no figure, after all were measured.
+    """
+    store, inventory = open_store(args), inventory_of(args)
+    folder, like = checkout_root() / "scenarios", None
+    if args.scenario is not None:
+        like = find_scenario(folder, args.scenario, args.generator)
+    tasks = ceiling_tasks(like, [like.generator if like else args.generator])
+    session = Session(store, inventory, {"rounds": RUNS}, full=args.full)
+    for task in tasks:
+        check(task.scenario, session.procedure(task), inventory)
+    records: list[Record] = []
+    errors: list[LeaselabError] = []
+    try:
+        with session.leased(NAME):
+            for task in tasks:
+                print(f"ceiling: {task}", file=sys.stderr, flush=True)
+                found = measured(session, [task])
+                records += found.records
+                errors += found.errors
+    finally:
+        rows = rows_of(records)
+        if args.json:
+            print_json({"ceilings": rows})
+        elif rows:
+            sys.stdout.writelines(table(rows))
+        report_after(store)
+    if errors:
+        raise errors[0]
+    return Outcome.OK
+
+
+def _error_budget(args: argparse.Namespace) -> Outcome:
     """Make the duels that the archive lacks, in turn, and say what all of them tell.
 
     Raises the error of the first that comes to no verdict: the next would come to none either.
@@ -87,7 +141,7 @@ def run(args: argparse.Namespace) -> Outcome:
         raise usage_error("both servers are the same", found=args.server, wanted="a commit")
     store, inventory = open_store(args), inventory_of(args)
     repository = open_source(args.repo) if args.repo else None
-    sides = Sides(repository, args.scenario, args.generator)
+    sides = Sides(repository, args.scenario or DEFAULT_SCENARIO, args.generator)
     task, _ = sides.tasks(args.server, args.server)
     session = Session(
         store, inventory, parameters_of(args), sides.files, full=args.full, built=sides.built

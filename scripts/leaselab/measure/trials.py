@@ -13,7 +13,12 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
-from leaselab.measure.generators.adapter import Adapter, Seen
+from leaselab.measure.generators.adapter import (
+    GENERATOR_LIMITED,
+    GENERATOR_STALLED,
+    Adapter,
+    Seen,
+)
 from leaselab.measure.ports import Clock, During, Host, Recorder, Server, Watch
 from leaselab.model import moment
 from leaselab.model.bench import Bench
@@ -165,6 +170,8 @@ class Trials:
             trouble=trouble,
         )
         trial = reading.trial(seen)
+        if self.procedure.of_generator:
+            trial = of_generator(trial)
         if conclusive:  # else what was heard of others is the next attempt's as well
             trial = self._doubted(trial, trouble, samples.get(PARTNER, ()))
         spent = None
@@ -254,6 +261,19 @@ class Trials:
             held = pool.submit(self.server.reset if wanted else dict)
             yield held
             held.result()
+
+
+def of_generator(trial: Trial) -> Trial:
+    """Return a trial by which the limit of the generator is looked for.
+
+    Transactions that were due and that it did not begin are lost, and what it was too slow for
+    is no doubt.
+    """
+    missing = max(0, round(trial.rate * trial.traffic_s) - trial.attempted)
+    found = replace(trial, attempted=trial.attempted + missing, lost=trial.lost + missing)
+    if trial.reason not in (GENERATOR_LIMITED, GENERATOR_STALLED):
+        return found
+    return replace(found, valid=True, reason="", waived=(*trial.waived, trial.reason))
 
 
 def lost_at(

@@ -202,6 +202,11 @@ class Procedure(
         return False
 
     @property
+    def of_generator(self) -> bool:
+        """Whether the limit of the generator is looked for, which is a doubt elsewhere."""
+        return False
+
+    @property
     def share_of_max_rate(self) -> float | None:
         """The share of a max rate that stands for its load (0..1); None where that is known."""
         return None

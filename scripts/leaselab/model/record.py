@@ -495,6 +495,15 @@ class Experiment(Description, frozen=True, kw_only=True):
     Null where there is none."""
 
 
+class Ceiling(Figures, frozen=True, kw_only=True):
+    """The most that generator and path of a bench can do, by a server that is faster."""
+
+    rate: Annotated[float, Meta(gt=0)]
+    """Load offered and completed (transactions/s)."""
+    id: str
+    """Of the result that has it."""
+
+
 class Record(Description, frozen=True, kw_only=True):
     """The result of one point."""
 
@@ -537,6 +546,8 @@ class Record(Description, frozen=True, kw_only=True):
     at_least: Amount | None = None
     """A load that every round passed for the full trial length, where there is no max rate
     (transactions/s)."""
+    ceiling: Ceiling | None = None
+    """That of its generator on the bench when it was measured; null where none was known."""
     traffic_s: Amount = 0.0
     """Time in which traffic was offered, all trials (s)."""
     wall_s: Amount = 0.0

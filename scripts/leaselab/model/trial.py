@@ -143,7 +143,8 @@ class Trial(Figures, frozen=True, kw_only=True):
     flood: bool = False
     """Transactions were begun as fast as the generator could; no rate was asked for."""
     attempted: Count
-    """Transactions begun: first packets sent."""
+    """Transactions begun: first packets sent; all that were due where the limit of the
+    generator is looked for."""
     completed: Count
     """Transactions completed in time."""
     late: Count

@@ -49,6 +49,8 @@ def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
     if record.confirmation:
         yield "confirmation", _confirmed(record, record.confirmation)
     yield "generator", f"{record.generator.name} {record.generator.version or ''}"
+    if record.ceiling:
+        yield "ceiling", f"{record.ceiling.rate:.0f}/s of the generator ({record.ceiling.id})"
     yield "bench", f"{bench.name}, environment {bench.environment or _NONE}"
     for role, host in bench.hosts.items():
         yield from host_lines(role, host)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from leaselab.analysis.ceiling import under
+from leaselab.archive.ceilings import ceiling_for
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published
@@ -281,6 +283,7 @@ def _seal(store: Store, part: Part, owner: str, root: Path) -> Ended:
         experiment=part.experiment,
         provenance=msgspec.convert(part.begun["provenance"], Provenance),
     )
+    found = under(ceiling_for(store, found), found)
     if point.error is not None:
         _distrust(part.bench, point.error, root)
     part.ended = Ended(point.error, store.seal(part.running, published(found, part.names)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
+from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ ADAPTERS = {
 }
 """The adapter of each generator, imported when it is needed: what reads a tool's output takes
 a while to import."""
+
+OF_DHCP, OF_DNS = frozenset({"leaseload", "perfdhcp"}), ADAPTERS.keys() - {"perfdhcp"}
+"""Those that make a protocol's load."""
 
 
 def adapter_of(scenario: Scenario) -> type[Adapter]:
@@ -41,5 +45,13 @@ def adapter_of(scenario: Scenario) -> type[Adapter]:
 def check_fits(scenario: Scenario, procedure: Procedure) -> None:
     """Raise a usage error where a scenario cannot hold a procedure, as it says of itself."""
     transaction = scenario.transaction
+    speaking = OF_DNS if is_dns(scenario) else OF_DHCP
+    if scenario.generator in ADAPTERS and scenario.generator not in speaking:
+        raise usage_error(
+            f"that generator makes no {transaction.plural}",
+            where=f"scenario {scenario.name}",
+            found=scenario.generator,
+            wanted=f"one of {', '.join(sorted(speaking))}",
+        )
     procedure.check_replies(len(transaction.stages), transaction.plural)
     adapter_of(scenario).check_fits(scenario, procedure)

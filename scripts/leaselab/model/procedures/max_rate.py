@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -43,6 +43,15 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
     confirm_s: LengthOrNone | None = 30
     """Traffic for which the result has to hold in the end (s), in trials one after the other;
     0: switched off, null: the release that measured did not do it yet."""
+
+    limit: Literal["server", "generator"] = "server"
+    """Whose limit is looked for.  generator: that of the generator and of the path, by a server
+    that is faster; what the generator could not begin in time is lost, and no doubt."""
+
+    @property
+    def of_generator(self) -> bool:
+        """Whether the limit of the generator is looked for."""
+        return self.limit == "generator"
 
     @property
     def words(self) -> str:

@@ -1,0 +1,53 @@
+"""The ceilings of the archive: the most that generator and path of a bench can do."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from leaselab.model.errors import Outcome
+from leaselab.model.record import Ceiling
+
+if TYPE_CHECKING:
+    from leaselab.archive.row import Row
+    from leaselab.archive.store import Store
+    from leaselab.model.record import Record
+
+FRESH = timedelta(days=30)
+"""For how long a ceiling is believed."""
+
+
+def ceiling_for(store: Store, record: Record) -> Ceiling | None:
+    """Return the newest ceiling by which a result can be judged; None without a fresh one.
+
+    That is: of the same generator in the same version, with the same transaction, on the same
+    bench in the same environment.
+    """
+    bench = (record.bench.name, record.bench.environment)
+    ended = datetime.fromisoformat(record.finished_at)
+    newest_first = (
+        row["id"]
+        for row in reversed(store.index.every())
+        if (row["bench"], row["environment"]) == bench
+        and row["outcome"] == Outcome.OK.label
+        and timedelta(0) <= ended - datetime.fromisoformat(row["finished_at"]) <= FRESH
+        and _is_ceiling(row)
+    )
+    for found in store.load_readable(newest_first):
+        alike = _generator(found) == _generator(record)
+        same = found.scenario.transaction == record.scenario.transaction
+        if alike and same and found.figure.value:
+            return Ceiling(rate=found.figure.value, id=found.id)
+    return None
+
+
+def _is_ceiling(row: Row) -> bool:
+    """Whether a row of the index is of a result whose limit is that of the generator."""
+    return bool(json.loads(row["ruler"]).get("limit") == "generator")
+
+
+def _generator(record: Record) -> tuple[object, ...]:
+    """What tells a generator from others: its program, as its path has the build's key."""
+    tool = record.generator
+    return (tool.name, tool.version, tool.options.get("path"), tool.options.get("threading"))

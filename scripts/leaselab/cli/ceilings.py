@@ -1,0 +1,67 @@
+"""Scenarios that show what a generator can do, and the ceilings that come of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leaselab.cli.options import checkout_root
+from leaselab.cli.task import Task
+from leaselab.lab.catalog import find_procedure, load_scenarios, measured_by
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.cli.session import Session
+    from leaselab.model.errors import LeaselabError
+    from leaselab.model.record import Record, Scenario
+    from leaselab.run.part import Ended
+
+RUNS = 3
+"""Of a ceiling, unless told."""
+
+
+def ceiling_tasks(
+    like: Scenario | None = None, generators: Sequence[str | None] = (None,)
+) -> list[Task]:
+    """Return what shows the ceiling of each generator, a server that is faster than it.
+
+    Of every protocol, or of the transaction of a scenario.  Raises a usage error where there is
+    none.
+    """
+    folder = checkout_root() / "scenarios"
+    found = [
+        one
+        for one in load_scenarios(folder).values()
+        if find_procedure(folder, one.name, {}).of_generator
+        and (like is None or one.transaction == like.transaction)
+    ]
+    if not found:
+        raise usage_error(
+            "no scenario shows the ceiling of a generator",
+            found=like.name if like else "",
+            wanted="a max-rate with limit: generator, of the same transaction",
+        )
+    return [Task(measured_by(one, name)) for one in found for name in generators]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of tasks that were measured in turn."""
+
+    records: Sequence[Record]
+    """Those with a figure."""
+    errors: Sequence[LeaselabError]
+    """Why others have none."""
+
+
+def measured(session: Session, tasks: Sequence[Task]) -> Measured:
+    """Measure some tasks, in turn where they are several, and archive them.
+
+    Raises for a broken lab.
+    """
+    ended: list[Ended] = []
+    session.measure(tasks, lambda _, one: ended.append(one))
+    records = [session.store.load(one.place.name) for one in ended if one.error is None]
+    return Measured(records, [one.error for one in ended if one.error is not None])

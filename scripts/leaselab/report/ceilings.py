@@ -1,0 +1,48 @@
+"""Ceilings of generators, and how two generators agree: on a terminal, and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leaselab.report.listing import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.model.record import Record
+
+HEADINGS = ("scenario", "generator", "metric", "value", "spread", "runs")
+NAMES = 3
+"""Columns that are words."""
+
+
+def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the figures of results, for ``--json``; spreads are ratios."""
+    return [
+        {
+            "scenario": one.scenario.name,
+            "generator": one.generator.name,
+            "metric": one.figure.name,
+            "value": one.figure.value,
+            "unit": one.figure.unit,
+            "spread": one.figure.spread,
+            "runs": one.figure.n,
+            "traffic_share": one.traffic_share,
+            "wall_s": one.wall_s,
+            "id": one.id,
+        }
+        for one in records
+    ]
+
+
+def table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a table of them."""
+    return iter(aligned(HEADINGS, map(_cells, rows), NAMES))
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    spread = "-" if row["spread"] is None else f"{100 * row['spread']:.1f} %"
+    value = "-" if row["value"] is None else f"{row['value']:.4g} {row['unit']}"
+    if row["value"] is not None and row["value"] >= 1000:
+        value = f"{row['value']:.0f} {row['unit']}"
+    return [row["scenario"], row["generator"], row["metric"], value, spread, str(row["runs"])]

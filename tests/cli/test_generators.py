@@ -1,0 +1,101 @@
+"""``leaselab calibrate`` and ``bench generators``, with the hosts left out."""
+
+import json
+
+import pytest
+from tests.made_up import Lab
+
+from leaselab.cli.main import main
+from leaselab.model.errors import invalid_measurement
+
+UNCAPPED = "responder-v4-uncapped"
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    lab = Lab(tmp_path, monkeypatch)
+    lab.rates = {
+        f"{UNCAPPED} by leaseload": 60_000.0,
+        f"{UNCAPPED} by perfdhcp": 12_000.0,
+        "v4-memfile by leaseload": 5050.0,
+        "v4-memfile by perfdhcp": 5000.0,
+    }
+    return lab
+
+
+def told(capsys):
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_ceiling_is_a_result_and_later_ones_are_judged_by_it(lab, capsys):
+    assert main(["calibrate", "v4-memfile", "--json"]) == 0
+    (row,) = told(capsys)["ceilings"]
+    assert (row["scenario"], row["generator"], row["runs"]) == (UNCAPPED, "leaseload", 3)
+    assert row["value"] == pytest.approx(60_000, rel=0.01)
+    lab.rates["v4-mysql"] = 0.9 * row["value"]
+    for name in ("v4-memfile", "v4-mysql", "v6-memfile"):
+        assert main(["run", name]) == 0
+    found = {one.scenario.name: one for one in lab.store.load_readable(lab_ids(lab))}
+    assert found["v4-memfile"].ceiling.id == found["v4-mysql"].ceiling.id == row["id"]
+    assert [one.word for one in found["v4-mysql"].reasons] == ["generator-limited"]
+    assert not found["v4-memfile"].reasons
+    assert found["v6-memfile"].ceiling is None, "of another protocol"
+    assert "generator-limited" in capsys.readouterr().out
+
+
+def lab_ids(lab):
+    return [row["id"] for row in lab.store.index.rows()]
+
+
+@pytest.mark.usefixtures("lab")
+def test_every_protocol_has_one(capsys):
+    assert main(["calibrate"]) == 0
+    shown = capsys.readouterr().out
+    for name in ("v4", "v6", "dns"):
+        assert f"responder-{name}-uncapped" in shown
+
+
+def test_what_has_no_figure_is_told_after_the_others(lab, capsys):
+    lab.faults[UNCAPPED, 1] = invalid_measurement("too noisy")
+    assert main(["calibrate"]) == 3
+    out, err = capsys.readouterr()
+    assert "responder-v6-uncapped" in out
+    assert UNCAPPED not in out
+    assert err.splitlines()[-1] == "leaselab: too noisy"
+
+
+def test_two_generators_are_measured_in_turn_and_compared(lab, capsys):
+    assert main(["bench", "generators", "--json", "--runs", "5"]) == 0
+    found = told(capsys)
+    assert found["ceiling_ratio"] == pytest.approx(5, rel=0.01)
+    assert found["agreement"] == {"max_rate": pytest.approx(1.01, rel=0.01), "p50_s": 1.0}
+    assert found["wall_ratio"] is not None
+    loads = [one for one in lab.procedures if one.name == "fixed-load"]
+    assert [one.rate for one in loads] == [pytest.approx(2500, rel=0.02)] * 2
+    rounds = [index for name, index in lab.rounds if name == UNCAPPED]
+    assert rounds == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+
+
+def test_a_part_without_a_figure_has_no_ratio_and_a_reason(lab, capsys):
+    lab.faults[UNCAPPED, 1] = invalid_measurement("too noisy")
+    assert main(["bench", "generators"]) == 0
+    out, err = capsys.readouterr()
+    assert "ceiling: leaseload over perfdhcp -" in out
+    assert "max rate of the server: leaseload over perfdhcp 1.0" in out
+    assert "too noisy" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["--generator", "leaseload"], "not two generators"),
+        (["--generator", "leaseload,leaseload"], "not two generators"),
+        (["--generator", "leaseload,nosuch"], "unknown generator"),
+        (["--generator", "leaseload,dnsperf"], "dnsperf"),
+        (["nosuch"], "unknown scenario"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(lab, capsys, words, wanted):
+    assert main(["bench", "generators", *words]) == 2
+    assert wanted in capsys.readouterr().err
+    assert lab.rounds == []

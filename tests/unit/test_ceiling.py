@@ -1,0 +1,136 @@
+"""The limit of a generator: looked for, kept, and held against results."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import archive_result, example_result
+
+from leaselab.analysis.ceiling import under
+from leaselab.analysis.credibility import flags
+from leaselab.archive.ceilings import FRESH, ceiling_for
+from leaselab.archive.store import Store
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.search import search
+from leaselab.measure.trials import of_generator
+from leaselab.model import moment
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import Ceiling
+from leaselab.model.trial import Trial
+
+LIMIT = MaxRate(rounds=1, limit="generator")
+TRIAL = Trial(
+    rate=1000,
+    duration_s=5,
+    attempted=4000,
+    completed=4000,
+    late=0,
+    lost=0,
+    traffic_s=5.0,
+)
+
+
+@pytest.mark.parametrize("reason", [GENERATOR_LIMITED, GENERATOR_STALLED])
+def test_what_was_due_and_not_begun_is_lost_and_no_doubt(reason):
+    found = of_generator(replace(TRIAL, valid=False, reason=reason))
+    assert (found.attempted, found.completed, found.lost) == (5000, 4000, 1000)
+    assert (found.valid, found.reason, found.waived) == (True, "", (reason,))
+
+
+def test_another_doubt_stays_one():
+    found = of_generator(replace(TRIAL, valid=False, reason="foreign-reply"))
+    assert (found.valid, found.reason, found.waived) == (False, "foreign-reply", ())
+
+
+def test_the_search_ends_at_what_the_generator_can_begin():
+    """Of a server that loses nothing, where a search of the server's limit has no figure."""
+
+    def measure(load):
+        begun = min(load.rate, 15_000) * load.duration_s
+        trial = replace(
+            TRIAL,
+            rate=load.rate,
+            duration_s=load.duration_s,
+            traffic_s=float(load.duration_s),
+            attempted=begun,
+            completed=begun,
+        )
+        limited = begun < 0.99 * load.rate * load.duration_s
+        reason = GENERATOR_LIMITED if limited else ""
+        return of_generator(replace(trial, valid=not limited, reason=reason))
+
+    assert search(measure, LIMIT).max_rate == pytest.approx(15_000 / 0.975, rel=0.01)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+def ceiling(store, **changed):
+    """A ceiling of 20 000/s in the archive, ended a day before the example result."""
+    base = example_result()
+    ended = datetime.fromisoformat(base.finished_at) - changed.pop("age", timedelta(days=1))
+    scenario = replace(base.scenario, name="responder-v4-uncapped")
+    figure = replace(base.figure, value=20_000.0)
+    made = replace(
+        base,
+        id=f"{ended:%Y%m%dT%H%M%SZ}-responder-v4-uncapped-0000",
+        scenario=scenario,
+        procedure=replace(base.procedure, limit="generator"),
+        started_at=moment.timestamp(ended),
+        finished_at=moment.timestamp(ended),
+        metrics=(figure, *base.metrics[1:]),
+    )
+    archive_result(store.root, replace(made, **changed))
+    return made.id
+
+
+def test_the_newest_that_fits_is_that_of_a_result(store):
+    ceiling(store, age=timedelta(days=2))
+    newest = ceiling(store)
+    assert ceiling_for(store, example_result()) == Ceiling(rate=20_000.0, id=newest)
+
+
+def another(part, **changed):
+    return {part: replace(getattr(example_result(), part), **changed)}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"age": FRESH + timedelta(days=1)},
+        {"age": -timedelta(days=1)},
+        {"outcome": "invalid"},
+        another("bench", name="rack"),
+        another("bench", environment="another"),
+        another("generator", version="9"),
+        another("procedure", limit="server"),
+    ],
+    ids=["old", "later", "no figure", "bench", "environment", "version", "of the server"],
+)
+def test_one_that_does_not_fit_is_none(store, changed):
+    ceiling(store, **changed)
+    assert ceiling_for(store, example_result()) is None
+
+
+@pytest.mark.parametrize(("share", "limited"), [(0.79, False), (0.81, True)])
+def test_a_result_near_it_says_so_first(share, limited):
+    result = example_result()
+    limit = Ceiling(rate=result.figure.value / share, id="20260101T000000Z-c-0000")
+    found = under(limit, result)
+    assert found.ceiling == limit
+    assert found.figure == result.figure
+    assert ("generator-limited" in {one.word for one in found.reasons}) is limited
+    words = [flag.word for flag in flags(found)]
+    assert (words[0] == "generator-limited") is limited
+    assert "no ceiling" not in words
+
+
+def test_a_result_without_one_says_so_and_a_ceiling_needs_none():
+    result = example_result()
+    assert under(None, result) == result
+    assert "no ceiling" in {flag.word for flag in flags(result)}
+    of_generator_ = replace(result, procedure=replace(result.procedure, limit="generator"))
+    assert "no ceiling" not in {flag.word for flag in flags(of_generator_)}
+    assert under(Ceiling(rate=1.0, id="x"), of_generator_) == of_generator_
