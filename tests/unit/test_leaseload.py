@@ -114,6 +114,13 @@ def test_clients_of_dhcpv6_are_on_the_link_or_behind_a_relay():
     assert "--server 198.18.0.10 --relay 2001:2:0:1::30" in words(host)
 
 
+@pytest.mark.parametrize("wanted", ["prefix", "both"])
+def test_clients_of_dhcpv6_ask_for_what_the_load_says(wanted):
+    made, host = adapter(report("good"), family=6, want=wanted)
+    made.offer(Load(500, 2), may_abort=False)
+    assert f"--want {wanted} " in words(host)
+
+
 def test_clients_that_come_back_are_counted_and_others_go_on_from_a_number():
     made, host = adapter(report("good"), clients=1000)
     made.offer(Load(500, 2, first_client=5), may_abort=False)
@@ -145,6 +152,8 @@ def test_clients_that_resend_are_not_cut_short_by_silence():
         ({"clients": 10, "renewals": 0.9, "releases": 0.2}, "not shares of the exchanges"),
         ({"clients": 10, "renewals": -0.1}, "not shares of the exchanges"),
         ({"renewals": 0.1}, "have no lease"),
+        ({"want": "prefix"}, "cannot want that"),
+        ({"family": 6, "want": "all"}, "cannot want that"),
     ],
 )
 def test_wishes_that_cannot_be_are_refused(changed, what):

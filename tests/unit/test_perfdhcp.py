@@ -108,6 +108,18 @@ def adapter(procedure=PROCEDURE, *, load=None, address="198.18.0.11", host=None,
     )
 
 
+@pytest.mark.parametrize(
+    "load",
+    [{"renewals": 0.5}, {"releases": 0.5}, {"resends": True}, {"want": "prefix"}],
+    ids=str,
+)
+def test_clients_that_want_more_than_a_new_address_are_refused(load):
+    few = scenario()
+    with pytest.raises(LeaselabError, match="only ask for new addresses") as caught:
+        Perfdhcp.check_fits(change(few, load={**few.load, "clients": 10, **load}), MaxRate())
+    assert caught.value.outcome is Outcome.USAGE
+
+
 def command(*, may_abort=False, offered=LOAD, **fields):
     limit = perfdhcp.abort_after(offered, PROCEDURE) if may_abort else None
     return adapter(**fields).command(offered, limit)

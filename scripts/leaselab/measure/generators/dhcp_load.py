@@ -22,6 +22,8 @@ from leaselab.model.record import Scenario
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 """Stages of an exchange for a new lease, by address family."""
 
+ADDRESS = "address"
+"""What clients ask for where the load does not say."""
 POOL_TOO_FULL = "pool-too-full"
 """More than half of the pool was leased: allocation slows down there."""
 DUPLICATE_ADDRESS = "duplicate-address"
@@ -96,6 +98,23 @@ def check_leases(scenario: Scenario, procedure: Procedure) -> None:
             "is offered until the server is reset",
             todo="enlarge the pool, or offer less: a lower rate, or for a shorter time",
         )
+
+
+def wanted_of(scenario: Scenario) -> str:
+    """Return what clients ask for: ``address``, or in DHCPv6 ``prefix`` or ``both``.
+
+    Raises a usage error for another word.
+    """
+    found = scenario.load.get("want", ADDRESS)
+    known = (ADDRESS,) if scenario.load["family"] == 4 else (ADDRESS, "prefix", "both")
+    if found not in known:
+        raise usage_error(
+            "clients cannot want that",
+            where=f"scenario {scenario.name}: want",
+            found=repr(found),
+            wanted=" or ".join(known),
+        )
+    return str(found)
 
 
 def returning_clients(scenario: Scenario) -> int:

@@ -10,7 +10,12 @@ import itertools
 from dataclasses import replace
 
 from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
-from leaselab.measure.generators.dhcp_load import check_leases, returning_clients
+from leaselab.measure.generators.dhcp_load import (
+    ADDRESS,
+    check_leases,
+    returning_clients,
+    wanted_of,
+)
 from leaselab.measure.generators.dns_answers import (
     NOERROR,
     NXDOMAIN,
@@ -68,6 +73,7 @@ class Leaseload:
         """Refuse a scenario whose load cannot hold a procedure (usage error)."""
         if not is_dns(scenario):
             wishes_of(scenario)
+            wanted_of(scenario)
             check_leases(scenario, procedure)
             return
         transport_of(scenario, ("udp",), scenario.generator)
@@ -182,6 +188,8 @@ class Leaseload:
         argv += ["--first-mac", first.to_bytes(6, "big").hex(":")]
         argv += ["--clients", str(clients)] if clients else []
         argv += ["--retransmit"] if scenario.load.get("resends") else []
+        wanted = wanted_of(scenario)
+        argv += ["--want", wanted] if wanted != ADDRESS else []
         wishes = wishes_of(scenario)
         if wishes.keys() == {"new"}:
             return argv

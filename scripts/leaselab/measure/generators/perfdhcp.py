@@ -17,12 +17,13 @@ from __future__ import annotations
 import math
 
 from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
-from leaselab.measure.generators.dhcp_load import check_leases, returning_clients
+from leaselab.measure.generators.dhcp_load import ADDRESS, check_leases, returning_clients
 from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
+from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
@@ -64,7 +65,20 @@ class Perfdhcp:
 
     @staticmethod
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:
-        """Refuse a scenario whose leases or pool cannot hold a procedure (usage error)."""
+        """Refuse a scenario whose leases or pool cannot hold a procedure (usage error).
+
+        And one whose clients want more than a new address each time.
+        """
+        load = scenario.load
+        beyond = [name for name in ("renewals", "releases", "resends") if load.get(name)]
+        beyond += ["want"] if load.get("want", ADDRESS) != ADDRESS else []
+        if beyond:
+            raise usage_error(
+                "perfdhcp's clients only ask for new addresses",
+                where=f"scenario {scenario.name}",
+                found=", ".join(f"{name} {load[name]}" for name in beyond),
+                wanted="another generator, such as leaseload",
+            )
         check_leases(scenario, procedure)
 
     @property
