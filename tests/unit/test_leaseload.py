@@ -114,6 +114,12 @@ def test_clients_of_dhcpv6_are_on_the_link_or_behind_a_relay():
     assert "--server 198.18.0.10 --relay 2001:2:0:1::30" in words(host)
 
 
+def test_clients_of_dhcpv4_come_through_every_relay_that_the_host_is():
+    made, host = adapter(report("good"), relays=2)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--relay 198.18.0.30 --relay 198.18.0.31 " in words(host)
+
+
 @pytest.mark.parametrize("wanted", ["prefix", "both"])
 def test_clients_of_dhcpv6_ask_for_what_the_load_says(wanted):
     made, host = adapter(report("good"), family=6, want=wanted)

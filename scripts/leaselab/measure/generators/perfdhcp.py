@@ -71,6 +71,7 @@ class Perfdhcp:
         """
         load = scenario.load
         beyond = [name for name in ("renewals", "releases", "resends") if load.get(name)]
+        beyond += ["relays"] if load.get("relays", 1) > 1 else []
         beyond += ["want"] if load.get("want", ADDRESS) != ADDRESS else []
         if beyond:
             raise usage_error(
