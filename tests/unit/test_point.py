@@ -264,6 +264,38 @@ def test_a_disturbance_that_lasts_is_no_verdict_on_the_server():
     assert len(below) == 6
 
 
+def test_a_load_that_was_not_offered_confirms_nothing():
+    """Each trial served all that there was, which was half of what it had to be."""
+    quiet = World()
+    quiet.measure(bench(**CONFIRMED))
+    last = quiet.trials - 8
+
+    class Tired(World):
+        def generate(self, argv, environment, timeout_s):
+            if self.trials > last:
+                self.reach = CAPACITY // 2
+            return super().generate(argv, environment, timeout_s)
+
+    error, point = ended(Tired(), bench(**CONFIRMED))
+    assert error.reason is SearchReason.GENERATOR_LIMITED
+    assert error.where == "confirmation"
+    assert not point.confirmation.holds
+
+
+def test_trials_of_a_confirmation_run_to_their_end():
+    """A server that is dead for part of them has all of that time count."""
+    aborted = []
+
+    class Watched(World):
+        def generate(self, argv, environment, timeout_s):
+            aborted.append("-D" in argv)
+            return super().generate(argv, environment, timeout_s)
+
+    found = Watched().measure(bench(**CONFIRMED)).confirmation
+    assert any(aborted)
+    assert not any(aborted[-len(found.trials) :])
+
+
 def test_a_pair_is_confirmed_and_not_overloaded():
     """Four times what it serves breaks a pair, and a broken pair is a broken lab."""
     of = bench(rounds=1, **CONFIRMED)

@@ -233,7 +233,7 @@ def test_validity_explains_the_verdicts_above_and_the_words_below_its_table(arch
     above, _, below = text.partition("<table>")
     for verdict in ("good", "doubt", "refused"):
         assert f'<span class="verdict {verdict}">{verdict}</span></dt>' in above
-    assert "<dt>generator-limited</dt><dd>the traffic generator offered less" in below
+    assert "<dt>generator-limited</dt><dd>the traffic generator was at its limit" in below
 
 
 def test_the_review_shows_each_month_each_change_and_a_chart_of_its_series(

@@ -165,16 +165,20 @@ def noisy(outcomes: Outcomes) -> SearchError:
     )
 
 
-def disturbed(count: int, rate: int) -> SearchError:
-    """Each of the trials that should confirm the result was spoiled by the generator."""
+def none_confirms(trials: Sequence[Trial]) -> SearchError:
+    """None of the trials that should confirm the result counts."""
+    words = sorted({trial.reason for trial in trials})
+    stalled, limited = words == [GENERATOR_STALLED], GENERATOR_LIMITED in words
     return SearchError(
         Outcome.INVALID,
-        "the generator was disturbed for as long as the result was to be confirmed",
+        "the generator was disturbed for as long as the result was to be confirmed"
+        if stalled
+        else "no trial that was to confirm the result counts",
         where="confirmation",
-        found=f"{count} trials at {rate}/s, each {GENERATOR_STALLED}",
+        found=f"{len(trials)} trials at {trials[0].rate}/s: {', '.join(words)}",
         wanted="a valid trial",
-        todo=CALM,
-        reason=SearchReason.INVALID_TRIAL,
+        todo=SLOWER_THAN_SERVER if limited else CALM if stalled else "see the trials",
+        reason=SearchReason.GENERATOR_LIMITED if limited else SearchReason.INVALID_TRIAL,
     )
 
 

@@ -46,7 +46,7 @@ def check_fits(scenario: Scenario, procedure: Procedure) -> None:
     """Raise a usage error where a scenario cannot hold a procedure, as it says of itself."""
     transaction = scenario.transaction
     speaking = OF_DNS if is_dns(scenario) else OF_DHCP
-    if scenario.generator in ADAPTERS and scenario.generator not in speaking:
+    if scenario.generator in (OF_DHCP | OF_DNS) - speaking:
         raise usage_error(
             f"that generator makes no {transaction.plural}",
             where=f"scenario {scenario.name}",

@@ -12,8 +12,8 @@ from leaselab.measure.procedures.method import Found, Method
 from leaselab.measure.search import FAR_BELOW, search
 from leaselab.measure.search_error import (
     SearchError,
-    disturbed,
     loses_at_any_load,
+    none_confirms,
     not_sustained,
 )
 from leaselab.model.load import Load
@@ -102,8 +102,8 @@ class Search(Method[MaxRate]):
             failing = [one.trials[one.bracket.upper_trial] for one in rounds if one.bracket]
             return loses_at_any_load(procedure, [*failing, *overload])
         counted = _counted(made, rate)
-        if all(trial.reason == GENERATOR_STALLED for trial in counted):
-            return disturbed(len(counted), rate)
+        if not any(trial.valid for trial in counted):
+            return none_confirms(counted)
         loss_ratio = lost(made, rate)
         if loss_ratio > procedure.loss_ratio:
             traffic_s = sum(trial.traffic_s for trial in counted)

@@ -19,7 +19,7 @@ NOT_OK = 100
 """Newest results without a figure that the page lists."""
 MEANINGS = {
     # Why a trial does not count.
-    "generator-limited": "the traffic generator offered less than it was asked for",
+    "generator-limited": "the traffic generator was at its limit, or near it",
     "generator-stalled": "the generator or its host stood still for a moment, which explains "
     "the loss",
     "foreign-reply": "a server that is not the bench's answered on the test network",
@@ -51,7 +51,8 @@ MEANINGS = {
     "trials not counted": "they say nothing about the server and are in no figure",
     "changed leaselab": "nobody can get exactly this program again",
     "changed server": "nobody can build exactly this server again",
-    "lost packets": "in the server's receive buffer: it was too slow to take them",
+    "lost packets": "packets of transactions that were lost, by the place that dropped them",
+    "no ceiling": "the figure may be that of the generator: leaselab calibrate tells",
     "shared processor": "what one of them takes, the other lacks",
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of 30 s below the max rate, after the runs",
