@@ -145,6 +145,12 @@ def test_clients_with_leases_renew_release_or_begin_anew_by_their_shares():
     assert "--fill --mix renew=1 " in words(host)
 
 
+def test_clients_whose_leases_have_clocks_hold_them_as_the_load_begins():
+    made, host = adapter(report("good"), clients=100_000, lease_clock=True)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--clients 100000 --fill --lease-clock --threads" in words(host)
+
+
 def test_clients_that_resend_are_not_cut_short_by_silence():
     made, host = adapter(report("good"), clients=1000, resends=True)
     made.offer(Load(500, 2), may_abort=False)
@@ -158,6 +164,7 @@ def test_clients_that_resend_are_not_cut_short_by_silence():
         ({"clients": 10, "renewals": 0.9, "releases": 0.2}, "not shares of the exchanges"),
         ({"clients": 10, "renewals": -0.1}, "not shares of the exchanges"),
         ({"renewals": 0.1}, "have no lease"),
+        ({"lease_clock": True}, "have no lease"),
         ({"want": "prefix"}, "cannot want that"),
         ({"family": 6, "want": "all"}, "cannot want that"),
     ],

@@ -110,7 +110,13 @@ def adapter(procedure=PROCEDURE, *, load=None, address="198.18.0.11", host=None,
 
 @pytest.mark.parametrize(
     "load",
-    [{"renewals": 0.5}, {"releases": 0.5}, {"resends": True}, {"want": "prefix"}],
+    [
+        {"renewals": 0.5},
+        {"releases": 0.5},
+        {"resends": True},
+        {"lease_clock": True},
+        {"want": "prefix"},
+    ],
     ids=str,
 )
 def test_clients_that_want_more_than_a_new_address_are_refused(load):

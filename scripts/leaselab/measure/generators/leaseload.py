@@ -46,6 +46,8 @@ from leaselab.model.record import GENERATOR, SERVER, Scenario
 
 QUIET_S = 0.25
 """Silence after the traffic after which what is not answered counts as lost (s)."""
+LEAST_FILL_RATE = 500.0
+"""Leases that a server gives to clients before a load, at the least (1/s)."""
 AT_ONCE_S = 1
 """Time within which all clients of a burst have begun (s)."""
 BIN_S = 0.001
@@ -118,6 +120,8 @@ class Leaseload:
         """Run leaseload; raises a broken-lab error for output that is no measurement."""
         argv = self.command(load, may_abort=may_abort)
         longest_s = load.duration_s + self._procedure.wait_s + TIMEOUT_SLACK_S
+        if filled(self._bench.scenario):
+            longest_s += returning_clients(self._bench.scenario) / LEAST_FILL_RATE
         generated = self._host.generate(argv, self._tool.environment, longest_s)
         reading = (self._bench, self._procedure, load, tuple(argv), generated)
         return (
@@ -194,16 +198,22 @@ class Leaseload:
         argv += ["--retransmit"] if scenario.load.get("resends") else []
         wanted = wanted_of(scenario)
         argv += ["--want", wanted] if wanted != ADDRESS else []
+        argv += ["--fill"] if filled(scenario) else []
+        argv += ["--lease-clock"] if scenario.load.get("lease_clock") else []
         wishes = wishes_of(scenario)
         if wishes.keys() == {"new"}:
             return argv
-        mix = ",".join(f"{kind}={share:g}" for kind, share in wishes.items())
-        return [*argv, "--fill", "--mix", mix]
+        return [*argv, "--mix", ",".join(f"{kind}={wishes[kind]:g}" for kind in wishes)]
 
     @property
     def _server(self) -> str:
         """The server's test address."""
         return self._bench.server.test_address or self._bench.hosts[SERVER].test_address
+
+
+def filled(scenario: Scenario) -> bool:
+    """Whether clients have leases before a load begins."""
+    return wishes_of(scenario).keys() != {"new"} or bool(scenario.load.get("lease_clock"))
 
 
 def wishes_of(scenario: Scenario) -> dict[str, float]:
@@ -221,7 +231,8 @@ def wishes_of(scenario: Scenario) -> dict[str, float]:
             found=", ".join(f"{shares[kind]} {share}" for kind, share in found.items()),
             wanted="0 to 1, together at most 1",
         )
-    if any(found.values()) and not returning_clients(scenario):
+    with_leases = any(found.values()) or scenario.load.get("lease_clock")
+    if with_leases and not returning_clients(scenario):
         raise usage_error(
             "clients that are all new have no lease to renew or to release",
             where=where,

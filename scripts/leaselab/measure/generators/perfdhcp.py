@@ -70,7 +70,11 @@ class Perfdhcp:
         And one whose clients want more than a new address each time.
         """
         load = scenario.load
-        beyond = [name for name in ("renewals", "releases", "resends") if load.get(name)]
+        beyond = [
+            name
+            for name in ("renewals", "releases", "resends", "lease_clock")
+            if load.get(name)
+        ]
         beyond += ["relays"] if load.get("relays", 1) > 1 else []
         beyond += ["want"] if load.get("want", ADDRESS) != ADDRESS else []
         if beyond:
