@@ -20,13 +20,14 @@ def words(record, level=None):
 
 def test_a_good_sweep_has_nothing_to_doubt():
     assert words(example_result(), "doubt") == words(example_result(), "refused") == set()
-    assert words(example_result()) == {"traffic", "not confirmed"}
+    assert words(example_result()) == {"traffic", "not confirmed", "no ceiling"}
 
 
 def test_what_was_not_searched_for_or_was_confirmed_is_not_said_to_lack_it():
     record = example_result()
     rounds = tuple(replace(one, bracket=None) for one in record.rounds)
-    assert words(replace(record, rounds=rounds)) == words(confirmed(record)) == {"traffic"}
+    unsearched = words(replace(record, rounds=rounds))
+    assert unsearched == words(confirmed(record)) == {"traffic", "no ceiling"}
 
 
 def test_an_invalid_one_is_refused_with_its_reason_first():

@@ -129,7 +129,7 @@ NUMBERS = {
     (name, field.name): field.type
     for name, kind in PROCEDURES.items()
     for field in msgspec.inspect.type_info(kind).fields
-    if field.name not in ("name", "event", "reset")
+    if field.name not in ("name", "event", "reset", "limit")
 }
 NONE = (math.nan, math.inf, -math.inf, 10**30, -(10**30), "", "5", True, [], {})
 

@@ -22,8 +22,8 @@ from leaselab.model.record import Scenario
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 """Stages of an exchange for a new lease, by address family."""
 
-ADDRESS = "address"
-"""What clients ask for where the load does not say."""
+WANTED = ("address", "prefix", "both")
+"""What clients may ask for: the first where the load does not say."""
 POOL_TOO_FULL = "pool-too-full"
 """More than half of the pool was leased: allocation slows down there."""
 DUPLICATE_ADDRESS = "duplicate-address"
@@ -105,8 +105,8 @@ def wanted_of(scenario: Scenario) -> str:
 
     Raises a usage error for another word.
     """
-    found = scenario.load.get("want", ADDRESS)
-    known = (ADDRESS,) if scenario.load["family"] == 4 else (ADDRESS, "prefix", "both")
+    found = scenario.load.get("want", WANTED[0])
+    known = WANTED[:1] if scenario.load["family"] == 4 else WANTED
     if found not in known:
         raise usage_error(
             "clients cannot want that",

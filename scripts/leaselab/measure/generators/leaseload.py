@@ -12,7 +12,7 @@ from ipaddress import IPv4Address
 
 from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
 from leaselab.measure.generators.dhcp_load import (
-    ADDRESS,
+    WANTED,
     check_leases,
     returning_clients,
     wanted_of,
@@ -197,7 +197,7 @@ class Leaseload:
         argv += ["--clients", str(clients)] if clients else []
         argv += ["--retransmit"] if scenario.load.get("resends") else []
         wanted = wanted_of(scenario)
-        argv += ["--want", wanted] if wanted != ADDRESS else []
+        argv += ["--want", wanted] if wanted != WANTED[0] else []
         argv += ["--fill"] if filled(scenario) else []
         argv += ["--lease-clock"] if scenario.load.get("lease_clock") else []
         wishes = wishes_of(scenario)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 
 from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
-from leaselab.measure.generators.dhcp_load import ADDRESS, check_leases, returning_clients
+from leaselab.measure.generators.dhcp_load import WANTED, check_leases, returning_clients
 from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading
@@ -76,7 +76,7 @@ class Perfdhcp:
             if load.get(name)
         ]
         beyond += ["relays"] if load.get("relays", 1) > 1 else []
-        beyond += ["want"] if load.get("want", ADDRESS) != ADDRESS else []
+        beyond += ["want"] if load.get("want", WANTED[0]) != WANTED[0] else []
         if beyond:
             raise usage_error(
                 "perfdhcp's clients only ask for new addresses",
