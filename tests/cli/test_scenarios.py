@@ -72,8 +72,10 @@ scenario:
     stages: DISCOVER-OFFER, REQUEST-ACK
   load:
     family: 4
+    relays: 1
     subnet: 10.0.0.0/8
     pool: 10.0.0.1 - 10.255.255.254
+    want: address
   factors:
     protocol: DHCPv4
     backend: memfile
@@ -98,6 +100,7 @@ procedure:
   start_rate: 2000
   max_trials: 40
   confirm_s: 30
+  limit: server
 """
 
 
