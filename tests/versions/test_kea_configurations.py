@@ -127,7 +127,7 @@ def task(suite, family, shape, folder):
         "kea_family": family,
         "kea_subnet": POOLS[family],
         "kea_pool": POOLS[family],
-        "kea_relay_address": "198.18.0.30",
+        "kea_relay_addresses": ["198.18.0.30"],
         "kea_test_interface": "lo",
         "kea_test_address": "127.0.0.1",
         "kea_scenario": "a scenario",

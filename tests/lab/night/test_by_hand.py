@@ -45,7 +45,7 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
 def test_a_deployment_that_kea_refuses_is_told_in_kea_s_words():
     settings = {
         "scenario": "v4-memfile",
-        "kea_relay_address": "not an address",
+        "kea_relay_addresses": ["not an address"],
         "bench_file_path": "/nowhere/bench.json",
     }
     done = playbook("deploy", "-e", json.dumps(settings))
