@@ -42,7 +42,7 @@ def table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def _cells(row: dict[str, Any]) -> list[str]:
     spread = "-" if row["spread"] is None else f"{100 * row['spread']:.1f} %"
-    value = "-" if row["value"] is None else f"{row['value']:.4g} {row['unit']}"
-    if row["value"] is not None and row["value"] >= 1000:
-        value = f"{row['value']:.0f} {row['unit']}"
+    value = "-"
+    if row["value"] is not None:
+        value = f"{row['value']:{'.0f' if row['value'] >= 1000 else '.4g'}} {row['unit']}"
     return [row["scenario"], row["generator"], row["metric"], value, spread, str(row["runs"])]
