@@ -300,3 +300,16 @@ def test_tasks_read_hosts_by_modules():
         if not line.lstrip().startswith("#") and ASKED_BY_PROGRAM.search(line.split(" #")[0])
     ]
     assert [one for one in found if "docker system df" not in one] == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_folder_is_made_before_its_time_is_set(role):
+    """Ansible's `file` with a time fails where a parent of the folder is missing, too."""
+    for path in sorted((ROOT / "roles" / role / "tasks").glob("*.yml")):
+        made = set()
+        for task in yaml.safe_load(path.read_text(encoding="utf-8")) or []:
+            arguments = task.get("ansible.builtin.file", {})
+            if {"modification_time", "access_time"} & set(arguments):
+                assert arguments["path"] in made, f"{path}: {task['name']}"
+            elif arguments.get("state") == "directory":
+                made.add(arguments["path"])
