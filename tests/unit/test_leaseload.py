@@ -139,7 +139,8 @@ def test_clients_that_come_back_are_counted_and_others_go_on_from_a_number():
 def test_clients_with_leases_renew_release_or_begin_anew_by_their_shares():
     made, host = adapter(report("good"), clients=1000, renewals=0.5, releases=0.1)
     made.offer(Load(500, 2), may_abort=False)
-    assert "--clients 1000 --fill --mix new=0.4,renew=0.5,release=0.1 --threads" in words(host)
+    assert "--clients 1000 " in words(host)
+    assert " --fill --mix new=0.4,renew=0.5,release=0.1 --late" in words(host)
     made, host = adapter(report("good"), clients=1000, renewals=1.0)
     made.offer(Load(500, 2), may_abort=False)
     assert "--fill --mix renew=1 " in words(host)
@@ -148,7 +149,17 @@ def test_clients_with_leases_renew_release_or_begin_anew_by_their_shares():
 def test_clients_whose_leases_have_clocks_hold_them_as_the_load_begins():
     made, host = adapter(report("good"), clients=100_000, lease_clock=True)
     made.offer(Load(500, 2), may_abort=False)
-    assert "--clients 100000 --fill --lease-clock --threads" in words(host)
+    assert "--clients 100000 " in words(host)
+    assert " --fill --lease-clock --late" in words(host)
+
+
+def test_a_probe_gives_no_leases():
+    """A server may take longer for those of all clients than a probe may last."""
+    served = report("good")
+    served["counts"] = {**served["counts"], "attempted": 1, "completed": 1, "lost": 0}
+    made, host = adapter(served, clients=100_000, lease_clock=True, renewals=0.5)
+    assert made.answers()
+    assert not {"--fill", "--mix", "--lease-clock"} & set(host.argvs[0])
 
 
 def test_clients_that_resend_are_not_cut_short_by_silence():

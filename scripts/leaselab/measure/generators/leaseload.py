@@ -98,6 +98,7 @@ class Leaseload:
     def answers(self) -> bool:
         """Whether the server completes an exchange, in a few tries of a second each.
 
+        Clients that return to their leases get them before the first trial, not here.
         Of DNS a few hundred queries are tried: their answers' size is what those of trials
         must have.  Raises a server-broken error for other RCODEs than the load expects.
         """
@@ -135,7 +136,7 @@ class Leaseload:
 
         It ends early, once it has failed for certain, only where it `may_abort`.
         """
-        argv = self._beginning(load)
+        argv = [*self._beginning(load), *self._leases()]
         if load.at_once:
             # None of them is late as long as they go on trying.
             trying_s = max(0, load.duration_s - AT_ONCE_S)
@@ -198,12 +199,17 @@ class Leaseload:
         argv += ["--retransmit"] if scenario.load.get("resends") else []
         wanted = wanted_of(scenario)
         argv += ["--want", wanted] if wanted != WANTED[0] else []
-        argv += ["--fill"] if filled(scenario) else []
-        argv += ["--lease-clock"] if scenario.load.get("lease_clock") else []
+        return argv
+
+    def _leases(self) -> list[str]:
+        """Return the arguments of clients that have leases before the traffic, if any do."""
+        scenario = self._bench.scenario
+        if self._is_dns or not filled(scenario):
+            return []
         wishes = wishes_of(scenario)
-        if wishes.keys() == {"new"}:
-            return argv
-        return [*argv, "--mix", ",".join(f"{kind}={wishes[kind]:g}" for kind in wishes)]
+        clock = ["--lease-clock"] if scenario.load.get("lease_clock") else []
+        mix = ["--mix", ",".join(f"{kind}={wishes[kind]:g}" for kind in wishes)]
+        return ["--fill", *clock, *(mix if wishes.keys() != {"new"} else [])]
 
     @property
     def _server(self) -> str:
