@@ -134,7 +134,8 @@ class Leaseload:
     def command(self, load: Load, *, may_abort: bool) -> list[str]:
         """Build the argv of one load.
 
-        It ends early, once it has failed for certain, only where it `may_abort`.
+        It ends early, once it has failed for certain, only where it `may_abort` and the number
+        of exchanges is known: leases with a clock decide when they are renewed.
         """
         argv = [*self._beginning(load), *self._leases()]
         if load.at_once:
@@ -145,7 +146,7 @@ class Leaseload:
         argv += ["--late", f"{late_s:g}", "--grace", f"{max(0.0, wait_s - late_s):g}"]
         if not self._bench.scenario.load.get("resends"):
             argv += ["--quiet", f"{QUIET_S:g}"]
-        if may_abort:
+        if may_abort and "--lease-clock" not in argv:
             argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
         if isinstance(self._procedure, Event):
             argv += ["--bin", f"{BIN_S:g}"]
