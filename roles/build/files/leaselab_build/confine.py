@@ -1,11 +1,12 @@
 """What a commit says is done by a user of its own, in one folder, without network.
 
 All of it is set for each program before it begins, and no program can take it off again: the
-user, the limits, the folder (`landlock`), and a filter of system calls.  The filter refuses
-sockets, and what would outlast the build beside files: message queues, shared memory of
-System V, keys.  A filter and not namespaces, because those need a privilege that a container
-does not have, and because a network namespace would not keep a build out of the sockets of the
-builder's own services (name resolution, the bus), which are files.
+user, the limits, the folder (`landlock`, or `mounts` where the kernel has none), and a filter
+of system calls.  The filter refuses sockets, and what would outlast the build beside files:
+message queues, shared memory of System V, keys.  A filter and not namespaces, because those
+need a privilege that a container does not have, and because a network namespace would not keep
+a build out of the sockets of the builder's own services (name resolution, the bus), which are
+files.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from pathlib import Path
 from leaselab_contract.errors import BeneathError, ContractError
 from leaselab_contract.process import ENVIRONMENT
 
-from leaselab_build import landlock
+from leaselab_build import landlock, mounts
 
 _REFUSED = {
     errno.EACCES: ("socket",),
@@ -45,25 +46,45 @@ _COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
 
 def start(config, argv, **options):
     """Start a program as the build's user; `options` are those of Popen."""
-    rules = landlock.writable_below(work(config))
-    try:
-        with _first_to_go():
+    with contextlib.ExitStack() as stack:
+        restrict, who = _to_its_folder(config, stack)
+        stack.enter_context(_first_to_go())
+        try:
             return subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
                 umask=0o022,
-                preexec_fn=_confined(config, rules),  # noqa: PLW1509  # takes no thread's lock
-                **_who(config),
+                preexec_fn=_confined(config, restrict),  # noqa: PLW1509  # takes no lock
+                **who,
                 **options,
             )
-    except subprocess.SubprocessError as error:
-        raise BeneathError(
-            f"the builder's kernel does not confine a build (found: {error}, wanted: seccomp "
-            "and Landlock)"
-        ) from error
-    finally:
-        os.close(rules)
+        except subprocess.SubprocessError as error:
+            raise BeneathError(
+                f"the builder does not confine a build (found: Landlock {landlock.version()}, "
+                f"{error}; wanted: seccomp, and Landlock 2 or later, which is Linux 5.19 with "
+                "landlock in its list of security modules, or a root that may mount)"
+            ) from error
+
+
+def _to_its_folder(config, stack):
+    """Return what a new process calls so that it writes to its folder alone, and Popen's user.
+
+    Landlock is the user's to ask for, mounts are root's, who becomes the user afterwards.
+    """
+    who = _who(config)
+    if landlock.is_there():
+        rules = landlock.writable_below(work(config))
+        stack.callback(os.close, rules)
+        return lambda: landlock.restrict(rules), who
+
+    def restrict():
+        mounts.restrict(work(config))
+        os.setgroups([])
+        os.setresgid(*[who["group"]] * 3)
+        os.setresuid(*[who["user"]] * 3)
+
+    return restrict, {}
 
 
 def run(config, argv):
@@ -210,7 +231,7 @@ def _first_to_go():
         own.write_text(before, encoding="ascii")
 
 
-def _confined(config, rules):
+def _confined(config, restrict):
     """What a new process calls before its program.
 
     A pair of sockets that are connected with each other stays possible.  System calls of
@@ -235,7 +256,7 @@ def _confined(config, rules):
     def confine():
         for kind, most in limits:
             resource.setrlimit(kind, (most, most))
-        landlock.restrict(rules)
+        restrict()
         refused.load()
 
     return confine

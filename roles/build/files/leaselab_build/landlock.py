@@ -7,8 +7,6 @@ that all users may write to, wherever the builder has one, so that no list of th
 import ctypes
 import os
 
-from leaselab_contract.errors import BeneathError
-
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 """Numbers of the system calls, the same for every architecture."""
 _VERSION, _PATH_BENEATH, _NO_NEW_PRIVS = 1, 1, 38
@@ -27,15 +25,19 @@ _SINCE = {3: _TRUNCATE, 5: _IOCTL}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def version():
+    """Return the version of the interface that the kernel has; 0 without it."""
+    return max(_libc.syscall(_CREATE, None, 0, _VERSION), 0)
+
+
+def is_there():
+    """Whether the kernel confines a build by it."""
+    return version() >= _ABI_MIN
+
+
 def writable_below(folder):
     """Return the rules for a folder, as a descriptor for `restrict`; the caller closes it."""
-    abi = _libc.syscall(_CREATE, None, 0, _VERSION)
-    if abi < _ABI_MIN:
-        raise BeneathError(
-            "the builder's kernel does not confine a build to its folder (found Landlock "
-            f"{max(abi, 0)}, wanted {_ABI_MIN} or later: Linux 5.19, with landlock in its "
-            "list of security modules)"
-        )
+    abi = version()
     added = sum(right for since, right in _SINCE.items() if abi >= since)
     handled = _WRITE | _REMOVE | _MAKE_DEVICE | _MAKE | _REFER | added
     attributes = ctypes.c_uint64(handled)
