@@ -12,7 +12,6 @@ import docker
 import pytest
 from tests.lab.commands import (
     BENCH,
-    LONG_TRIALS,
     ROOT,
     leaselab,
     resumed,
@@ -30,7 +29,21 @@ TUNING = f"/etc/leaselab-mysql/{SCENARIO}/tuning.d/leaselab.cnf"
 SCHEMA = "/usr/share/kea/scripts/mysql/dhcpdb_create.mysql"
 PROGRAMS = {SCENARIO: "mariadbd", "v6-postgresql-mt-hs": "postgres"}
 """A server alone, and a pair, which has a database on each host."""
-SLOW = {**LONG_TRIALS, "start_rate": 1000}
+STEADY = {
+    "name": "fixed-load",
+    "rate": 200,
+    "rounds": 2,
+    "duration_s": 40,
+    "trial_s": 4,
+    "late_s": 1.0,
+    "wait_s": 2.0,
+}
+"""Trials one after the other, none of which ends early: what happens happens in one."""
+
+
+def steadily(document):
+    """Offer a steady load."""
+    document["procedure"] = STEADY
 
 
 @contextmanager
@@ -138,7 +151,7 @@ def test_a_database_that_dies_or_has_no_room_is_a_broken_lab_and_the_sweep_goes_
 ):
     """Killed in a trial; then, in what went on with that sweep, its disk is full."""
     scenario = next(name for name, folder in FOLDERS.items() if folder == small_disk)
-    sweep = engine("sweep", bench_file(rounds=2, **SLOW), "--results", results)
+    sweep = engine("sweep", bench_file(steadily), "--results", results)
     sweep.saw(r"run 1/2: \d+/s for", timeout_s=120)
     on_host("server", f"pkill -KILL -x {PROGRAMS[scenario]}")
     code, last = sweep.end()
