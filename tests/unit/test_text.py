@@ -229,9 +229,11 @@ def test_the_short_form_leaves_room_on_a_screen_of_24_lines(on_terminal):
     """For the page and three commands, which `run` adds."""
     record = confirmed(example_result())
     _, text = on_terminal(record, whole=False)
-    assert len(text.rstrip().splitlines()) <= 19
+    assert len(text.rstrip().splitlines()) <= 20
     short, whole = plain(record, whole=False), plain(record)
-    assert whole.startswith(short)
+    *lines, path = short.splitlines(keepends=True)
+    assert path == f"  result  {PLACE}\n"
+    assert whole.startswith("".join(lines))
     assert "Provenance" not in short
     assert "Latency" not in short
 

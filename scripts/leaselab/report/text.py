@@ -24,7 +24,7 @@ from leaselab.report.steps import steps_of, whole_of
 from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import TextIO
 
@@ -115,12 +115,12 @@ def _result(
     if steps:
         parts += [Text("Steps", style="bold"), *steps, Text()]
     if not whole:
-        return Group(*parts[:-1])
+        return Group(*parts, _pairs([("result", str(path))]))
     latency = _latency(record, shape)
     if latency is not None:
         title = f"Latency{shown_where(record)} (ms, median of the runs)"
         parts += [Text(title, style="bold"), latency, Text()]
-    parts += [Text("Provenance", style="bold"), _provenance(record, path)]
+    parts += [Text("Provenance", style="bold"), _pairs(facts(record, path))]
     return Group(*parts)
 
 
@@ -213,7 +213,7 @@ def _rounds(record: Record, shape: _Shape) -> Iterator[RenderableType]:
     ]
     columns, needed = _round_columns(record)
     longest = max((len(word) for remark in remarks for word in remark.split()), default=0)
-    fit = shape.fitting(columns, needed, longest)
+    fit = shape.fitting(columns, needed, longest + _GAP)
     table = shape.table()
     for title, *_ in columns[:fit]:
         table.add_column(title, justify="right", no_wrap=True)
@@ -326,11 +326,12 @@ def _latency(record: Record, shape: _Shape) -> Table | None:
     return table
 
 
-def _provenance(record: Record, path: Path) -> Table:
+def _pairs(lines: Iterable[tuple[str, str]]) -> Table:
+    """Labels and their words, which are folded where a terminal is narrow."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in facts(record, path):
+    for label, value in lines:
         table.add_row(Text(f"  {label}", style="dim"), Text(value))
     return table
 
