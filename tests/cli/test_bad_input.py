@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.bench_document import DOCUMENT
+from tests.examples import archive_result
 
 from leaselab.cli.main import main
 
@@ -45,10 +46,24 @@ def family(checkout, old, new, file="memfile"):
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_an_unknown_scenario_names_the_nearest(refused):
-    assert refused("run", "v4-memfil") == (
-        "scenarios: unknown scenario 'v4-memfil'; did you mean 'v4-memfile'?"
+@pytest.mark.parametrize(
+    "words",
+    ["run", "deploy", "table", "review", "list --scenario", "export --csv --scenario"],
+)
+def test_an_unknown_scenario_names_the_nearest_three(refused, tmp_path, words):
+    folder = tmp_path / "archive"
+    archive_result(folder)
+    results = () if words in ("run", "deploy") else ("--results", str(folder))
+    assert refused(*words.split(), "v4-memfil", *results) == (
+        "scenarios: unknown scenario 'v4-memfil'; "
+        "did you mean 'v4-memfile', 'v6-memfile' or 'v4-memfile-mt'?"
     )
+
+
+def test_one_that_is_near_nothing_has_suggestions_and_no_list_of_all(refused):
+    line = refused("deploy", "nosuch")
+    assert line.count("'") == 8
+    assert len(line) < 200
 
 
 def test_an_unknown_key_of_a_scenario_names_file_and_nearest(refused, checkout):
@@ -63,7 +78,7 @@ def test_an_unknown_parameter_of_the_sweep_names_the_nearest(refused):
     given = '{"trials_s": 3}'
     assert refused("scenarios", "v4-memfile", "--procedure", given) == (
         "parameters of the measurement: unknown parameter of max-rate 'trials_s';"
-        " did you mean 'trial_s'?"
+        " did you mean 'trial_s' or 'max_trials'?"
     )
 
 

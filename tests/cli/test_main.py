@@ -53,23 +53,32 @@ def raising(error):
     return run
 
 
-def test_help_names_every_command(capsys):
-    assert main(["--help"]) == 0
+@pytest.mark.parametrize("words", [[], ["--help"], ["help"]])
+def test_help_names_every_command(capsys, words):
+    assert main(words) == 0
     out = capsys.readouterr().out
     for row in COMMANDS:
         assert f"  {row.name:9}  {row.help}\n" in out
     assert all(len(line) <= 90 for line in out.splitlines())
 
 
-def test_version(capsys):
-    assert main(["--version"]) == 0
+def test_help_has_the_options_of_a_command(capsys):
+    assert main(["help", "show"]) == main(["show", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out == out[: len(out) // 2] * 2
+    assert "--all" in out
+    assert main(["help", "shwo"]) == 2
+
+
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_version(capsys, word):
+    assert main([word]) == 0
     assert capsys.readouterr().out == f"leaselab {__version__}\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no command given; see `leaselab --help`"),
         (["lst"], "unknown command 'lst'; did you mean `leaselab list`?"),
         (["scenario"], "unknown command 'scenario'; did you mean `leaselab scenarios`?"),
         (["xyzzy"], "unknown command 'xyzzy'; see `leaselab --help`"),

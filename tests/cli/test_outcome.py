@@ -1,9 +1,12 @@
 """How a sweep's end is told."""
 
+import importlib
+
 import pytest
 from tests.examples import archive_result, example_result, invalid_result
 
 from leaselab.archive.store import Store
+from leaselab.cli.main import COMMANDS, Parser
 from leaselab.cli.outcome import tell
 from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.run.part import Ended
@@ -28,7 +31,7 @@ def test_what_went_wrong_is_told_once_and_last(archived, capsys):
     assert tell(store, Ended(error, place), as_json=False) is Outcome.INVALID
     told = capsys.readouterr()
     assert (told.out + told.err).count(error.what) == 1
-    assert told.err == f"leaselab: {error.what}\n"
+    assert told.err.endswith(f"\nleaselab: {error.what}\n")
     assert "generator-limited" in told.out
 
 
@@ -39,4 +42,27 @@ def test_a_doubt_of_a_good_result_stands_with_it(archived, capsys):
     assert tell(store, Ended(None, place), as_json=False) is Outcome.OK
     told = capsys.readouterr()
     assert "unsteady: the machine moved" in told.out
-    assert told.err == ""
+    assert "leaselab: " not in told.err
+
+
+@pytest.mark.parametrize(
+    ("record", "second"),
+    [(example_result(), "compare previous ID"), (invalid_result(), "check")],
+)
+def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
+    store, place = archived(record)
+    tell(store, Ended(None, place), as_json=False)
+    lines = capsys.readouterr().err.splitlines()
+    commands = [line.strip().split("  ")[0].replace(record.id, "ID") for line in lines]
+    assert commands == [
+        "next:",
+        "leaselab show --all ID",
+        f"leaselab {second}",
+        "leaselab rerun ID",
+    ]
+    for command in commands[1:]:
+        _, name, *arguments = command.split()
+        parser = Parser(prog=name)
+        module = next(one.module for one in COMMANDS if one.name == name)
+        importlib.import_module(f"leaselab.cli.{module}").add_arguments(parser)
+        parser.parse_args(arguments)  # raises for what the command does not take

@@ -9,9 +9,19 @@ from tests.examples import START, archive_result, example_result, invalid_result
 from tests.made_up import RATE, Lab
 
 from leaselab.cli import resume, run
-from leaselab.cli.main import main
+from leaselab.cli.main import Parser, main
+from leaselab.cli.options import checkout_root
+from leaselab.cli.procedure_options import QUICK, procedure_overrides
 from leaselab.cli.report import report_after
-from leaselab.model.errors import invalid_measurement, lab_broken, usage_error
+from leaselab.lab.catalog import find_procedure
+from leaselab.model.errors import (
+    LeaselabError,
+    Outcome,
+    invalid_measurement,
+    lab_broken,
+    usage_error,
+)
+from leaselab.model.procedures.max_rate import MaxRate
 
 MEASURED = example_result().figure.value
 
@@ -113,9 +123,9 @@ def test_what_went_wrong_with_one_is_said_last(lab, monkeypatch, capsys):
     monkeypatch.setattr(run, "report_after", report_after)
     lab.faults["v4-memfile", 2] = invalid_measurement("the generator is too slow")
     assert main(["run", "v4-memfile"]) == 3
-    report, last = capsys.readouterr().err.splitlines()[-2:]
-    assert report.startswith("report: ")
-    assert last == "leaselab: the generator is too slow"
+    err = capsys.readouterr().err
+    assert "\nreport: " in err
+    assert err.splitlines()[-1] == "leaselab: the generator is too slow"
 
 
 @pytest.mark.usefixtures("lab")
@@ -465,3 +475,16 @@ def test_a_sweep_whose_files_are_removed_meanwhile_is_not_sealed(
     assert main(["run", "v4-memfile"]) == 4
     assert "files of this running sweep were removed (found no " in capsys.readouterr().err
     assert list(lab.results.glob("????/??/*")) == []
+
+
+def test_a_quick_look_is_a_short_sweep_that_other_options_change():
+    parser = Parser(prog="run")
+    run.add_arguments(parser)
+    quick = procedure_overrides(parser.parse_args(["--quick", "--runs", "5"]))
+    assert quick == {**QUICK, "rounds": 5}
+    folder = checkout_root() / "scenarios"
+    assert isinstance(find_procedure(folder, "v4-memfile", quick), MaxRate)
+    refused = parser.parse_args(["--quick", "--procedure", "fixed-load"])
+    with pytest.raises(LeaselabError) as caught:
+        procedure_overrides(refused)
+    assert caught.value.outcome is Outcome.USAGE

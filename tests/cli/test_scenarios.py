@@ -214,7 +214,8 @@ def test_one_as_json_is_what_a_deployment_reads(capsys):
         (
             "v4-memfle",
             "{}",
-            "scenarios: unknown scenario 'v4-memfle'; did you mean 'v4-memfile'?",
+            "scenarios: unknown scenario 'v4-memfle'; "
+            "did you mean 'v4-memfile', 'v6-memfile' or 'v4-memfile-mt'?",
         ),
         (
             "v4-memfile",

@@ -133,7 +133,7 @@ class TestList:
             (["--outcome", "ok", "--scenario", "v4-memfile"], [0]),
             (["--limit", "2"], [2, 1]),
             (["--limit", "0"], [2, 1, 0]),
-            (["--scenario", "v4"], []),
+            (["--scenario", "v4-mysql"], []),
         ],
     )
     def test_rows_can_be_chosen(self, capsys, records, options, wanted):

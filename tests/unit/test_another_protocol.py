@@ -55,7 +55,7 @@ def test_a_burst_of_it_goes_to_its_page(tmp_path, monkeypatch, capsys):
     assert late.figure.value is None
     assert late.metric("served_ratio").value == pytest.approx(4 / 9, rel=0.01)
     for one in (served, late):
-        print_result(one, Store(tmp_path).place(one.id))
+        print_result(one, Store(tmp_path).place(one.id), whole=True)
         assert "90000 clients at once" in capsys.readouterr().out
     write_site(Store(tmp_path), tmp_path / "site")
     pages = {path.name: path.read_text("utf-8") for path in tmp_path.rglob("*.html")}
@@ -172,7 +172,7 @@ def test_its_figures_are_in_queries_and_its_rcodes_are_kept(results):
 def test_it_is_shown_listed_and_judged(results, capsys):
     root, (fast, slow, fixed) = results
     for one in (fast, slow, fixed):
-        print_result(one, Store(root).place(one.id))
+        print_result(one, Store(root).place(one.id), whole=True)
         shown = capsys.readouterr().out
         assert "zones-10k" in shown
         assert STAGE in shown

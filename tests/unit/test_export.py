@@ -261,7 +261,7 @@ def test_one_result_or_one_family_can_be_asked_for(capfdbinary):
         (["--junit", "--level", "runs"], "--level goes with --csv and --parquet"),
         (["--csv", "--history"], "--history goes with --openmetrics"),
         (["--markdown", "--scenario", "v9-*"], "no results of v9-*"),
-        (["--csv", "--scenario", "nope"], "no results of nope"),
+        (["--csv", "--scenario", "nope"], "unknown scenario 'nope'"),
         (["--csv", "last", "--scenario", "v4-*"], "by their ids or by scenario"),
     ],
 )

@@ -110,7 +110,7 @@ def test_facts_say_where_the_sweep_is(running):
     assert facts["run"] == "2 of 9"
     assert facts["trial"].startswith("6000/s for 5 s, since ")
     assert facts["estimate so far"] == "6015/s"
-    assert "failed" in facts["last trial"]
+    assert "above the limit" in facts["last trial"]
 
 
 def test_a_trial_that_ends_is_taken_from_the_journal(running):

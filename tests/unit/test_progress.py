@@ -12,7 +12,7 @@ from tests.bench_document import DOCUMENT
 from tests.hostile import CODES
 
 from leaselab.cli import progress as module
-from leaselab.cli.progress import LiveProgress, PlainProgress, describe, progress
+from leaselab.cli.progress import LiveProgress, PlainProgress, progress
 from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.bench_file import parse_bench
 from leaselab.model.load import Load
@@ -21,7 +21,7 @@ from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket, Round
 from leaselab.model.trial import Trial
-from leaselab.report.live import CONFIRMING
+from leaselab.report.live import CONFIRMING, trial_words
 
 
 def trial(rate, lost=0, **fields):
@@ -97,9 +97,9 @@ def drawn(view):
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (trial(6000, 100), "29900 of 30000 in time, loss 0.33 %, passes"),
-        (trial(6000, 1500), "28500 of 30000 in time, loss 5.00 %, fails"),
-        (trial(6000, 1500, aborted=True), "loss 5.00 %, fails, ended early"),
+        (trial(6000, 100), "29900 of 30000 in time, loss 0.33 %, within the limit"),
+        (trial(6000, 1500), "28500 of 30000 in time, loss 5.00 %, above the limit"),
+        (trial(6000, 1500, aborted=True), "loss 5.00 %, above the limit, ended early"),
         (
             trial(6000, valid=False, reason="generator-limited"),
             "loss 0.00 %, does not count: generator-limited",
@@ -107,7 +107,7 @@ def drawn(view):
     ],
 )
 def test_a_trial_in_a_line(bench, made, text):
-    line = describe(made, bench.procedure)
+    line = trial_words(made, bench.procedure)
     assert line.startswith("6000/s for 5 s: ")
     assert line.endswith(text)
 
@@ -123,9 +123,9 @@ def test_a_pipe_gets_one_line_for_each_thing(bench):
         listener.round_done(FOUND)
     assert stream.getvalue() == (
         "connecting to the server\n"
-        "run 1/3: 6050/s for 5 s: 28750 of 30250 in time, loss 4.96 %, fails"
+        "run 1/3: 6050/s for 5 s: 28750 of 30250 in time, loss 4.96 %, above the limit"
         " (from the journal)\n"
-        "run 1/3: 6000/s for 5 s: 29900 of 30000 in time, loss 0.33 %, passes\n"
+        "run 1/3: 6000/s for 5 s: 29900 of 30000 in time, loss 0.33 %, within the limit\n"
         "run 1/3: max rate 6020/s, bracket 6000 to 6050/s, 2 trials\n"
     )
     assert isinstance(listener, PlainProgress)
@@ -216,6 +216,30 @@ def test_a_figure_of_another_procedure_has_its_name_and_unit(
     assert view.estimate() == estimate
 
 
+def test_the_estimate_is_computed_as_the_figure_will_be(bench):
+    view = LiveProgress(replace(bench, procedure=MaxRate(rounds=9, trim=1)))
+    for index, rate in enumerate((6000, 6010, 5000), start=1):
+        view.round_done(change(FOUND, index=index, metrics={"max_rate": rate}))
+    assert view.estimate() == "6000/s (5000 to 6010)"
+
+
+def test_the_bracket_closes_on_a_bar(bench):
+    view = LiveProgress(bench)
+    view.round_started(1)
+    view.trial_done(trial(8000, 20000), replayed=False)
+    assert "bracket" not in drawn(view)  # one end is not known yet
+    view.trial_done(trial(4000, 0), replayed=False)
+    wide = drawn(view)
+    assert "bracket 4000 to 8000/s, 100.0 %" in wide
+    view.trial_done(trial(6000, 100), replayed=False)
+    view.trial_done(UPPER, replayed=False)
+    narrow = drawn(view)
+    assert "bracket 6000 to 6050/s, 0.8 %" in narrow
+    view.trial_done(trial(9000, valid=False, reason="generator-limited"), replayed=False)
+    view.round_started(2)
+    assert "bracket" not in drawn(view)
+
+
 def test_points_that_take_turns_say_whose_line_it_is(bench):
     stream = io.StringIO()
     view = PlainProgress(bench, stream, "v4-mysql")
@@ -228,5 +252,5 @@ def test_points_that_take_turns_say_whose_line_it_is(bench):
 
 
 def test_a_trial_of_a_load_without_a_goal_neither_passes_nor_fails():
-    line = describe(trial(5000, lost=12500), FixedLoad(rate=5000))
+    line = trial_words(trial(5000, lost=12500), FixedLoad(rate=5000))
     assert line.endswith("loss 50.00 %, counts")

@@ -132,7 +132,8 @@ def test_scenarios_lie_side_by_side_as_far_as_they_ask_the_same_of_the_hosts():
         (replace(KEA, beside={"mysqll": {}}), "unknown role beside a server 'mysqll'"),
         (
             replace(MYSQL, beside={"mysql": {"inodb_log_mib": 1}}),
-            "unknown setting of mysql 'inodb_log_mib'; did you mean 'innodb_log_mib'?",
+            "unknown setting of mysql 'inodb_log_mib'; "
+            "did you mean 'innodb_log_mib' or 'innodb_buffer_pool_mib'?",
         ),
         (
             replace(MYSQL, beside={"mysql": {"package": "mariadb-server"}}),

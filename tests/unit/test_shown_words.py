@@ -75,7 +75,7 @@ def test_the_words_that_are_looked_for_are_found_where_they_are():
 @pytest.mark.parametrize("name", [*PROCEDURES, "slow"])
 def test_a_result_on_a_terminal(results, name, capsys):
     root, made = results
-    print_result(made[name], Store(root).place(made[name].id))
+    print_result(made[name], Store(root).place(made[name].id), whole=True)
     shown = capsys.readouterr().out
     assert STAGE in shown
     assert "queries" in shown
@@ -84,14 +84,14 @@ def test_a_result_on_a_terminal(results, name, capsys):
 
 def test_a_hot_cache_is_told_with_the_result(results, capsys):
     root, made = results
-    print_result(made["slow"], Store(root).place(made["slow"].id))
+    print_result(made["slow"], Store(root).place(made["slow"].id), whole=True)
     told = "by the start alone, then a warm-up of 2 s at 12000/s"
     assert told in capsys.readouterr().out
 
 
 def test_each_step_of_a_ramp_has_a_line_of_its_own(results, capsys):
     root, made = results
-    print_result(made["ramp"], Store(root).place(made["ramp"].id))
+    print_result(made["ramp"], Store(root).place(made["ramp"].id), whole=True)
     lines = capsys.readouterr().out.splitlines()
     first = lines.index("Steps")
     assert lines[first + 1].split() == [

@@ -55,18 +55,18 @@ Provenance
 """
 
 
-def plain(record):
+def plain(record, *, whole=True):
     stream = io.StringIO()
-    print_result(record, PLACE, stream)
+    print_result(record, PLACE, stream, whole=whole)
     return stream.getvalue()
 
 
 @pytest.fixture
 def on_terminal(monkeypatch):
-    """Print on a terminal of 80 columns; returns what it was sent, raw and readable."""
+    """Print on a terminal; returns what it was sent, raw and readable."""
 
-    def call(record):
-        monkeypatch.setenv("COLUMNS", "80")
+    def call(record, columns=80, *, whole=True):
+        monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setenv("TERM", "xterm-256color")
         master, slave = pty.openpty()
         sent = bytearray()
@@ -79,7 +79,7 @@ def on_terminal(monkeypatch):
         reader = threading.Thread(target=read)  # a terminal's buffer is only 4 KiB
         reader.start()
         with os.fdopen(slave, "w") as stream:
-            print_result(record, PLACE, stream)
+            print_result(record, PLACE, stream, whole=whole)
         reader.join(timeout=10)
         os.close(master)
         raw = sent.decode()
@@ -208,6 +208,34 @@ def test_a_terminal_of_80_columns_holds_every_line(on_terminal, build):
         if one.bracket is not None:
             assert f"{one.bracket.lower:.0f}-{one.bracket.upper:.0f}" in text
     assert "…" not in text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 120])
+def test_a_narrow_terminal_keeps_runs_brackets_and_what_was_dropped(on_terminal, columns):
+    record = confirmed(example_result())
+    _, text = on_terminal(record, columns, whole=False)
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert max(map(len, lines)) <= columns
+    for one in record.rounds:
+        bracket = f"{one.bracket.lower:.0f}-{one.bracket.upper:.0f}"
+        assert any(line.split()[:1] == [str(one.index)] and bracket in line for line in lines)
+    assert text.count("highest") == text.count("lowest") == 2
+    assert "confirmed at" in text
+    assert "…" not in text
+    assert ("not shown at this width: server CPU µs" in text) == (columns == 60)
+
+
+def test_the_short_form_leaves_room_on_a_screen_of_24_lines(on_terminal):
+    """For the page and three commands, which `run` adds."""
+    record = confirmed(example_result())
+    _, text = on_terminal(record, whole=False)
+    assert len(text.rstrip().splitlines()) <= 20
+    short, whole = plain(record, whole=False), plain(record)
+    *lines, path = short.splitlines(keepends=True)
+    assert path == f"  result  {PLACE}\n"
+    assert whole.startswith("".join(lines))
+    assert "Provenance" not in short
+    assert "Latency" not in short
 
 
 def test_stages_that_were_not_told_have_no_row():

@@ -46,7 +46,7 @@ def test_seconds_are_milliseconds_below_one_and_ratios_are_percent(unit, values,
 
 def test_a_result_on_a_terminal_has_milliseconds(tmp_path):
     stream = io.StringIO()
-    print_result(fixed_load_result(FAST), tmp_path, stream)
+    print_result(fixed_load_result(FAST), tmp_path, stream, whole=True)
     told = stream.getvalue()
     assert "kea 2.6.3 · durability written: 12.6 ± 3.5 ms" in told
     assert "95 % interval 9.1 to 16.2" in told
@@ -57,7 +57,7 @@ def test_a_result_on_a_terminal_has_milliseconds(tmp_path):
 
 def test_a_latency_of_seconds_stays_in_seconds(tmp_path):
     stream = io.StringIO()
-    print_result(fixed_load_result((1.5, 1.7, 1.6)), tmp_path, stream)
+    print_result(fixed_load_result((1.5, 1.7, 1.6)), tmp_path, stream, whole=True)
     assert "1.60 ± 0.25 s\n" in stream.getvalue()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -341,7 +342,7 @@ _TITLES = {
     "provision": "preparing the hosts",
     "build": "building the commit",
     "deploy": "deploying the server",
-    "tune": "tuning what it stands on",
+    "tune": "tuning for the scenario",
     "retune": "tuning the hosts as their inventory says",
 }
 
@@ -353,25 +354,48 @@ def play(
     lease: Lease | None,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> PlaybookStats:
-    """Run one playbook or several, saying what each is about and what it changes.
+    """Run one playbook or several, saying what each is about and how long it took.
 
-    `lease` is kept meanwhile, and proves to the playbooks that the bench is this command's;
-    None where nobody can have the bench: a lab that is down, a generator without a lock.
+    What it changes is in its log.  `lease` is kept meanwhile, and proves to the playbooks that
+    the bench is this command's; None where nobody can have the bench: a lab that is down, a
+    generator without a lock.
     """
+    phases = Phases()
 
     def show(event: Event) -> None:
         on_event(event)
-        if event["event"] == "playbook":
-            print(_TITLES[event["name"]], file=sys.stderr, flush=True)
-        if event["event"] == "changed":
-            item = f" ({event['item']})" if event["item"] else ""
-            host = "" if event["host"] == "localhost" else f"{event['host']}: "
-            print(f"  {host}{event['task']}{item}", file=sys.stderr, flush=True)
+        phases.event(event)
 
-    if lease is None:
-        return run_playbook(names, inventory.path, variables, show)
-    chosen = {**variables, **_proof(lease)}
-    return run_playbook(names, inventory.path, chosen, show, lease.keep)
+    chosen = variables if lease is None else {**variables, **_proof(lease)}
+    keep = (lambda: None) if lease is None else lease.keep
+    stats = run_playbook(names, inventory.path, chosen, show, keep)
+    phases.end()
+    return stats
+
+
+class Phases:
+    """Says which playbook begins, and at its end its seconds and the tasks with changes."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._began = 0.0
+        self._changes = 0
+
+    def event(self, event: Event) -> None:
+        """Take an event of a playbook."""
+        if event["event"] == "playbook":
+            self.end()
+            self._name, self._began, self._changes = event["name"], time.monotonic(), 0
+            print(_TITLES[self._name], file=sys.stderr, flush=True)
+        elif event["event"] == "changed":
+            self._changes += 1
+
+    def end(self) -> None:
+        """Say how the playbook that has ended went."""
+        if self._name:
+            changes = f"{self._changes} change{'s' * (self._changes != 1)}"
+            seconds = time.monotonic() - self._began
+            print(f"  {seconds:.0f} s, {changes}", file=sys.stderr, flush=True)
 
 
 def _proof(lease: Lease) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from leaselab.archive.store import newest_of
 from leaselab.cli.options import (
     add_json,
     add_results,
+    check_patterns,
     number,
     open_store,
     print_json,
@@ -142,6 +143,7 @@ def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Confi
     """
     if not (args.pattern or args.bench or store.index.scenarios()):
         return []
+    check_patterns(store, args.pattern)
     newest = newest_of(store.index, args.pattern or ["*"], args.bench)
     beside = [
         row["id"]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import add_results, open_store, write_output
+from leaselab.cli.options import add_results, check_patterns, open_store, write_output
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.text import printable_lines
 
@@ -138,6 +138,7 @@ def _rows(args: argparse.Namespace, store: Store) -> list[Row]:
     """
     if args.refs and args.scenario:
         raise usage_error("results by their ids or by scenario", found="both", wanted="one")
+    check_patterns(store, [args.scenario] if args.scenario else [])
     ids = {store.find(ref).name for ref in args.refs}
     rows = [
         row for row in store.index.every(scenario=args.scenario) if not ids or row["id"] in ids

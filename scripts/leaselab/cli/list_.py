@@ -5,7 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    check_patterns,
+    open_store,
+    print_json,
+    whole,
+)
 from leaselab.model.errors import Outcome
 from leaselab.report.listing import listing
 
@@ -41,6 +48,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Print the index as a table, or as a JSON array."""
     limit = args.limit if args.limit is not None else (0 if args.json else _SHOWN)
     store = open_store(args, existing=True)
+    check_patterns(store, [args.scenario] if args.scenario else [])
     rows = store.index.rows(
         scenario=args.scenario, outcome=args.outcome, limit=limit + 1 if limit else None
     )

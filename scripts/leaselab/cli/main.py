@@ -67,39 +67,67 @@ class Command:
     help: str
 
 
-COMMANDS = (
-    Command("run", "run", "set up the lab, measure scenarios, archive and show the results"),
-    Command("lab", "lab", "bring the local lab up or down, hold a bench, say how it is"),
-    Command("check", "check", "inspect a lab before anything touches it"),
-    Command("commits", "commits", "show which commits a name or a range means"),
-    Command("scenarios", "scenarios", "list the scenarios, or show one as it would be run"),
-    Command("provision", "provision", "prepare the hosts of a bench"),
-    Command("build", "build", "build one commit of a server on the builder"),
-    Command("deploy", "deploy", "install a scenario's server and prove that it serves"),
-    Command("tune", "tune", "tune what a scenario stands on, write its bench.json"),
-    Command("sweep", "sweep", "run the sweep that a bench.json describes"),
-    Command("resume", "resume", "go on with a sweep that was interrupted"),
-    Command("failover", "failover", "kill the server of a pair under load, see what is lost"),
-    Command("rerun", "rerun", "measure again what a result measured"),
-    Command("show", "show", "show one result"),
-    Command("list", "list_", "list the results"),
-    Command("table", "table", "show the newest result of each scenario side by side"),
-    Command("capacity", "capacity", "say which configurations carry so many clients"),
-    Command("compare", "compare", "say whether one result is slower than another"),
-    Command("calibrate", "calibrate", "find out what comparisons can tell on a bench"),
-    Command("plan", "plan", "say what to measure on which commit, and how soon a drop is told"),
-    Command("bisect", "bisect", "find the commit that made a server slower"),
-    Command("review", "review", "say what moved over the archive, and between which commits"),
-    Command("advise", "advise", "say which known costs a server's configuration has"),
-    Command("report", "report", "write results as pages that open from a disk"),
-    Command("export", "export", "write results for other programs: CSV, Parquet, OpenMetrics"),
-    Command("watch", "watch", "follow a sweep second by second while it runs"),
-    Command("archive", "archive_", "verify results against their checksums, find them"),
-    Command("prune", "prune", "remove old raw outputs, and builds that no result names"),
-    Command("bench", "bench", "run one of the project's own benchmarks"),
-    Command("test", "developer", "run the project's tests, the real lab included"),
-    Command("lint", "developer", "run every linter"),
-)
+GROUPS = {
+    "Measure": (
+        Command(
+            "run", "run", "set up the lab, measure scenarios, archive and show the results"
+        ),
+        Command("resume", "resume", "go on with a sweep that was interrupted"),
+        Command("rerun", "rerun", "measure again what a result measured"),
+        Command(
+            "failover", "failover", "kill the server of a pair under load, see what is lost"
+        ),
+    ),
+    "Compare": (
+        Command("compare", "compare", "say whether one result is slower than another"),
+        Command("bisect", "bisect", "find the commit that made a server slower"),
+        Command(
+            "review", "review", "say what moved over the archive, and between which commits"
+        ),
+        Command("calibrate", "calibrate", "find out what comparisons can tell on a bench"),
+        Command("commits", "commits", "show which commits a name or a range means"),
+    ),
+    "Look": (
+        Command("show", "show", "show one result"),
+        Command("list", "list_", "list the results"),
+        Command("table", "table", "show the newest result of each scenario side by side"),
+        Command("report", "report", "write results as pages that open from a disk"),
+        Command("watch", "watch", "follow a sweep second by second while it runs"),
+        Command(
+            "export", "export", "write results for other programs: CSV, Parquet, OpenMetrics"
+        ),
+    ),
+    "Lab": (
+        Command("lab", "lab", "bring the local lab up or down, hold a bench, say how it is"),
+        Command("check", "check", "inspect a lab before anything touches it"),
+    ),
+    "Plan": (
+        Command("scenarios", "scenarios", "list the scenarios, or show one as it would be run"),
+        Command(
+            "plan", "plan", "say what to measure on which commit, and how soon a drop is told"
+        ),
+        Command("capacity", "capacity", "say which configurations carry so many clients"),
+        Command("advise", "advise", "say which known costs a server's configuration has"),
+    ),
+    "Steps": (
+        Command("provision", "provision", "prepare the hosts of a bench"),
+        Command("build", "build", "build one commit of a server on the builder"),
+        Command("deploy", "deploy", "install a scenario's server and prove that it serves"),
+        Command("tune", "tune", "tune what a scenario stands on, write its bench.json"),
+        Command("sweep", "sweep", "run the sweep that a bench.json describes"),
+    ),
+    "Keep": (
+        Command("archive", "archive_", "verify results against their checksums, find them"),
+        Command("prune", "prune", "remove old raw outputs, and builds that no result names"),
+    ),
+    "Develop": (
+        Command("bench", "bench", "run one of the project's own benchmarks"),
+        Command("test", "developer", "run the project's tests, the real lab included"),
+        Command("lint", "developer", "run every linter"),
+    ),
+}
+"""The commands, by what they are for."""
+COMMANDS = tuple(command for group in GROUPS.values() for command in group)
 
 
 class Parser(argparse.ArgumentParser):
@@ -222,11 +250,13 @@ def _hear_signals() -> None:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    name = arguments[0] if arguments else ""
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
+    name = arguments[0] if arguments else "--help"
     if name in ("-h", "--help"):
         sys.stdout.write(_overview())
         return Outcome.OK.value
-    if name in ("-V", "--version"):
+    if name in ("-V", "--version", "version"):
         sys.stdout.write(f"leaselab {__version__}\n")
         return Outcome.OK.value
     command = next((command for command in COMMANDS if command.name == name), None)
@@ -243,8 +273,6 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _unknown(name: str) -> LeaselabError:
-    if not name:
-        return usage_error("no command given", todo="see `leaselab --help`")
     if name.startswith("-"):
         return usage_error(
             f"options follow the command: leaselab COMMAND {name}", todo="see `leaselab --help`"
@@ -258,7 +286,10 @@ def _unknown(name: str) -> LeaselabError:
 
 def _overview() -> str:
     width = max(len(command.name) for command in COMMANDS)
-    rows = "".join(f"  {command.name:{width}}  {command.help}\n" for command in COMMANDS)
+    rows = "".join(
+        f"{group}\n" + "".join(f"  {one.name:{width}}  {one.help}\n" for one in commands)
+        for group, commands in GROUPS.items()
+    )
     return (
         "usage: leaselab COMMAND [OPTION...]\n\n"
         "A performance lab for DHCP and DNS servers: "

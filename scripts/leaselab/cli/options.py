@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from leaselab.archive.prune import use
 from leaselab.archive.store import Store
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import unknown, usage_error
 from leaselab.model.text import escaped_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 N = TypeVar("N", int, float)
@@ -125,6 +125,23 @@ def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
         if args.results is not None:
             raise usage_error("no such folder of results", where=str(folder))
     return Store(folder)
+
+
+def check_patterns(store: Store, patterns: Iterable[str]) -> None:
+    """Raise a usage error for a scenario of which neither archive nor checkout knows.
+
+    A name with a wildcard, and a scenario that was not measured yet, are none.
+    """
+    plain = [pattern for pattern in patterns if not set(pattern) & set("*?[")]
+    measured = set(store.index.scenarios()) if plain else set()
+    for name in plain:
+        if name in measured:
+            continue
+        from leaselab.lab.catalog import load_scenarios  # noqa: PLC0415  # slow, and rarely needed
+
+        known = measured | load_scenarios(checkout_root() / "scenarios").keys()
+        if name not in known:
+            raise unknown("scenario", name, sorted(known), "scenarios")
 
 
 def check_room(store: Store) -> None:

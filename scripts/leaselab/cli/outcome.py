@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.archive.store import Store
+    from leaselab.model.record import Record
 
 
 def tell(store: Store, *ended: Ended, as_json: bool) -> Outcome:
@@ -32,10 +33,27 @@ def tell(store: Store, *ended: Ended, as_json: bool) -> Outcome:
             # what went wrong is told once, below: the last thing that is read
             print_result(record, one.place, why=one.error is None)
     sys.stdout.flush()
+    if len(records) == 1 and not as_json:
+        print(next_words(records[0]), file=sys.stderr)
     errors = [one.error for one in ended if one.error is not None]
     for error in errors:
         print(f"leaselab: {error}", file=sys.stderr)
     return errors[0].outcome if errors else Outcome.OK
+
+
+def next_words(record: Record) -> str:
+    """Say what one may do next with a result: three commands, a line each."""
+    ref = record.id
+    shows = (f"show --all {ref}", "latency and provenance")
+    compares = (f"compare previous {ref}", "with the result before it")
+    again = (f"rerun {ref}", "measure it again")
+    if record.outcome == Outcome.OK.label:
+        steps = [shows, compares, again]
+    else:
+        steps = [shows, ("check", "whether the hosts are fit to measure"), again]
+    width = max(len(command) for command, _ in steps)
+    lines = [f"  leaselab {command:{width}}  {what}" for command, what in steps]
+    return "\n".join(["next:", *lines])
 
 
 def tell_failure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leaselab.model.errors import usage_error
 from leaselab.model.procedure import AFTER_TRIAL, AT_START
 from leaselab.model.procedures import PROCEDURES
 
@@ -98,6 +99,27 @@ _OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ..
 )
 
 
+QUICK: dict[str, Any] = {
+    "name": "max-rate",
+    "rounds": 3,
+    "trial_s": 2,
+    "relative_width": 0.05,
+    "confirm_s": 10,
+}
+"""Parameters of a first look at a max rate."""
+
+
+def add_quick(parser: argparse.ArgumentParser) -> None:
+    """Add ``--quick``, which `procedure_overrides` reads."""
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"a first look at the max rate: {QUICK['rounds']} runs, trials of "
+        f"{QUICK['trial_s']} s, brackets of {100 * QUICK['relative_width']:g} %%, confirmed "
+        f"for {QUICK['confirm_s']} s; other options go first",
+    )
+
+
 def add_procedure(parser: argparse.ArgumentParser) -> None:
     """Add an option for the procedure and each parameter; defaults stand in brackets."""
     group = parser.add_argument_group(
@@ -140,9 +162,22 @@ def _add(group: argparse._ArgumentGroup, parameters: set[str]) -> None:
 
 
 def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters that were given, as `procedure_of` takes them."""
+    """Return the parameters that were given, as `procedure_of` takes them.
+
+    Raises a usage error for a quick look at something else than a max rate.
+    """
     named = getattr(args, "procedure", None)
     given: dict[str, Any] = {"name": named} if named else {}
+    if getattr(args, "quick", False):
+        if named not in (None, QUICK["name"]):
+            raise usage_error(
+                "a quick look is one at a max rate",
+                where="--quick",
+                found=f"--procedure {named}",
+                wanted="no other procedure",
+                todo="leave --quick out, and say --runs and --duration-s",
+            )
+        given |= QUICK
     for _, _, parameter, _ in _OPTIONS:
         value = getattr(args, f"p_{parameter}", None)
         if value is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 import time
@@ -15,9 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from leaselab.cli.terminal import guarded_streams
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.console import Console
 from leaselab.report.listing import span
-from leaselab.report.live import CONFIRMING, estimate_words
+from leaselab.report.live import CONFIRMING, estimate_words, trial_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +77,7 @@ class PlainProgress:
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """Say what came of it."""
         known = " (from the journal)" if replayed else ""
-        self._line(f"{describe(trial, self._procedure)}{known}")
+        self._line(f"{trial_words(trial, self._procedure)}{known}")
 
     def round_done(self, found: Round) -> None:
         """Say what the run found."""
@@ -110,6 +112,7 @@ class LiveProgress:
         self._run_began = time.monotonic()
         self._run_times: list[float] = []
         self._confirming_since: float | None = None
+        self._bracket = ClosingBracket(bench.procedure)
 
     def phase(self, text: str) -> None:
         """Show what begins."""
@@ -120,6 +123,7 @@ class LiveProgress:
     def round_started(self, index: int) -> None:
         """Show which run it is."""
         self._run, self._run_began = index, time.monotonic()
+        self._bracket = ClosingBracket(self._procedure)
 
     def trial_started(self, load: Load) -> None:
         """Show the trial's offered load and how far it is."""
@@ -128,7 +132,8 @@ class LiveProgress:
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """Show what came of it."""
         known = ", from the journal" if replayed else ""
-        self._last = describe(trial, self._procedure) + known
+        self._last = trial_words(trial, self._procedure) + known
+        self._bracket.narrow(trial)
         self._load = None
 
     def round_done(self, found: Round) -> None:
@@ -150,6 +155,8 @@ class LiveProgress:
         if self._load is not None:
             table.add_row("trial", self._trial(self._load))
         table.add_row("last trial", self._last)
+        if self._bracket.closes:
+            table.add_row("bracket", self._bracket)
         table.add_row("estimate so far", self.estimate())
         table.add_row("time left", self.time_left())
         return Group(title, table)
@@ -164,8 +171,8 @@ class LiveProgress:
         return row
 
     def estimate(self) -> str:
-        """Mean and range of what the finished runs came to."""
-        return estimate_words(self._found, self._kind)
+        """The figure so far, and the range of the finished runs."""
+        return estimate_words(self._found, self._kind, self._procedure.trim)
 
     def time_left(self) -> str:
         """Expected time to the end, from the runs after the first, which is the longest."""
@@ -186,25 +193,45 @@ class LiveProgress:
         return f"about {span(left)}"
 
 
+class ClosingBracket:
+    """Between which loads the max rate of a run is, and how near that is to the goal."""
+
+    def __init__(self, procedure: Procedure) -> None:
+        self._procedure = procedure
+        self._lower, self._upper = 0, 0
+        self._widest = 0.0
+
+    @property
+    def closes(self) -> bool:
+        """Whether both ends are known, of a procedure that narrows them."""
+        return isinstance(self._procedure, MaxRate) and 0 < self._lower < self._upper
+
+    def narrow(self, trial: Trial) -> None:
+        """Take a trial into account."""
+        if not trial.valid or self._procedure.loss_goal is None:
+            return
+        if self._procedure.passes(trial):
+            self._lower = max(self._lower, trial.rate)
+        else:
+            self._upper = min(self._upper or trial.rate, trial.rate)
+        if self.closes:
+            self._widest = max(self._widest, self._width)
+
+    @property
+    def _width(self) -> float:
+        return self._upper / self._lower - 1
+
+    def __rich__(self) -> Table:
+        """Draw a bar that is full when the bracket is as narrow as the goal."""
+        goal = self._procedure.relative_width if isinstance(self._procedure, MaxRate) else 0.0
+        whole = math.log(self._widest / goal) if self._widest > goal > 0 else 1.0
+        done = math.log(self._widest / self._width) if self._widest > goal > 0 else 1.0
+        words = f"{self._lower} to {self._upper}/s, {100 * self._width:.1f} %"
+        row = Table.grid(padding=(0, 1))
+        row.add_row(words, ProgressBar(total=whole, completed=min(done, whole), width=20))
+        return row
+
+
 def _first(bench: Bench) -> MetricKind:
     """The metric that the bench's procedure is about."""
     return bench.procedure.metrics(bench.scenario.transaction.plural)[0]
-
-
-def describe(trial: Trial, procedure: Procedure) -> str:
-    """Say one trial in a line."""
-    verdict = "counts"
-    if procedure.loss_goal is not None:
-        verdict = "passes" if procedure.passes(trial) else "fails"
-    if not trial.valid:
-        verdict = f"does not count: {trial.reason}"
-        verdict += f" ({trial.detail})" if trial.detail else ""
-    elif trial.aborted:
-        verdict = "fails, ended early"
-    told = [
-        f"{trial.completed} of {trial.attempted} in time",
-        f"loss {100 * trial.loss_ratio:.2f} %",
-        trial.failure_words,
-        verdict,
-    ]
-    return f"{trial.load.words}: {', '.join(filter(None, told))}"

@@ -13,6 +13,7 @@ from leaselab.cli.duel import Sides, duel
 from leaselab.cli.options import (
     add_json,
     add_results,
+    check_patterns,
     open_store,
     print_json,
     write_output,
@@ -107,6 +108,7 @@ def run(args: argparse.Namespace) -> Outcome:
     period = _period(args)
     patterns = args.pattern or ["*"]
     store = open_store(args, existing=True)
+    check_patterns(store, patterns)
     found = review_of(store, patterns, period)
     outcome = Outcome.OK
     if args.confirm:

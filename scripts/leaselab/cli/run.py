@@ -21,7 +21,11 @@ from leaselab.cli.options import (
     write_ids,
 )
 from leaselab.cli.outcome import tell
-from leaselab.cli.procedure_options import add_procedure, procedure_overrides
+from leaselab.cli.procedure_options import (
+    add_procedure,
+    add_quick,
+    procedure_overrides,
+)
 from leaselab.cli.report import report_after
 from leaselab.cli.session import Session
 from leaselab.cli.source import add_source, commits_of, source_folder, source_of
@@ -58,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to measure, such as v4-memfile or 'v4-*'; `leaselab scenarios` lists them "
         f"(default: {DEFAULT_SCENARIO})",
     )
+    add_quick(parser)
     add_inventory(parser)
     add_source(parser)
     add_generator_source(parser)

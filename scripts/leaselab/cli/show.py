@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="last",
         help="id or its unique start, path of a result, last, last~1 ... (default: last)",
     )
+    parser.add_argument("--all", action="store_true", help="show latency and provenance, too")
     add_results(parser)
     add_json(parser)
 
@@ -41,5 +42,5 @@ def run(args: argparse.Namespace) -> Outcome:
     else:
         from leaselab.report.text import print_result  # noqa: PLC0415  # rich; --json needs none
 
-        print_result(record, store.find(args.ref))
+        print_result(record, store.find(args.ref), whole=args.all)
     return Outcome.OK

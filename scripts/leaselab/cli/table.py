@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.archive.store import newest_of
-from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    check_patterns,
+    open_store,
+    print_json,
+)
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.matrix import document, print_table
 
@@ -37,6 +43,7 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.json and args.markdown:
         raise usage_error("--json and --markdown exclude each other", where="table")
     store = open_store(args, existing=True)
+    check_patterns(store, args.pattern)
     newest = newest_of(store.index, args.pattern, args.bench)
     records = [*store.load_readable(newest)]
     if args.json:

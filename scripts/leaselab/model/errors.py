@@ -5,6 +5,13 @@ from __future__ import annotations
 import difflib
 import enum
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NEAREST, _FEW = 3, 10
+"""Names that an error suggests, and the most of which it lists all."""
 
 
 class Outcome(enum.Enum):
@@ -81,15 +88,26 @@ def usage_error(what: str, **fields: str) -> LeaselabError:
     return LeaselabError(Outcome.USAGE, what, **fields)
 
 
-def unknown(what: str, found: str, known: list[str], where: str) -> LeaselabError:
-    """Make the usage error for a name that does not exist, naming the nearest."""
-    near = difflib.get_close_matches(found, known, n=1, cutoff=0.4)
+def unknown(what: str, found: str, known: Sequence[str], where: str) -> LeaselabError:
+    """Make the usage error for a name that does not exist, naming the nearest three.
+
+    Of few that are `known` and far from it, it names all.
+    """
+    near = difflib.get_close_matches(found, known, n=_NEAREST, cutoff=0.6)
+    near = near or difflib.get_close_matches(found, known, n=1, cutoff=0.4)
+    if not near and len(known) > _FEW:
+        near = difflib.get_close_matches(found, known, n=_NEAREST, cutoff=0)
     return usage_error(
         f"unknown {what} {found!r}",
         where=where,
         wanted="" if near or not known else f"one of {', '.join(sorted(known))}",
-        todo=f"did you mean {near[0]!r}?" if near else "",
+        todo=f"did you mean {_or(near)}?" if near else "",
     )
+
+
+def _or(names: Sequence[str]) -> str:
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def regression(what: str, **fields: str) -> LeaselabError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from leaselab.model.record import Confirmation, Record, Server
+    from leaselab.model.record import Record, Server
     from leaselab.model.trial import Trial
 
 _NONE = "-"
@@ -46,8 +46,6 @@ def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
     yield "goal", record.procedure.words
     if record.procedure.keeps:
         yield "reset", f"by the start alone, then {record.procedure.warm_up_words}"
-    if record.confirmation:
-        yield "confirmation", _confirmed(record, record.confirmation)
     yield "generator", f"{record.generator.name} {record.generator.version or ''}"
     if record.ceiling:
         yield "ceiling", f"{record.ceiling.rate:.0f}/s of the generator ({record.ceiling.id})"
@@ -120,12 +118,6 @@ def config_text(record: Record, directory: Path, role: str) -> str | None:
     if path is None or not path.is_relative_to(directory.resolve()) or not path.is_file():
         return None
     return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _confirmed(record: Record, found: Confirmation) -> str:
-    word = "holds" if found.holds else "does not hold"
-    seconds = _seconds(confirming(record))
-    return f"{word}: loss {100 * found.loss_ratio:.2f} % in {seconds:.0f} s at {found.rate}/s"
 
 
 def _seconds(trials: Sequence[Trial]) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from leaselab.analysis.seconds import server_points, traffic_points
+from leaselab.analysis.statistics import trimmed_mean
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
@@ -71,7 +71,7 @@ class LiveView:
         elif name in ("trial", "confirmation"):
             trial = msgspec.convert(data["trial"], Trial)
             self._trials = [*self._trials[1 - _WINDOW :], trial]
-            self.last = _words(trial, self.procedure)
+            self.last = trial_words(trial, self.procedure)
         elif name == "round-done":
             figure = msgspec.convert(data["round"], Round).metrics.get(self._kind.name)
             if figure is not None:
@@ -171,7 +171,7 @@ class LiveView:
             spent = (now - datetime.fromisoformat(self._live.started_at)).total_seconds()
             told["trial"] = f"{self._live.load.words}, since {span(max(0.0, spent))}"
         told["last trial"] = self.last
-        told["estimate so far"] = estimate_words(self.values, self._kind)
+        told["estimate so far"] = estimate_words(self.values, self._kind, self.procedure.trim)
         return told
 
     def state(self, now: datetime) -> dict[str, Any]:
@@ -187,16 +187,19 @@ class LiveView:
         }
 
 
-def estimate_words(values: Sequence[float], kind: MetricKind) -> str:
-    """Mean of what runs came to of a metric, of several with their range: ``14.1 ms``."""
+def estimate_words(values: Sequence[float], kind: MetricKind, trim: int = 0) -> str:
+    """The figure so far of what runs came to, and their range: ``14.1 ms (13.9 to 14.3)``.
+
+    It is a mean without the `trim` highest and lowest, as in the result, once others are left.
+    """
     if not values:
         return "none yet"
     unit, factor = scale_of(kind.unit, values)
-    mean, low, high = (
-        figure_words(factor * value)
-        for value in (statistics.fmean(values), min(values), max(values))
+    mean = trimmed_mean(values, trim if len(values) > 2 * trim else 0)
+    middle, low, high = (
+        figure_words(factor * value) for value in (mean, min(values), max(values))
     )
-    return f"{mean}{short(unit)}" + f" ({low} to {high})" * (len(values) > 1)
+    return f"{middle}{short(unit)}" + f" ({low} to {high})" * (len(values) > 1)
 
 
 def figure_words(value: float) -> str:
@@ -219,12 +222,23 @@ def _line(points: Iterable[Mapping[str, Any]], field: str) -> list[tuple[float, 
     ]
 
 
-def _words(trial: Trial, procedure: Procedure) -> str:
-    verdict = "passed" if procedure.passes(trial) else "failed"
-    if procedure.loss_goal is None:
-        verdict = "counted"
+def trial_words(trial: Trial, procedure: Procedure) -> str:
+    """Say in a line what came of a trial."""
+    parts = [
+        f"{trial.completed} of {trial.attempted} in time",
+        f"loss {100 * trial.loss_ratio:.2f} %",
+        trial.failure_words,
+        _judged(trial, procedure),
+    ]
+    return f"{trial.load.words}: {', '.join(filter(None, parts))}"
+
+
+def _judged(trial: Trial, procedure: Procedure) -> str:
     if not trial.valid:
-        verdict = f"not counted: {trial.reason}"
-    load = f"{trial.rate}/s" if trial.rate else trial.load.words
-    told = [f"loss {100 * trial.loss_ratio:.2f} %", trial.failure_words, verdict]
-    return f"{load}: {', '.join(filter(None, told))}"
+        detail = f" ({trial.detail})" if trial.detail else ""
+        return f"does not count: {trial.reason}{detail}"
+    if procedure.loss_goal is None:
+        return "counts"
+    if trial.aborted:
+        return "above the limit, ended early"
+    return "within the limit" if procedure.passes(trial) else "above the limit"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -17,13 +18,13 @@ from leaselab.analysis.summary import other_cpu_us
 from leaselab.model.record import PARTNER
 from leaselab.model.server import server_name
 from leaselab.report.console import Console
-from leaselab.report.facts import facts, shown_where
+from leaselab.report.facts import confirmation_words, facts, shown_where
 from leaselab.report.listing import measured, number, span
 from leaselab.report.steps import steps_of, whole_of
 from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import TextIO
 
@@ -36,43 +37,90 @@ CPU = "cpu_us"
 """The metric that what serves beside the server is told with."""
 _PIPE_WIDTH = 10_000
 """Columns of a pipe: its lines are never folded, so that grep finds whole ones."""
+_GAP = 2
+"""Between two columns of a table."""
+Column = tuple[str, ...]
+"""Its title, and a cell for each row."""
 
 
 def print_result(
-    record: Record, path: Path, stream: TextIO | None = None, *, why: bool = True
+    record: Record,
+    path: Path,
+    stream: TextIO | None = None,
+    *,
+    why: bool = True,
+    whole: bool = False,
 ) -> None:
     """Print a result; `path` is its directory, `stream` stdout unless given.
 
-    Without `why`, only the words of what went wrong: its sentences are told elsewhere.
-    A terminal gets rules and colours; a pipe gets plain lines.
+    The `whole` of it has steps, latency and provenance as well.  Without `why`, only the words
+    of what went wrong: its sentences are told elsewhere.  A terminal gets rules and colours,
+    and only the columns that fit; a pipe gets plain lines.
     """
     stream = stream or sys.stdout
     (record,) = in_shown_units([record])
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if console.is_terminal:
-        console.print(_result(record, path, ruled=True, why=why))
+        shape = _Shape(console.width, ruled=True)
+        console.print(_result(record, path, shape, why=why, whole=whole))
         return
     plain = Console(
         file=stream, highlight=False, color_system=None, force_terminal=False, width=_PIPE_WIDTH
     )
+    shape = _Shape(_PIPE_WIDTH, ruled=False)
     with plain.capture() as capture:
-        plain.print(_result(record, path, ruled=False, why=why))
-    for line in capture.get().splitlines():
+        plain.print(_result(record, path, shape, why=why, whole=whole))
+    for line in capture.get().rstrip().splitlines():
         stream.write(line.rstrip() + "\n")
 
 
-def _result(record: Record, path: Path, *, ruled: bool, why: bool) -> RenderableType:
+@dataclass(frozen=True)
+class _Shape:
+    """How tables look."""
+
+    width: int
+    """Of a line (columns)."""
+    ruled: bool
+
+    def table(self) -> Table:
+        """Return an empty table."""
+        return Table(
+            box=box.SIMPLE_HEAD if self.ruled else None,
+            show_edge=False,
+            padding=(0, 1, 0, 0) if self.ruled else (0, 1),
+            pad_edge=False,
+            header_style="bold" if self.ruled else "",
+        )
+
+    def fitting(self, columns: Sequence[Column], needed: int, reserve: int = 0) -> int:
+        """How many of the columns fit: the `needed` first, and those after them that do.
+
+        `reserve` is the width that another column needs (columns of a line).
+        """
+        left = self.width - reserve
+        for place, column in enumerate(columns):
+            left -= max(map(len, column)) + _GAP
+            if left + _GAP < 0 and place >= needed:
+                return place
+        return len(columns)
+
+
+def _result(
+    record: Record, path: Path, shape: _Shape, *, why: bool, whole: bool
+) -> RenderableType:
     parts: list[RenderableType] = [*_headline(record, why=why), Text()]
     if record.rounds:
-        parts += [Text("Runs", style="bold"), _rounds(record, ruled=ruled), Text()]
-    steps = _steps(record, ruled=ruled)
-    if steps is not None:
-        parts += [Text("Steps", style="bold"), steps, Text()]
-    latency = _latency(record, ruled=ruled)
+        parts += [Text("Runs", style="bold"), *_rounds(record, shape), Text()]
+    steps = _steps(record, shape)
+    if steps:
+        parts += [Text("Steps", style="bold"), *steps, Text()]
+    if not whole:
+        return Group(*parts, _pairs([("result", str(path))]))
+    latency = _latency(record, shape)
     if latency is not None:
         title = f"Latency{shown_where(record)} (ms, median of the runs)"
         parts += [Text(title, style="bold"), latency, Text()]
-    parts += [Text("Provenance", style="bold"), _provenance(record, path)]
+    parts += [Text("Provenance", style="bold"), _pairs(facts(record, path))]
     return Group(*parts)
 
 
@@ -102,6 +150,8 @@ def _headline(record: Record, *, why: bool) -> Iterator[RenderableType]:
         yield _indented(f"not to be relied on: {figure_words(figure)}")
     if figure.value is not None:
         yield from map(_indented, _how_known(figure))
+    if record.confirmation:
+        yield _indented(confirmation_words(record))
     yield _indented(_cost(record))
 
 
@@ -154,47 +204,79 @@ def _whose(record: Record, name: str) -> str:
     return name.replace(PARTNER, support.kind, 1) if support else name
 
 
-def _rounds(record: Record, *, ruled: bool) -> Table:
-    """A line for each round; metrics in the figure's unit come before its trials."""
-    figure, *others = whole_of(record)
-    alike = [one for one in others if one.unit == figure.unit]
-    others = [one for one in others if one.unit != figure.unit]
-    proven = any(one.bracket for one in record.rounds)
-    table = _table(ruled=ruled)
-    for title in (
-        *("run", figure.title, *["bracket"] * proven),
-        *(_other_words(one, figure) for one in alike),
-        *("trials", *(f"{one.title} {one.unit.partition(' ')[0]}" for one in others)),
-    ):
+def _rounds(record: Record, shape: _Shape) -> Iterator[RenderableType]:
+    """A line for each round, with as many columns as fit."""
+    dropped = [place in record.figure.dropped for place in range(len(record.rounds))]
+    remarks = [
+        _remark(one, record.figure, dropped=out)
+        for one, out in zip(record.rounds, dropped, strict=True)
+    ]
+    columns, needed = _round_columns(record)
+    longest = max((len(word) for remark in remarks for word in remark.split()), default=0)
+    fit = shape.fitting(columns, needed, longest + _GAP)
+    table = shape.table()
+    for title, *_ in columns[:fit]:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
-    for place, one in enumerate(record.rounds):
-        table.add_row(
-            str(one.index),
-            _value(one, figure),
-            *[_bracket(one, figure)] * proven,
-            *(_value(one, metric) for metric in alike),
-            str(len(one.trials)),
-            *(_value(one, metric) for metric in others),
-            _remark(one, figure, dropped=place in figure.dropped),
-            style="dim" if place in figure.dropped else "",
-        )
-    return table
+    rows = list(zip(*columns[:fit], strict=True))[1:]
+    for cells, remark, out in zip(rows, remarks, dropped, strict=True):
+        table.add_row(*cells, remark, style="dim" if out else "")
+    yield table
+    yield from _left_out(columns[fit:])
 
 
-def _steps(record: Record, *, ruled: bool) -> Table | None:
-    """A line for each step; None where there are none."""
-    found = steps_of(record)
-    if not found.steps:
-        return None
-    table = _table(ruled=ruled)
-    table.add_column("step", no_wrap=True)
-    for title, unit in found.headings:
-        table.add_column(f"{title} {unit.partition(' ')[0]}", justify="right", no_wrap=True)
-    for step in found.steps:
-        figures = (measured(one.value, one.unit, one.half_width) for one in step.metrics)
-        table.add_row(step.title.removeprefix("step "), *figures)
-    return table
+def _round_columns(record: Record) -> tuple[list[Column], int]:
+    """The columns of rounds, the most needed first, and how many have to be shown.
+
+    Metrics in the figure's unit come before the number of trials, the others after it.
+    """
+    figure, *others = whole_of(record)
+    rounds = record.rounds
+
+    def column(title: str, metric: Metric) -> Column:
+        return (title, *(_value(one, metric) for one in rounds))
+
+    needed = [("run", *(str(one.index) for one in rounds)), column(figure.title, figure)]
+    if any(one.bracket for one in rounds):
+        needed.append(("bracket", *(_bracket(one, figure) for one in rounds)))
+    alike = [
+        column(_other_words(one, figure), one) for one in others if one.unit == figure.unit
+    ]
+    trials = ("trials", *(str(len(one.trials)) for one in rounds))
+    beside = [
+        column(f"{one.title} {one.unit.partition(' ')[0]}", one)
+        for one in others
+        if one.unit != figure.unit
+    ]
+    return [*needed, *alike, trials, *beside], len(needed)
+
+
+def _left_out(columns: Sequence[Column]) -> Iterator[RenderableType]:
+    """Say which columns a terminal is too narrow for."""
+    if columns:
+        names = ", ".join(title for title, *_ in columns)
+        yield _indented(f"not shown at this width: {names}", style="dim")
+
+
+def _steps(record: Record, shape: _Shape) -> list[RenderableType]:
+    """A line for each step; nothing where there are none."""
+    known = steps_of(record)
+    if not known.steps:
+        return []
+    columns: list[Column] = [
+        ("step", *(step.title.removeprefix("step ") for step in known.steps))
+    ]
+    for place, (title, unit) in enumerate(known.headings):
+        metrics = (step.metrics[place] for step in known.steps)
+        figures = (measured(one.value, one.unit, one.half_width) for one in metrics)
+        columns.append((f"{title} {unit.partition(' ')[0]}", *figures))
+    fit = shape.fitting(columns, needed=2)
+    table = shape.table()
+    for place, (title, *_) in enumerate(columns[:fit]):
+        table.add_column(title, justify="right" if place else "left", no_wrap=True)
+    for row in list(zip(*columns[:fit], strict=True))[1:]:
+        table.add_row(*row)
+    return [table, *_left_out(columns[fit:])]
 
 
 def _value(one: Round, metric: Metric) -> str:
@@ -231,36 +313,27 @@ def _remark(one: Round, figure: Metric, *, dropped: bool) -> str:
     return "; ".join(remarks)
 
 
-def _latency(record: Record, *, ruled: bool) -> Table | None:
-    found = latencies(record)
-    if not found:
+def _latency(record: Record, shape: _Shape) -> Table | None:
+    by_stage = latencies(record)
+    if not by_stage:
         return None
-    table = _table(ruled=ruled)
+    table = shape.table()
     table.add_column("stage", no_wrap=True)
     for column in PERCENTILES:
         table.add_column(column, justify="right", no_wrap=True)
-    for stage, values in found.items():
+    for stage, values in by_stage.items():
         table.add_row(stage, *(f"{1000 * value:.2f}" for value in values))
     return table
 
 
-def _provenance(record: Record, path: Path) -> Table:
+def _pairs(lines: Iterable[tuple[str, str]]) -> Table:
+    """Labels and their words, which are folded where a terminal is narrow."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in facts(record, path):
+    for label, value in lines:
         table.add_row(Text(f"  {label}", style="dim"), Text(value))
     return table
-
-
-def _table(*, ruled: bool) -> Table:
-    return Table(
-        box=box.SIMPLE_HEAD if ruled else None,
-        show_edge=False,
-        padding=(0, 1, 0, 0) if ruled else (0, 1),
-        pad_edge=False,
-        header_style="bold" if ruled else "",
-    )
 
 
 def _indented(text: str, style: str = "") -> RenderableType:
