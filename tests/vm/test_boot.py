@@ -17,7 +17,7 @@ INVENTORY = ROOT / "inventory" / "vm"
 POWER = ROOT / "roles" / "vm_lab" / "files" / "vm_lab"
 SMALL = (
     *("--procedure", "fixed-load", "--rate", "10", "--duration-s", "5"),
-    *("--runs", "1", "--late-s", "3", "--wait-s", "4"),
+    *("--runs", "1", "--late-s", "2", "--wait-s", "4"),
 )
 """That a server serves is shown by a load that the slowest of these machines carries."""
 pytestmark = pytest.mark.lab
