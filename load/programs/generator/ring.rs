@@ -150,6 +150,13 @@ impl Ring {
         &mut self.places[place]
     }
 
+    /// The numbers of those of a lane that are kept.
+    pub fn of_lane(&self, lane: usize) -> impl Iterator<Item = u64> + use<> {
+        let first =
+            self.tail + (lane as u64 + self.lanes - self.tail % self.lanes) % self.lanes;
+        (first..self.head).step_by(self.lanes as usize)
+    }
+
     /// The number of the exchange that a reply in a lane names; None if none is kept.
     #[must_use]
     pub fn named(&self, lane: usize, id: u32) -> Option<u64> {
