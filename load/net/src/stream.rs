@@ -71,15 +71,6 @@ impl Stream {
         }
     }
 
-    /// Room for what was not read yet, as the kernel has it now (bytes).
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn receive_buffer(&self) -> io::Result<usize> {
-        value_of(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF)
-            .map(|bytes| bytes as usize)
-    }
-
     /// Send as much of the bytes as the kernel takes now; return how much that is.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use leaseload_stream::{Channel, Client};
 
 use crate::tally::Connections;
 
-/// After a connection that could not be opened, how long until the next try (ns).
+/// After a connection that has carried no reply, how long until the next try (ns).
 const BACK_OFF: u64 = SECOND / 10;
 /// How long connections are waited for before a load, since the last that was opened (ns).
 const PATIENCE: u64 = 2 * SECOND;
@@ -36,6 +36,8 @@ pub struct Connection {
     channel: Option<Channel>,
     /// Messages have gone through the channel, or could have.
     was_open: bool,
+    /// A message has come through it.
+    was_useful: bool,
     /// What could not be sent has ended it; what was received before is still to be read.
     failure: Option<io::Error>,
     /// When it may be opened again.
@@ -57,6 +59,7 @@ impl Connection {
             road,
             channel: None,
             was_open: false,
+            was_useful: false,
             failure: None,
             again_at: 0,
             has_ended: false,
@@ -95,7 +98,7 @@ impl Connection {
 
     /// Receive what is there, as `Channel::receive` does; open the connection where there is
     /// none.
-    pub fn receive(&mut self, take: impl FnMut(&[u8], u64)) -> usize {
+    pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> usize {
         let Some(channel) = &mut self.channel else {
             self.open();
             return 0;
@@ -104,7 +107,11 @@ impl Connection {
             self.end(failure);
             return 0;
         }
-        let received = channel.receive(take);
+        let was_useful = &mut self.was_useful;
+        let received = channel.receive(|bytes, at| {
+            *was_useful = true;
+            take(bytes, at);
+        });
         self.was_open |= channel.is_open();
         match received {
             Ok(0) if self.failure.is_some() => {
@@ -146,9 +153,12 @@ impl Connection {
         self.error = error.or(self.error.take());
         if std::mem::take(&mut self.was_open) {
             self.counts.closed += 1;
-            self.open();
         } else {
             self.counts.not_opened += 1;
+        }
+        if std::mem::take(&mut self.was_useful) {
+            self.open();
+        } else {
             self.again_at = clock::monotonic() + BACK_OFF;
         }
     }

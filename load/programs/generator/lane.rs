@@ -181,7 +181,10 @@ impl Lane {
         if let Some(connection) = self.connection() {
             tally.connections.combine(&connection.counts, std::ops::Add::add);
             tally.largest_backlog = connection.largest_backlog.max(tally.largest_backlog);
-            let error = connection.error.as_ref().map(ToString::to_string);
+            let error = connection.error.as_ref().map(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => "closed by the server".to_owned(),
+                _ => error.to_string(),
+            });
             tally.connection_error = error.or(tally.connection_error.take());
         }
     }

@@ -201,6 +201,10 @@ mod tests {
                     assert_eq!(ring.at(kept).client, kept);
                 }
             }
+            for lane in 0..lanes {
+                let all = (ring.tail..ring.head).filter(|&kept| ring.address(kept).0 == lane);
+                assert_eq!(ring.of_lane(lane).collect::<Vec<_>>(), all.collect::<Vec<_>>());
+            }
             let (lane, id) = ring.address(ring.tail);
             ring.tail += 1;
             assert_eq!(ring.named(lane, id), None);

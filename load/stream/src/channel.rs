@@ -67,14 +67,6 @@ impl Channel {
         Interest { fd: self.stream.as_raw_fd(), writes }
     }
 
-    /// Room for what was not read yet, as the kernel has it now (bytes).
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn receive_buffer(&self) -> io::Result<usize> {
-        self.stream.receive_buffer()
-    }
-
     /// Take a message, which `write` appends, to be sent by the next `flush`; return whether
     /// there was room for it.
     pub fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {

@@ -136,6 +136,7 @@ fn a_connection_that_the_server_closes_is_opened_again() {
         assert!(closed >= 10 && completed >= 50 * closed, "{report}");
         assert!(lost > 0 && completed + lost == 1000, "{report}");
         assert_eq!(count(&report, "/connections/lost"), lost);
+        assert_eq!(report["connections"]["error"], "closed by the server");
         assert!(time(&report, "/took_s") < 1.5, "{report}");
     }
 }
@@ -185,6 +186,20 @@ fn loads_follow_each_other_and_a_server_that_was_started_again_is_found() {
     let report = served.answer(b"--rate 200 --seconds 0.5");
     assert_eq!(count(&report, "/counts/completed"), 100, "{report}");
     assert_eq!((count(&report, "/connections/open"), count(&report, "/earlier")), (4, 0));
+}
+
+#[test]
+fn a_server_that_closes_at_once_is_asked_ten_times_a_second() {
+    let addresses = addresses();
+    let listener = TcpListener::bind((addresses[0].as_str(), 53)).unwrap();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let (generator, _queries) = asking(&addresses, "tcp");
+    let load = "--rate 100 --seconds 1 --late 0.1 --grace 0 --sockets 1";
+    let report = reported(generator, load);
+    assert_eq!(count(&report, "/counts/lost"), 100);
+    let closed = count(&report, "/connections/closed");
+    assert!((3..=12).contains(&closed), "{report}");
+    assert!(count(&report, "/connections/no_room") > 50, "{report}");
 }
 
 /// Answer a connection's queries two at a time, the second first: in one piece, and then byte by
