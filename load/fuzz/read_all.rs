@@ -1,6 +1,6 @@
 //! What the fuzz target and the test of mutated packets do with bytes.
 
-use leaseload_packet::{dhcp4, dhcp6, dns, frame};
+use leaseload_packet::{dhcp4, dhcp6, dns, frame, stream};
 
 /// Have every parser read the bytes, and write what it has read; return how many could.
 ///
@@ -26,5 +26,20 @@ pub fn read_all(bytes: &[u8]) -> u64 {
         assert_eq!(dns::read(&out).expect("it was written").id, id);
         read += 1;
     }
+    read += messages(bytes, bytes.len());
+    assert_eq!(messages(bytes, 1), messages(bytes, bytes.len()), "pieces change nothing");
     read + u64::from(dns::read(bytes).is_ok()) + u64::from(frame::read(bytes).is_ok())
+}
+
+/// Queries in a stream that arrives in pieces of a size.
+fn messages(bytes: &[u8], size: usize) -> u64 {
+    let (mut messages, mut read) = (stream::Messages::new(), 0);
+    for piece in bytes.chunks(size.clamp(1, 1 << 16)) {
+        messages.room()[..piece.len()].copy_from_slice(piece);
+        messages.fill(piece.len());
+        while let Some(message) = messages.next() {
+            read += u64::from(dns::read_query(message).is_ok());
+        }
+    }
+    read
 }

@@ -51,7 +51,7 @@ def lab_ids(lab):
 def test_every_protocol_has_one(capsys):
     assert main(["calibrate"]) == 0
     shown = capsys.readouterr().out
-    for name in ("v4", "v6", "dns"):
+    for name in ("v4", "v6", "dns", "tcp", "dot"):
         assert f"responder-{name}-uncapped" in shown
 
 

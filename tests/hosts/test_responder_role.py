@@ -14,7 +14,12 @@ from leaselab.lab.own_generator import source_hash
 ROOT = Path(__file__).parents[2]
 SCENARIOS = load_scenarios(ROOT / "scenarios")
 KEY = ANSWER["key"]
-PLAYED = ("responder-v4-stalls", "responder-v6-drops", "responder-dns-capped")
+PLAYED = (
+    "responder-v4-stalls",
+    "responder-v6-drops",
+    "responder-dns-capped",
+    "responder-dot-capped",
+)
 OTHERS = ("v4-memfile", "v4-dnsmasq")
 ADDRESSES = {"test_address": "198.18.0.10", "test_address6": "2001:2:0:1::10"}
 
@@ -53,7 +58,7 @@ def played(tmp_path_factory):
                 **scenario.server.options,
                 **{
                     key: scenario.load[key]
-                    for key in ("family", "queries")
+                    for key in ("family", "queries", "transport")
                     if key in scenario.load
                 },
                 **ADDRESSES,
@@ -102,12 +107,17 @@ def test_options_are_recorded_as_the_scenario_has_them(played, name):
     assert played[name]["tuning"] == SCENARIOS[name].server.options
 
 
+def test_it_listens_with_tls_where_queries_come_over_it(played):
+    listening = [name for name in PLAYED if "--tls-port\n853\n" in played[name]["file"]]
+    assert listening == ["responder-dot-capped"]
+
+
 def test_the_protocol_is_that_of_the_load(played):
     contracts = [played[name]["contract"] for name in PLAYED]
-    assert [one["udp_port"] for one in contracts] == [67, 547, 53]
-    assert [one["holds"] for one in contracts] == ["leases", "leases", ""]
+    assert [one["udp_port"] for one in contracts] == [67, 547, 53, 53]
+    assert [one["holds"] for one in contracts] == ["leases", "leases", "", ""]
     assert [one["address"] for one in contracts] == [
-        *("198.18.0.10", "2001:2:0:1::10", "198.18.0.10")
+        *("198.18.0.10", "2001:2:0:1::10", "198.18.0.10", "198.18.0.10")
     ]
     argv = contracts[0]["process"]["argv"]
     assert argv[0] == f"/opt/leaselab/builds/{KEY}/bin/leaserespond"
@@ -118,7 +128,9 @@ def test_the_protocol_is_that_of_the_load(played):
 
 
 def test_the_generator_that_can_proves_that_it_serves(played):
-    assert [played[name]["prober"] for name in PLAYED] == ["leaseload", "leaseload", "dnsperf"]
+    probers = {name: played[name]["prober"] for name in PLAYED}
+    assert probers.pop("responder-dns-capped") == "dnsperf"
+    assert set(probers.values()) == {"leaseload"}
 
 
 @pytest.mark.parametrize("name", PLAYED)

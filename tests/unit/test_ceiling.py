@@ -105,9 +105,19 @@ def another(part, **changed):
         another("bench", name="rack"),
         another("bench", environment="another"),
         another("generator", version="9"),
+        another("scenario", load={"transport": "tcp"}),
         another("procedure", limit="server"),
     ],
-    ids=["old", "later", "no figure", "bench", "environment", "version", "of the server"],
+    ids=[
+        "old",
+        "later",
+        "no figure",
+        "bench",
+        "environment",
+        "version",
+        "transport",
+        "of the server",
+    ],
 )
 def test_one_that_does_not_fit_is_none(store, changed):
     ceiling(store, **changed)

@@ -40,7 +40,7 @@ TOOL = {
     "path": "/opt/leaselab/leaseload",
     "version": "0.1.0",
     "threading": "",
-    "settings": {"source": "0" * 40, "threads": 1},
+    "settings": {"source": "0" * 40, "threads": 1, "sockets": 4},
 }
 
 
@@ -336,10 +336,26 @@ def dns(*reports, **how):
 def test_queries_are_asked_from_the_file_for_the_answers_that_it_expects():
     made, host = dns(report("dns"))
     made.offer(Load(400, 1), may_abort=True)
-    assert "dns --interface eth1 --server 198.18.0.10 --port 53 --queries /var/lib/q.txt" in (
-        words(host)
-    )
+    assert (
+        "dns --interface eth1 --server 198.18.0.10 --transport udp --sockets 4 "
+        "--queries /var/lib/q.txt "
+    ) in words(host)
     assert "--expect NOERROR " in words(host)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "dot"])
+def test_queries_go_over_the_connections_of_their_transport(transport):
+    made, host = dns(report("dns"), load={"transport": transport})
+    made.offer(Load(400, 1), may_abort=True)
+    assert f" --transport {transport} --sockets 4 " in words(host)
+
+
+def test_queries_of_connections_that_the_server_closed_are_lost_there():
+    made, _ = dns(report("closed"), load={"transport": "tcp"})
+    found = made.offer(Load(1000, 1), may_abort=True).trial(Seen())
+    lost = report("closed")["connections"]["lost"]
+    assert found.lost_at == {"generator socket": 0, "closed connections": lost}
+    assert (found.lost, found.valid, sums_up(found)) == (lost, True, True)
 
 
 def test_other_rcodes_are_failures():
@@ -364,7 +380,7 @@ def test_answers_of_another_size_than_the_probes_are_doubted():
     ("parameters", "changed", "what"),
     [
         ({"name": "flood"}, {}, "cannot flood"),
-        ({}, {"transport": "tcp"}, "does not send queries that way"),
+        ({}, {"transport": "doh"}, "does not send queries that way"),
         ({"name": "burst"}, {}, "cannot do that"),
     ],
 )

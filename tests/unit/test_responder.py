@@ -21,7 +21,8 @@ SERVER, RELAY = f"{NET}.1", f"{NET}.2"
 """Of this process: tests run side by side."""
 PORTS = {"dhcp4": 67, "dhcp6": 547, "dns": 53}
 DEFAULTS = {name: one["default"] for name, one in options_of("responder", "scenario").items()}
-FAMILY = load_families(ROOT / "scenarios")["responder"].scenarios
+FAMILIES = load_families(ROOT / "scenarios")
+FAMILY = FAMILIES["responder"].scenarios | FAMILIES["responder-transport"].scenarios
 FILE = ROLES / "responder/filter_plugins/responder.py"
 SPEC = importlib.util.spec_from_file_location("responder_filters", FILE)
 filters = importlib.util.module_from_spec(SPEC)
@@ -38,7 +39,8 @@ class Contract:
         shutil.copy(ROLES / "contract/files/server", folder / "server")
         (folder / "server").chmod(0o755)
         self.program, self.counts = folder / "server", folder / "run" / "at.1_counts.json"
-        asked = arguments({**DEFAULTS, **options}, protocol, SERVER, "lo")
+        transport = options.pop("transport", "udp")
+        asked = arguments({**DEFAULTS, **options}, protocol, SERVER, "lo", transport)
         self.arguments = [*asked, "--counts", str(self.counts)]
         self.settings = {
             "kind": "responder",
@@ -146,6 +148,18 @@ def test_names_have_no_leases(contract, tmp_path):
     assert settled(responder, "received", 50)["held"] is None
 
 
+def test_queries_come_over_connections_as_well(contract, tmp_path):
+    responder = contract("dns", transport="dot")
+    responder("start")
+    queries = tmp_path / "queries"
+    queries.write_text("www.example. A\n")
+    for transport in ("udp", "tcp", "dot"):
+        asked = ("dns", "--transport", transport, "--queries", str(queries))
+        found = offered(*asked, "--rate", "50", "--seconds", "1")
+        assert found["counts"]["completed"] == 50, transport
+    assert settled(responder, "answered", 150)["counters"]["received"] == 150
+
+
 def test_it_listens_to_the_group_of_dhcpv6_servers(contract):
     responder = contract("dhcp6")
     responder("start")
@@ -183,7 +197,8 @@ def test_every_scenario_has_a_command_line_that_the_program_takes(name):
     """An interface that is not there is all that is wrong with it."""
     scenario = FAMILY[name]
     protocol = f"dhcp{scenario.load['family']}" if "family" in scenario.load else "dns"
-    asked = arguments(scenario.server.options, protocol, "198.18.255.255", "nosuch0")
+    where = ("198.18.255.255", "nosuch0")
+    asked = arguments(scenario.server.options, protocol, *where, scenario.transport)
     done = subprocess.run(
         [load_programs() / "leaserespond", *asked], capture_output=True, text=True, check=False
     )

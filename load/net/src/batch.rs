@@ -224,7 +224,8 @@ impl Receiver {
 
     /// The packet of a place below what `receive` returned.
     pub fn packet(&self, place: usize) -> Packet<'_> {
-        let (received_at, dropped) = self.beside(place);
+        // SAFETY: the kernel has filled in this header, and this owns its control messages.
+        let (received_at, dropped) = unsafe { beside(&self.headers[place].msg_hdr) };
         let length = (self.headers[place].msg_len as usize).min(LONGEST);
         Packet {
             bytes: &self.room[place][..length],
@@ -233,33 +234,35 @@ impl Receiver {
             dropped,
         }
     }
+}
 
-    /// The time stamp of a packet, and the socket's drops until then.
-    fn beside(&self, place: usize) -> (u64, Option<u32>) {
-        let header = &self.headers[place].msg_hdr;
-        let (mut received_at, mut dropped) = (0, None);
-        // SAFETY: the kernel has filled in these control messages; the macros keep to their
-        // length, and data is read without regard to alignment.
-        unsafe {
-            let mut message = libc::CMSG_FIRSTHDR(header);
-            while let Some(head) = message.as_ref() {
-                let data = libc::CMSG_DATA(message);
-                match (head.cmsg_level, head.cmsg_type) {
-                    (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => {
-                        let time = data.cast::<libc::timespec>().read_unaligned();
-                        received_at =
-                            time.tv_sec as u64 * crate::clock::SECOND + time.tv_nsec as u64;
-                    }
-                    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-                        dropped = Some(data.cast::<u32>().read_unaligned());
-                    }
-                    _ => {}
+/// The time stamp of what was received, and the socket's drops until then.
+///
+/// # Safety
+/// The kernel has filled in the header, and its control messages are still there.
+pub(crate) unsafe fn beside(header: &libc::msghdr) -> (u64, Option<u32>) {
+    let (mut received_at, mut dropped) = (0, None);
+    // SAFETY: the macros keep to the messages' length, and data is read without regard to
+    // alignment.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while let Some(head) = message.as_ref() {
+            let data = libc::CMSG_DATA(message);
+            match (head.cmsg_level, head.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => {
+                    let time = data.cast::<libc::timespec>().read_unaligned();
+                    received_at =
+                        time.tv_sec as u64 * crate::clock::SECOND + time.tv_nsec as u64;
                 }
-                message = libc::CMSG_NXTHDR(header, message);
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                    dropped = Some(data.cast::<u32>().read_unaligned());
+                }
+                _ => {}
             }
+            message = libc::CMSG_NXTHDR(header, message);
         }
-        (received_at, dropped)
     }
+    (received_at, dropped)
 }
 
 // SAFETY: the pointers in it are set again before each use, and are to what it owns itself.
@@ -287,7 +290,7 @@ mod tests {
             sender.add(0, |out| out.extend([number; 300]));
         }
         assert_eq!(sender.flush(&sending).unwrap(), 5);
-        crate::wait(&[receiving.as_raw_fd()], clock::SECOND).unwrap();
+        crate::wait(&[crate::Interest::reading(&receiving)], clock::SECOND).unwrap();
         let mut receiver = Receiver::new(4);
         let (mut bytes, mut seen) = (Vec::new(), 0);
         while seen < 5 {

@@ -1,4 +1,5 @@
-//! The edge to the kernel: clocks, threads on processors, datagrams in batches.
+//! The edge to the kernel: clocks, threads on processors, datagrams in batches,
+//! connections.
 //!
 //! All unsafe code of the workspace is here.
 
@@ -6,11 +7,13 @@ mod batch;
 pub mod clock;
 mod link;
 mod socket;
+mod stream;
 pub mod thread;
 
 pub use batch::{Packet, Receiver, Sender};
 pub use link::Link;
-pub use socket::{Options, Socket, interface_index, wait};
+pub use socket::{Interest, Options, Socket, interface_index, wait};
+pub use stream::{Listener, Read, Stream};
 
 use std::io;
 

@@ -94,14 +94,19 @@ impl Socket {
     /// # Errors
     /// What the kernel says.
     pub fn local(&self) -> io::Result<SocketAddr> {
-        // SAFETY: all zeros are a valid value, and its length is said.
-        let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        let place = (&raw mut storage).cast();
-        // SAFETY: as above.
-        checked(unsafe { libc::getsockname(self.as_raw_fd(), place, &mut length) })?;
-        from_storage(&storage).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
+        local_of(self.as_raw_fd())
     }
+}
+
+/// A socket's own address.
+pub(crate) fn local_of(fd: RawFd) -> io::Result<SocketAddr> {
+    // SAFETY: all zeros are a valid value, and its length is said.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    let place = (&raw mut storage).cast();
+    // SAFETY: as above.
+    checked(unsafe { libc::getsockname(fd, place, &raw mut length) })?;
+    from_storage(&storage).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
 }
 
 impl AsRawFd for Socket {
@@ -131,7 +136,7 @@ pub(crate) fn set<T>(
         .map(drop)
 }
 
-fn bind_to_interface(fd: RawFd, name: &str) -> io::Result<()> {
+pub(crate) fn bind_to_interface(fd: RawFd, name: &str) -> io::Result<()> {
     let length = name.len() as libc::socklen_t;
     // SAFETY: the name is valid for reading for its length.
     checked(unsafe {
@@ -173,13 +178,22 @@ fn room(fd: RawFd, plain: libc::c_int, force: libc::c_int, bytes: usize) -> io::
     if set(fd, libc::SOL_SOCKET, force, &wanted).is_err() {
         set(fd, libc::SOL_SOCKET, plain, &wanted)?;
     }
-    let mut granted: libc::c_int = 0;
+    value_of(fd, libc::SOL_SOCKET, plain).map(|bytes| bytes as usize)
+}
+
+/// The value of a socket's option.
+pub(crate) fn value_of(
+    fd: RawFd,
+    level: libc::c_int,
+    name: libc::c_int,
+) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: both are valid for writing.
     checked(unsafe {
-        libc::getsockopt(fd, libc::SOL_SOCKET, plain, (&raw mut granted).cast(), &mut length)
+        libc::getsockopt(fd, level, name, (&raw mut value).cast(), &raw mut length)
     })?;
-    Ok(granted as usize)
+    Ok(value)
 }
 
 /// An address as the kernel has it, and its length.
@@ -236,21 +250,38 @@ pub(crate) fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAdd
     }
 }
 
-/// Wait until one of the sockets has something to read, or `nanoseconds` have passed.
+/// What is waited for of a socket.
+#[derive(Clone, Copy, Debug)]
+pub struct Interest {
+    /// The socket.
+    pub fd: RawFd,
+    /// That there is room to send, too.
+    pub writes: bool,
+}
+
+impl Interest {
+    /// That there is something to read.
+    pub fn reading(socket: &impl AsRawFd) -> Self {
+        Self { fd: socket.as_raw_fd(), writes: false }
+    }
+}
+
+/// Wait until one of the sockets has what is waited for, or `nanoseconds` have passed.
 ///
 /// # Errors
 /// What the kernel says, but for an interrupt, which ends the wait.
-pub fn wait(sockets: &[RawFd], nanoseconds: u64) -> io::Result<()> {
-    const MOST: usize = 64;
-    let mut polled = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MOST];
-    for (place, fd) in polled.iter_mut().zip(sockets) {
-        place.fd = *fd;
-    }
+pub fn wait(interests: &[Interest], nanoseconds: u64) -> io::Result<()> {
+    let polled = |interest: &Interest| libc::pollfd {
+        fd: interest.fd,
+        events: libc::POLLIN | if interest.writes { libc::POLLOUT } else { 0 },
+        revents: 0,
+    };
+    let mut polled: Vec<_> = interests.iter().map(polled).collect();
     let time = libc::timespec {
         tv_sec: (nanoseconds / crate::clock::SECOND) as libc::time_t,
         tv_nsec: (nanoseconds % crate::clock::SECOND) as libc::c_long,
     };
-    let count = sockets.len().min(MOST) as libc::nfds_t;
+    let count = polled.len() as libc::nfds_t;
     // SAFETY: `count` entries are valid.
     let result = unsafe { libc::ppoll(polled.as_mut_ptr(), count, &time, std::ptr::null()) };
     match checked(result) {

@@ -5,6 +5,8 @@ use crate::reader::Reader;
 
 /// Port of servers.
 pub const SERVER_PORT: u16 = 53;
+/// Port of servers over TLS.
+pub const TLS_PORT: u16 = 853;
 /// Bytes of a header.
 pub const HEADER: usize = 12;
 

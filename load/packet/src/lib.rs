@@ -8,5 +8,6 @@ pub mod dhcp6;
 pub mod dns;
 pub mod frame;
 mod reader;
+pub mod stream;
 
 pub use reader::Malformed;

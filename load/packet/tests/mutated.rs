@@ -1,6 +1,6 @@
 //! Packets that somebody has changed: the parsers refuse or read them, and never fail.
 
-use leaseload_packet::{dhcp4, dhcp6, dns, frame};
+use leaseload_packet::{dhcp4, dhcp6, dns, frame, stream};
 
 #[path = "../../fuzz/read_all.rs"]
 mod read_all;
@@ -45,7 +45,10 @@ fn packets() -> Vec<Vec<u8>> {
         0,
         Some([192, 0, 2, 1]),
     );
-    all.push(dns::query("www.example", "A", true, None).unwrap());
+    let query = dns::query("www.example", "A", true, None).unwrap();
+    let mut queries = Vec::new();
+    (0..3).for_each(|_| stream::put(&mut queries, |out| out.extend(&query)));
+    all.extend([query, queries]);
     let end = frame::End { mac: [2, 0, 0, 0, 0, 1], address: [10, 0, 0, 1].into(), port: 68 };
     let mut bytes = Vec::new();
     frame::write(&mut bytes, &[7], &end, &end, |out| out.extend(&all[0]));

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-use leaseload_packet::dns::Edns;
+use leaseload_packet::dns::{self, Edns};
 use leaseload_packet::{dhcp4, dhcp6};
 
 use crate::clients::{Mac, Macs, Template, read_mac};
@@ -15,6 +15,31 @@ pub const HELP: &str = include_str!("help.txt");
 /// The first client of perfdhcp, so that the same clients come by default.
 const FIRST_MAC: u64 = 0x000c_0102_0304;
 const MOST_CLIENTS: u64 = 1 << 32;
+
+/// What queries go over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Datagrams.
+    Udp,
+    /// Connections.
+    Tcp,
+    /// Connections with TLS.
+    Dot,
+}
+
+impl Transport {
+    const ALL: [Self; 3] = [Self::Udp, Self::Tcp, Self::Dot];
+
+    /// Its word on the command line and in the report.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Dot => "dot",
+        }
+    }
+}
 
 /// Which protocol, and what it needs.
 #[derive(Clone, Debug)]
@@ -45,6 +70,12 @@ pub enum Target {
         server: IpAddr,
         /// Its port.
         port: u16,
+        /// What they go over.
+        transport: Transport,
+        /// Certificates that are trusted; any where there is no file.
+        trusted: Option<PathBuf>,
+        /// The name in its certificate; its address where there is none.
+        tls_name: Option<String>,
         /// The query file.
         queries: PathBuf,
         /// RCODEs that are expected.
@@ -53,7 +84,7 @@ pub enum Target {
         recursion: bool,
         /// They have EDNS.
         edns: Option<Edns>,
-        /// Sockets of a thread, each with 65 536 ids.
+        /// Sockets or connections of a thread, each with 65 536 ids.
         sockets: usize,
     },
 }
@@ -155,7 +186,7 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
 
 fn target(words: &Words) -> Result<Target, Wrong> {
     if words.protocol == "dns" {
-        return dns(words);
+        return queries(words);
     }
     if words.last("interface").is_none() {
         return Err("expected --interface".into());
@@ -205,11 +236,11 @@ fn vlans(words: &Words) -> Result<Vec<u16>, Wrong> {
         .ok_or_else(|| format!("--vlan: found {list:?}, expected N or N,N, from 1 to 4094"))
 }
 
-fn dns(words: &Words) -> Result<Target, Wrong> {
+fn queries(words: &Words) -> Result<Target, Wrong> {
     let server = words.addresses("server", "an address")?.pop();
     let queries = words.last("queries").ok_or("expected --queries")?;
     let expected = words.last("expect").unwrap_or("NOERROR").split(',').map(|word| {
-        let rcodes = (0..16).find(|&rcode| leaseload_packet::dns::rcode_word(rcode) == word);
+        let rcodes = (0..16).find(|&rcode| dns::rcode_word(rcode) == word);
         rcodes.ok_or_else(|| format!("--expect: found {word:?}, expected RCODEs: NOERROR,…"))
     });
     let size = words.whole("edns", 0, 0, 65_535)? as u16;
@@ -217,15 +248,34 @@ fn dns(words: &Words) -> Result<Target, Wrong> {
     if dnssec && size == 0 {
         return Err("--dnssec: needs --edns".into());
     }
+    let transport = transport(words)?;
+    let port = if transport == Transport::Dot { dns::TLS_PORT } else { dns::SERVER_PORT };
     Ok(Target::Dns {
         server: server.ok_or("expected --server")?,
-        port: words.whole("port", 53, 1, 65_535)? as u16,
+        port: words.whole("port", port.into(), 1, 65_535)? as u16,
+        transport,
+        trusted: words.last("ca").map(Into::into),
+        tls_name: words.last("tls-name").map(Into::into),
         queries: queries.into(),
         expected: expected.collect::<Result<_, _>>()?,
         recursion: words.flag("recursion"),
         edns: (size > 0).then_some(Edns { size, dnssec }),
         sockets: words.whole("sockets", 4, 1, 64)? as usize,
     })
+}
+
+fn transport(words: &Words) -> Result<Transport, Wrong> {
+    let word = words.last("transport").unwrap_or(Transport::Udp.word());
+    let known = Transport::ALL.into_iter().find(|transport| transport.word() == word);
+    let transport = known
+        .ok_or_else(|| format!("--transport: found {word:?}, expected udp, tcp or dot"))?;
+    let of_tls = ["ca", "tls-name"].into_iter().find(|name| words.flag(name));
+    match of_tls {
+        Some(name) if transport != Transport::Dot => {
+            Err(format!("--{name}: needs --transport dot"))
+        }
+        _ => Ok(transport),
+    }
 }
 
 fn macs(words: &Words) -> Result<Macs, Wrong> {
@@ -340,6 +390,25 @@ mod tests {
         assert_eq!(asked.macs.of(1), [0, 0x0c, 1, 2, 3, 5]);
     }
 
+    const DNS: &str = "dns --server 127.0.0.1 --queries f --rate 1";
+
+    #[test]
+    fn queries_go_to_the_port_of_their_transport() {
+        for (words, expected) in [
+            ("", (Transport::Udp, 53)),
+            ("--transport tcp", (Transport::Tcp, 53)),
+            ("--transport dot --ca f --tls-name a", (Transport::Dot, 853)),
+            ("--transport dot --port 5", (Transport::Dot, 5)),
+        ] {
+            let Target::Dns { transport, port, .. } =
+                asked(&format!("{DNS} {words}")).unwrap().target
+            else {
+                panic!("no queries")
+            };
+            assert_eq!((transport, port), expected, "{words}");
+        }
+    }
+
     #[test]
     fn what_cannot_be_followed_is_named() {
         for (words, name) in [
@@ -371,6 +440,11 @@ mod tests {
             ("dhcp4 --interface lo --rate 1 --vlan 4095", "--vlan"),
             ("dhcp4 --interface lo --rate 1 --server 127.0.0.1", "--relay"),
             ("dhcp4 --interface lo --rate 1 --circuit-id a", "--circuit-id"),
+            (&format!("{V4} --transport tcp"), "--transport"),
+            (&format!("{DNS} --transport sctp"), "--transport"),
+            (&format!("{DNS} --transport tcp --ca f"), "--ca"),
+            (&format!("{DNS} --tls-name a"), "--tls-name"),
+            (&format!("{DNS} --transport dot --retransmit"), "--retransmit"),
         ] {
             let error = asked(words).expect_err(words);
             assert!(error.contains(name), "{words}: {error}");

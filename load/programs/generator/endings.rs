@@ -107,6 +107,17 @@ impl<P: Protocol> Exchanges<P> {
         self.lose(number);
     }
 
+    /// Lose what was under way on a connection that has ended; return how many those are.
+    pub fn lose_lane(&mut self, lane: usize) -> u64 {
+        let before = self.under_way;
+        for number in self.ring.of_lane(lane) {
+            if self.ring.at(number).state != State::Over {
+                self.replace(number);
+            }
+        }
+        before - self.under_way
+    }
+
     fn lose(&mut self, number: u64) {
         let exchange = *self.ring.at(number);
         let stage = self.protocol.stage(exchange.kind, exchange.state == State::Second);

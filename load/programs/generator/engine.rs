@@ -1,28 +1,24 @@
 //! One thread of the generator: sends what is due, and reads what came.
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 use leaseload_net::clock::{self, Converter, SECOND};
-use leaseload_net::{Receiver, Sender, Socket, thread};
+use leaseload_net::{Receiver, thread};
 
+use crate::connection::{self, Connection};
 use crate::exchanges::{Exchanges, Message};
+use crate::lane::{BATCH, Lane, Way};
 use crate::load::Offer;
 use crate::protocol::Protocol;
 use crate::schedule::Schedule;
 
-/// Packets sent or received by one system call at the most.
-const BATCH: usize = 64;
 /// How soon a thread sees a signal, or that another thread has decided the load (ns).
 const LONGEST_SLEEP: u64 = SECOND / 100;
 /// How exactly late and lost exchanges are noticed while nothing else happens (ns).
 const EXACT: u64 = SECOND / 1000;
 /// Exchanges under way while a population is filled.
 const FILL_WINDOW: u64 = 64;
-/// Packets that are forgotten before a load begins, at the most.
-const MOST_DRAINED: usize = 1 << 20;
 /// For how long a filling may make no progress (ns).
 const FILL_PATIENCE: u64 = 10 * SECOND;
 
@@ -58,23 +54,9 @@ impl End {
     }
 }
 
-/// A socket, and where it sends to; None where that is in each frame.
-pub type Way = (Socket, Option<SocketAddr>);
-
-/// A way to the server, and what is about to be sent by it.
-struct Lane {
-    socket: Socket,
-    sender: Sender,
-    /// The exchanges of the packets that wait, in their order.
-    waiting: Vec<(u64, Message)>,
-    /// Replies that the socket has dropped since it was opened.
-    dropped: u32,
-}
-
 /// One thread of the generator.
 pub struct Engine<P: Protocol> {
     lanes: Vec<Lane>,
-    descriptors: Vec<RawFd>,
     receiver: Receiver,
     /// Exchanges whose second message is due by what was received.
     seconds: Vec<u64>,
@@ -88,18 +70,8 @@ pub struct Engine<P: Protocol> {
 impl<P: Protocol> Engine<P> {
     /// A thread with its ways to the server.
     pub fn new(ways: Vec<Way>, exchanges: Exchanges<P>, offer: Arc<Offer>) -> Self {
-        let lanes: Vec<_> = ways
-            .into_iter()
-            .map(|(socket, to)| Lane {
-                socket,
-                sender: Sender::new(BATCH, to.as_slice()),
-                waiting: Vec::with_capacity(BATCH),
-                dropped: 0,
-            })
-            .collect();
         Self {
-            descriptors: lanes.iter().map(|lane| lane.socket.as_raw_fd()).collect(),
-            lanes,
+            lanes: ways.into_iter().map(Lane::new).collect(),
             receiver: Receiver::new(BATCH),
             seconds: Vec::new(),
             clock: Converter::new(),
@@ -136,7 +108,7 @@ impl<P: Protocol> Engine<P> {
             } else if now - progress.1 > FILL_PATIENCE {
                 break;
             } else {
-                leaseload_net::wait(&self.descriptors, SECOND / 100)?;
+                self.wait(SECOND / 100)?;
             }
         }
         self.exchanges.give_up(clock::monotonic(), true, &mut again);
@@ -144,11 +116,21 @@ impl<P: Protocol> Engine<P> {
     }
 
     /// Prepare for a load, of which this thread has to remember `room` exchanges at once.
-    pub fn prepare(&mut self, offer: &Arc<Offer>, room: u64, seed: u64) {
-        self.drain();
+    ///
+    /// # Errors
+    /// Why connections cannot be used.
+    pub fn prepare(&mut self, offer: &Arc<Offer>, room: u64, seed: u64) -> io::Result<()> {
+        let before = clock::monotonic();
+        self.lanes.iter_mut().for_each(|lane| lane.drain(&mut self.receiver));
+        let mut connections: Vec<_> =
+            self.lanes.iter_mut().filter_map(Lane::connection).collect();
+        connection::settle(&mut connections)?;
+        let now = clock::monotonic();
         self.offer = Arc::clone(offer);
         self.clock = Converter::new();
-        self.exchanges.prepare(Arc::clone(offer), room, seed, clock::monotonic());
+        self.exchanges.prepare(Arc::clone(offer), room, seed, now);
+        self.exchanges.tally.largest.setup = now - before;
+        Ok(())
     }
 
     /// Offer the load that it was prepared for, which begins at `start` (monotonic, ns).
@@ -200,30 +182,13 @@ impl<P: Protocol> Engine<P> {
         tally.largest.clock_step = self.clock.largest_step;
         tally.cpu = clock::thread_cpu() - cpu_before;
         tally.events.dropped = dropped;
+        self.lanes.iter_mut().for_each(|lane| lane.count(tally));
         Ok(end)
-    }
-
-    /// Forget what has come since the last load, and what an error of the network has kept.
-    fn drain(&mut self) {
-        for lane in &mut self.lanes {
-            lane.sender.clear();
-            lane.waiting.clear();
-            for _ in 0..MOST_DRAINED / BATCH {
-                // The kernel says an earlier error once; one that lasts ends this load, too.
-                let Ok(count) = self.receiver.receive(&lane.socket) else { continue };
-                for place in 0..count {
-                    lane.dropped = self.receiver.packet(place).dropped.unwrap_or(lane.dropped);
-                }
-                if count < BATCH {
-                    break;
-                }
-            }
-        }
     }
 
     /// Replies that the sockets have dropped since they were opened.
     fn dropped(&self) -> u64 {
-        self.lanes.iter().map(|lane| u64::from(lane.dropped)).sum()
+        self.lanes.iter().map(Lane::dropped).sum()
     }
 
     /// Sleep until something is due or a packet comes.
@@ -238,7 +203,12 @@ impl<P: Protocol> Engine<P> {
             std::thread::sleep(std::time::Duration::from_nanos(tick));
             return Ok(());
         }
-        leaseload_net::wait(&self.descriptors, gap)
+        self.wait(gap)
+    }
+
+    fn wait(&self, nanoseconds: u64) -> io::Result<()> {
+        let interests: Vec<_> = self.lanes.iter().map(Lane::interest).collect();
+        leaseload_net::wait(&interests, nanoseconds)
     }
 
     fn ended(&self, is_all_begun: bool, now: u64, over: u64) -> Option<End> {
@@ -270,13 +240,12 @@ impl<P: Protocol> Engine<P> {
     /// Write a message of an exchange, to be sent with the next batch of its lane.
     fn add(&mut self, number: u64, message: Message) -> io::Result<()> {
         let place = self.exchanges.lane(number);
-        if self.lanes[place].sender.is_full() {
+        if self.lanes[place].is_full() {
             self.flush_lane(place)?;
         }
         let (lane, exchanges) = (&mut self.lanes[place], &self.exchanges);
         let now = if message == Message::First { 0 } else { clock::monotonic() };
-        lane.sender.add(0, |out| exchanges.write(number, now, out));
-        lane.waiting.push((number, message));
+        lane.add(number, message, |out| exchanges.write(number, now, out));
         Ok(())
     }
 
@@ -284,42 +253,33 @@ impl<P: Protocol> Engine<P> {
         (0..self.lanes.len()).try_for_each(|lane| self.flush_lane(lane))
     }
 
-    /// Send what waits in a lane, and note when: the time of the call, shared out evenly.
+    /// Send what waits in a lane, and note when.
     fn flush_lane(&mut self, place: usize) -> io::Result<()> {
-        let Lane { socket, sender, waiting, .. } = &mut self.lanes[place];
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let before = clock::monotonic();
-        let sent = sender.flush(socket)?;
-        let took = clock::monotonic() - before;
-        let count = waiting.len();
-        let largest = &mut self.exchanges.tally.largest_batch;
+        let exchanges = &mut self.exchanges;
+        let count = self.lanes[place].flush(|number, message, at, was_taken| {
+            exchanges.note_sent(number, message, at, was_taken);
+        })?;
+        let largest = &mut exchanges.tally.largest_batch;
         *largest = count.max(*largest);
-        for (place, (number, message)) in waiting.drain(..).enumerate() {
-            let at = before + took * (2 * place as u64 + 1) / (2 * count as u64);
-            self.exchanges.note_sent(number, message, at, place < sent);
-        }
         Ok(())
     }
 
-    /// Read what came, at most one batch a lane; return how many packets that were.
+    /// Read what came, at most one batch a lane; return how many messages that were.
     fn receive(&mut self) -> io::Result<usize> {
         let mut all = 0;
         for place in 0..self.lanes.len() {
-            let count = self.receiver.receive(&self.lanes[place].socket)?;
-            all += count;
-            for packet in 0..count {
-                let packet = self.receiver.packet(packet);
-                self.lanes[place].dropped =
-                    packet.dropped.unwrap_or(self.lanes[place].dropped);
-                let at = match packet.received_at {
-                    0 => clock::monotonic(),
-                    stamp => self.clock.to_monotonic(stamp),
+            let Self { lanes, receiver, exchanges, seconds, clock, .. } = self;
+            all += lanes[place].receive(receiver, |bytes, received_at| {
+                let at = if received_at == 0 {
+                    exchanges.tally.events.unstamped += 1;
+                    clock::monotonic()
+                } else {
+                    clock.to_monotonic(received_at)
                 };
-                if let Some(number) = self.exchanges.take(place, packet.bytes, at) {
-                    self.seconds.push(number);
-                }
+                seconds.extend(exchanges.take(place, bytes, at));
+            })?;
+            if lanes[place].connection().is_some_and(Connection::takes_end) {
+                exchanges.tally.connections.lost += exchanges.lose_lane(place);
             }
             for number in std::mem::take(&mut self.seconds) {
                 self.add(number, Message::Second)?;

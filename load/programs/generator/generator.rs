@@ -8,8 +8,9 @@ use leaseload_net::thread;
 use crate::book::AddressBook;
 use crate::cli::{Asked, Target};
 use crate::clients::Clients;
-use crate::engine::{End, Engine, Way};
+use crate::engine::{End, Engine};
 use crate::exchanges::Exchanges;
+use crate::lane::Way;
 use crate::load::{Load, Offer};
 use crate::protocol::Protocol;
 use crate::report::{Filled, Outcome};
@@ -24,7 +25,7 @@ const MOST_ROOM: f64 = 4e6;
 pub struct Generator<P: Protocol> {
     engines: Vec<Engine<P>>,
     processors: Vec<usize>,
-    receive_buffer: usize,
+    receive_buffer: Option<usize>,
     filled: Option<Filled>,
     /// Addresses that clients of several threads have, and are in a report already.
     shared_addresses: u64,
@@ -42,7 +43,7 @@ impl<P: Protocol> Generator<P> {
         let threads = asked.threads as u64;
         let offer = Offer::new(asked.load.clone());
         let now = clock::monotonic();
-        let (mut engines, mut receive_buffer) = (Vec::new(), usize::MAX);
+        let (mut engines, mut receive_buffer) = (Vec::new(), None);
         for thread in 0..asked.threads {
             let (protocol, ways) = of_thread(thread)?;
             let mut clients = Clients::new(thread as u64, threads, asked.clients);
@@ -55,10 +56,10 @@ impl<P: Protocol> Generator<P> {
                 _ => 0.0,
             };
             let book = AddressBook::new(others.min(MOST_ROOM) as usize);
-            receive_buffer = ways
-                .iter()
-                .map(|(socket, _)| socket.receive_buffer)
-                .fold(receive_buffer, usize::min);
+            receive_buffer = receive_buffer
+                .into_iter()
+                .chain(ways.iter().filter_map(Way::receive_buffer))
+                .min();
             let exchanges =
                 Exchanges::new(protocol, clients, ways.len(), book, offer.clone(), now);
             engines.push(Engine::new(ways, exchanges, offer.clone()));
@@ -102,7 +103,7 @@ impl<P: Protocol> Generator<P> {
         let offer =
             Offer::new(Load { again: false, goal: 1.0, lease_clock: false, ..load.clone() });
         let leases = self.each(|_, engine| {
-            engine.prepare(&offer, load.room(1, 0), 0);
+            engine.prepare(&offer, load.room(1, 0), 0)?;
             engine.fill()
         })?;
         let leases = leases.iter().sum();
@@ -126,8 +127,10 @@ impl<P: Protocol> Generator<P> {
         let (ready, start) = (Barrier::new(self.engines.len()), OnceLock::new());
         let ends = self.each(|number, engine| {
             let seed = load.seed.wrapping_mul(31).wrapping_add(number);
-            engine.prepare(&offer, load.room(threads, engine.exchanges.share()), seed);
+            let room = load.room(threads, engine.exchanges.share());
+            let prepared = engine.prepare(&offer, room, seed);
             ready.wait();
+            prepared?;
             let start = *start.get_or_init(|| clock::monotonic() + LEAD);
             engine.run(load.schedule(number, threads), start)
         })?;

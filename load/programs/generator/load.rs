@@ -72,6 +72,13 @@ impl Load {
                 return Err("--lease-clock: how many clients? add --clients".into());
             }
         }
+        if words.flag("retransmit")
+            && words.last("transport").is_some_and(|word| word != "udp")
+        {
+            return Err("--retransmit: goes with --transport udp alone; connections lose \
+                        nothing"
+                .into());
+        }
         let bin = words.number("bin", 0.0, 0.0001, LONGEST_S)?;
         Ok(Self {
             steps,

@@ -3,6 +3,7 @@
 mod book;
 mod cli;
 mod clients;
+mod connection;
 mod dhcp4;
 mod dhcp6;
 mod dns;
@@ -10,6 +11,7 @@ mod endings;
 mod engine;
 mod exchanges;
 mod generator;
+mod lane;
 mod lease_clock;
 mod load;
 mod open;
@@ -26,8 +28,8 @@ mod words;
 use leaseload_net::thread;
 
 use crate::cli::{Asked, Target};
-use crate::engine::Way;
 use crate::generator::Generator;
+use crate::lane::Way;
 use crate::protocol::Protocol;
 
 /// Exit codes.

@@ -4,11 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use leaseload_net::{Link, Options, Socket, interface_index};
 use leaseload_packet::{dhcp4 as v4, dhcp6 as v6};
+use leaseload_stream::Client;
 
-use crate::cli::{Asked, Target};
+use crate::cli::{Asked, Target, Transport};
+use crate::connection::{Connection, Road};
 use crate::dhcp4::Dhcp4;
 use crate::dhcp6::Dhcp6;
-use crate::engine::Way;
+use crate::lane::Way;
 
 fn way(asked: &Asked, local: SocketAddr, to: SocketAddr) -> Result<Way, String> {
     let mut options = Options::new(local);
@@ -17,7 +19,7 @@ fn way(asked: &Asked, local: SocketAddr, to: SocketAddr) -> Result<Way, String> 
     options.broadcast = to.ip() == Ipv4Addr::BROADCAST;
     let socket = Socket::open(&options)
         .map_err(|error| format!("{local} on {:?}: {error}", asked.interface))?;
-    Ok((socket, Some(to)))
+    Ok(Way::Datagrams(socket, Some(to)))
 }
 
 fn link(asked: &Asked, vlans: &[u16], id_byte: u8) -> Result<Socket, String> {
@@ -52,7 +54,7 @@ pub fn dhcp4(asked: &Asked, thread: usize) -> Result<(Dhcp4, Vec<Way>), String> 
                 relays.iter().map(|relay| way(asked, (*relay, v4::SERVER_PORT).into(), to));
             ways.collect::<Result<_, _>>()?
         }
-        None => vec![(link(asked, vlans, id_byte)?, None)],
+        None => vec![Way::Datagrams(link(asked, vlans, id_byte)?, None)],
     };
     let mut agent = Vec::new();
     for (code, value) in [(1, &asked.circuit_id), (2, &asked.remote_id)] {
@@ -110,10 +112,23 @@ pub fn dhcp6(asked: &Asked, thread: usize) -> Result<(Dhcp6, Vec<Way>), String> 
 /// # Errors
 /// The same.
 pub fn dns(asked: &Asked) -> Result<Vec<Way>, String> {
-    let Target::Dns { server, port, sockets, .. } = &asked.target else { unreachable!() };
+    let Target::Dns { server, port, transport, trusted, tls_name, sockets, .. } =
+        &asked.target
+    else {
+        unreachable!()
+    };
+    let to = SocketAddr::from((*server, *port));
+    if *transport != Transport::Udp {
+        let tls = (*transport == Transport::Dot)
+            .then(|| Client::new(*server, trusted.as_deref(), tls_name.as_deref()));
+        let tls = tls.transpose().map_err(|why| format!("TLS: {why}"))?;
+        let road = Road { to, interface: asked.interface.clone(), tls };
+        let connection = || Way::Connection(Box::new(Connection::new(road.clone())));
+        return Ok((0..*sockets).map(|_| connection()).collect());
+    }
     let any: IpAddr = match server {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    (0..*sockets).map(|_| way(asked, (any, 0).into(), (*server, *port).into())).collect()
+    (0..*sockets).map(|_| way(asked, (any, 0).into(), to)).collect()
 }

@@ -5,7 +5,7 @@ use leaseload_net::clock::SECOND;
 use leaseload_net::thread;
 use serde_json::{Map, Value, json};
 
-use crate::cli::{Asked, Target};
+use crate::cli::{Asked, Target, Transport};
 use crate::engine::End;
 use crate::load::Load;
 use crate::schedule::Arrivals;
@@ -40,8 +40,8 @@ pub struct Outcome {
     pub filled: Option<Filled>,
     /// Exchanges of the schedule.
     pub planned: f64,
-    /// Receive buffer of the smallest socket (bytes).
-    pub receive_buffer: usize,
+    /// Receive buffer of the smallest socket (bytes); None where all are connections.
+    pub receive_buffer: Option<usize>,
 }
 
 /// The document.
@@ -58,6 +58,10 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
             Target::Dhcp4 { .. } => "dhcp4",
             Target::Dhcp6 { .. } => "dhcp6",
             Target::Dns { .. } => "dns",
+        },
+        "transport": match &asked.target {
+            Target::Dns { transport, .. } => transport.word(),
+            _ => Transport::Udp.word(),
         },
         "asked": {
             "exchanges": outcome.planned,
@@ -111,6 +115,8 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         "bins": tally.bins,
         "receive_buffer_bytes": outcome.receive_buffer,
         "largest_batch": tally.largest_batch,
+        "reply_times": reply_times(tally),
+        "connections": connections(tally),
         "cpu_s": seconds(tally.cpu),
         "peak_memory_bytes": thread::peak_memory(),
         "filled": outcome.filled.map(|filled| json!({
@@ -126,6 +132,26 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         document[name] = count.into();
     }
     document
+}
+
+/// Whose clock says when replies came.
+fn reply_times(tally: &Tally) -> &'static str {
+    let replies: u64 = tally.replies.values().map(|replies| replies.count).sum();
+    match tally.events.unstamped {
+        0 => "kernel",
+        unstamped if unstamped < replies => "kernel and generator",
+        _ => "generator",
+    }
+}
+
+fn connections(tally: &Tally) -> Value {
+    if tally.connections.wanted == 0 {
+        return Value::Null;
+    }
+    let mut connections = named(&tally.connections.named());
+    connections["largest_backlog_bytes"] = tally.largest_backlog.into();
+    connections["error"] = tally.connection_error.clone().into();
+    connections
 }
 
 fn named(figures: &[(&'static str, u64)]) -> Value {

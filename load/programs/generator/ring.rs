@@ -150,6 +150,13 @@ impl Ring {
         &mut self.places[place]
     }
 
+    /// The numbers of those of a lane that are kept.
+    pub fn of_lane(&self, lane: usize) -> impl Iterator<Item = u64> + use<> {
+        let first =
+            self.tail + (lane as u64 + self.lanes - self.tail % self.lanes) % self.lanes;
+        (first..self.head).step_by(self.lanes as usize)
+    }
+
     /// The number of the exchange that a reply in a lane names; None if none is kept.
     #[must_use]
     pub fn named(&self, lane: usize, id: u32) -> Option<u64> {
@@ -193,6 +200,10 @@ mod tests {
                     assert_eq!(ring.named(lane, id), Some(kept), "{lanes} lanes, {bits} bits");
                     assert_eq!(ring.at(kept).client, kept);
                 }
+            }
+            for lane in 0..lanes {
+                let all = (ring.tail..ring.head).filter(|&kept| ring.address(kept).0 == lane);
+                assert_eq!(ring.of_lane(lane).collect::<Vec<_>>(), all.collect::<Vec<_>>());
             }
             let (lane, id) = ring.address(ring.tail);
             ring.tail += 1;

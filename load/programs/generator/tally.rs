@@ -82,6 +82,26 @@ counters! {
         expired,
         /// Replies that the generator's own sockets dropped.
         dropped,
+        /// Replies whose time is the generator's own, as the kernel did not say when they came.
+        unstamped,
+    }
+}
+
+counters! {
+    /// Connections, and what they cost.
+    Connections {
+        /// Those that were asked for.
+        wanted,
+        /// Those that were open as the load began.
+        open,
+        /// How often one ended that was open.
+        closed,
+        /// How often one could not be opened.
+        not_opened,
+        /// Exchanges that were under way on one as it ended.
+        lost,
+        /// Messages that none took: the server did not read, or there was no connection.
+        no_room,
     }
 }
 
@@ -106,6 +126,8 @@ counters! {
         last_sent,
         /// When the last reply came.
         last_reply,
+        /// How long it took to prepare, with the opening of connections.
+        setup,
     }
 }
 
@@ -223,8 +245,14 @@ pub struct Tally {
     pub events: Events,
     /// Times of which the largest counts.
     pub largest: Largest,
+    /// What connections came to.
+    pub connections: Connections,
+    /// Why one of them ended.
+    pub connection_error: Option<String>,
     /// Packets sent together at the most.
     pub largest_batch: usize,
+    /// Most bytes that waited for the server to read, of a connection.
+    pub largest_backlog: usize,
     /// CPU time used (ns).
     pub cpu: u64,
 }
@@ -333,6 +361,10 @@ impl Tally {
         self.events.combine(&other.events, std::ops::Add::add);
         self.largest.combine(&other.largest, u64::max);
         self.largest_batch = self.largest_batch.max(other.largest_batch);
+        self.connections.combine(&other.connections, std::ops::Add::add);
+        self.connection_error =
+            self.connection_error.take().or(other.connection_error.clone());
+        self.largest_backlog = self.largest_backlog.max(other.largest_backlog);
         self.cpu += other.cpu;
         if self.bins.len() < other.bins.len() {
             self.bins.resize(other.bins.len(), 0);

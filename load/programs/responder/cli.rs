@@ -43,6 +43,17 @@ pub enum OnLink {
     Frames(Vec<u16>),
 }
 
+/// How queries over connections are taken; TCP is at the port of datagrams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// Port of TLS; none where there is no port.
+    pub tls_port: Option<u16>,
+    /// Where the certificate of TLS is written.
+    pub certificate: Option<PathBuf>,
+    /// Answers after which a connection is closed.
+    pub close_after: Option<u64>,
+}
+
 /// Everything that was asked for.
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -54,6 +65,8 @@ pub struct Asked {
     pub server: Ipv4Addr,
     /// On which interface; empty for any.
     pub interface: String,
+    /// Connections of DNS; none of other protocols.
+    pub streams: Option<Streams>,
     /// How it speaks to clients that are on the link.
     pub on_link: OnLink,
     /// Of the leases that it gives.
@@ -112,7 +125,7 @@ pub fn read(
     Words(given).asked(protocol).map(Some)
 }
 
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 25] = [
     "listen",
     "interface",
     "on-link",
@@ -132,6 +145,9 @@ const NAMES: [&str; 22] = [
     "malformed",
     "foreign",
     "same-address",
+    "tls-port",
+    "certificate",
+    "close-after",
     "receive-buffer",
     "counts",
     "seed",
@@ -204,6 +220,7 @@ impl Words {
             listen: (address, port).into(),
             server,
             interface,
+            streams: self.streams(protocol)?,
             on_link,
             times: self.times()?,
             settings: self.settings(protocol)?,
@@ -220,6 +237,25 @@ impl Words {
             receive_buffer: self.number("receive-buffer", 4096, 1 << 30)?.unwrap_or(4 << 20),
             seed: self.number("seed", 0, u64::MAX)?.unwrap_or(1),
         })
+    }
+
+    fn streams(&self, protocol: Protocol) -> Result<Option<Streams>, String> {
+        let streams = Streams {
+            tls_port: self.number("tls-port", 1, u16::MAX)?,
+            certificate: self.last("certificate").map(Into::into),
+            close_after: self.number("close-after", 1, u64::MAX)?,
+        };
+        if streams.certificate.is_some() && streams.tls_port.is_none() {
+            return Err("--certificate: needs --tls-port".into());
+        }
+        if protocol == Protocol::Dns {
+            return Ok(Some(streams));
+        }
+        match (streams.tls_port, streams.close_after) {
+            (Some(_), _) => Err("--tls-port: goes with dns".into()),
+            (_, Some(_)) => Err("--close-after: goes with dns".into()),
+            _ => Ok(None),
+        }
     }
 
     fn times(&self) -> Result<Times, String> {
@@ -339,6 +375,10 @@ mod tests {
             ("dns --listen 127.0.0.1 --stall 5@5", "--stall"),
             ("dns --listen 127.0.0.1 --overload falls", "--overload"),
             ("dns --listen 127.0.0.1 --nosuch 1", "nosuch"),
+            ("dns --listen 127.0.0.1 --certificate f", "--tls-port"),
+            ("dns --listen 127.0.0.1 --tls-port 0", "--tls-port"),
+            ("dhcp4 --listen 127.0.0.1 --tls-port 853", "--tls-port"),
+            ("dhcp4 --listen 127.0.0.1 --close-after 5", "--close-after"),
             ("dhcp4 --listen 127.0.0.1 --on-link udp", "--interface"),
             ("dhcp4 --listen 127.0.0.1 --lease-time 3,2", "--lease-time"),
             ("dhcp4 --listen 127.0.0.1 --lease-time 3,2,4", "--lease-time"),

@@ -2,6 +2,7 @@
 
 mod answer;
 mod cli;
+mod connections;
 #[path = "../generator/random.rs"]
 #[allow(dead_code)] // the generator alone needs other distributions
 mod random;
@@ -10,16 +11,16 @@ mod server;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use leaseload_net::clock::{self, Converter, SECOND};
-use leaseload_net::{Link, Options, Receiver, Sender, Socket, thread};
+use leaseload_net::{Interest, Link, Options, Receiver, Sender, Socket, thread};
 use leaseload_packet::dhcp4::CLIENT_PORT;
 use leaseload_packet::frame::{self, EVERYBODY, End};
 
 use crate::answer::{Protocol, Wrong};
 use crate::cli::{Asked, OnLink};
+use crate::connections::Connections;
 use crate::random::Random;
 use crate::server::{Fate, Server};
 
@@ -63,8 +64,15 @@ struct Counts {
     socket_drops: u64,
 }
 
+/// Where an answer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum To {
+    Address(SocketAddr),
+    Connection(u64),
+}
+
 /// An answer that waits until it is due: by its time, then in the order of the packets.
-type Due = Reverse<(u64, u64, SocketAddr, Vec<u8>)>;
+type Due = Reverse<(u64, u64, To, Vec<u8>)>;
 
 /// An end of frames, and their tags.
 type Tagged = (End, Vec<u16>);
@@ -74,6 +82,9 @@ struct Responder<'a> {
     socket: Socket,
     /// Its end of frames and their tags, where it speaks in frames.
     link: Option<Tagged>,
+    connections: Connections,
+    /// Answers that go through connections by the next `flush`.
+    answers: Vec<(u64, Vec<u8>)>,
     server: Server,
     sender: Sender,
     later: BinaryHeap<Due>,
@@ -116,6 +127,8 @@ fn serve(asked: &Asked) -> Result<(), String> {
         socket,
         sender: Sender::new(BATCH, if link.is_some() { &[] } else { &to }),
         link,
+        connections: Connections::open(asked)?,
+        answers: Vec::new(),
         server: Server::new(asked.settings.clone(), clock::monotonic()),
         later: BinaryHeap::new(),
         number: 0,
@@ -133,7 +146,7 @@ impl Responder<'_> {
         let mut written_at = clock::monotonic();
         let said = |error: std::io::Error| error.to_string();
         while !thread::is_stopped() {
-            let count = receiver.receive(&self.socket).map_err(said)?;
+            let mut count = receiver.receive(&self.socket).map_err(said)?;
             for place in 0..count {
                 let packet = receiver.packet(place);
                 if let Some(dropped) = packet.dropped {
@@ -143,15 +156,16 @@ impl Responder<'_> {
                 if self.link.is_some() {
                     match frame::read(packet.bytes) {
                         Ok((from, bytes)) => {
-                            self.take(bytes, (from.address, from.port).into(), at)
-                                .map_err(said)?;
+                            let from = (from.address, from.port).into();
+                            self.take(bytes, from, None, at).map_err(said)?;
                         }
                         Err(_) => self.counts.malformed += 1,
                     }
                 } else if let Some(from) = packet.from {
-                    self.take(packet.bytes, from, at).map_err(said)?;
+                    self.take(packet.bytes, from, None, at).map_err(said)?;
                 }
             }
+            count += self.receive_from_connections().map_err(said)?;
             let now = clock::monotonic();
             self.clock.refresh(now);
             if thread::takes_wish_to_forget() {
@@ -168,11 +182,30 @@ impl Responder<'_> {
                 let due = self.later.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
                 let wait = due.saturating_sub(clock::monotonic()).min(WRITTEN_EVERY);
                 if wait > 0 {
-                    leaseload_net::wait(&[self.socket.as_raw_fd()], wait).map_err(said)?;
+                    let socket = Interest::reading(&self.socket);
+                    let all = std::iter::once(socket).chain(self.connections.interests());
+                    leaseload_net::wait(&all.collect::<Vec<_>>(), wait).map_err(said)?;
                 }
             }
         }
         self.write_counts()
+    }
+
+    /// Accept clients, and take what they ask; return how many queries that were.
+    fn receive_from_connections(&mut self) -> std::io::Result<usize> {
+        let mut connections = std::mem::take(&mut self.connections);
+        let mut taken = connections.accept();
+        let count = connections.receive(|number, from, bytes, received_at| {
+            let at = match received_at {
+                0 => clock::monotonic(),
+                stamp => self.clock.to_monotonic(stamp),
+            };
+            if taken.is_ok() {
+                taken = self.take(bytes, from, Some(number), at);
+            }
+        });
+        self.connections = connections;
+        taken.map(|()| count)
     }
 
     /// Give up all leases and what waits, as if just started, but for a warm-up that is over.
@@ -188,8 +221,15 @@ impl Responder<'_> {
         share > 0.0 && self.random.share() < share
     }
 
-    fn take(&mut self, bytes: &[u8], from: SocketAddr, at: u64) -> std::io::Result<()> {
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        from: SocketAddr,
+        connection: Option<u64>,
+        at: u64,
+    ) -> std::io::Result<()> {
         self.counts.received += 1;
+        let asker = (from, connection);
         let protocol = self.asked.protocol;
         let Ok(question) = answer::question(protocol, bytes) else {
             self.counts.malformed += 1;
@@ -217,25 +257,25 @@ impl Responder<'_> {
             self.counts.leases += u64::from(question.gives);
             self.counts.leases = self.counts.leases.saturating_sub(u64::from(question.frees));
         }
-        self.say(bytes, from, due, wrong)?;
+        self.say(bytes, asker, due, wrong)?;
         for (share, wrong) in
             [(faults.malformed, Wrong::Malformed), (faults.foreign, Wrong::Foreign)]
         {
             if self.happens(share) {
-                self.say(bytes, from, due, wrong)?;
+                self.say(bytes, asker, due, wrong)?;
             }
         }
         if self.happens(faults.duplicate) {
-            self.say(bytes, from, due, wrong)?;
+            self.say(bytes, asker, due, wrong)?;
         }
         Ok(())
     }
 
-    /// Send an answer when it is due.
+    /// Send an answer when it is due, through the connection that the question came by.
     fn say(
         &mut self,
         bytes: &[u8],
-        from: SocketAddr,
+        (from, connection): (SocketAddr, Option<u64>),
         due: u64,
         wrong: Wrong,
     ) -> std::io::Result<()> {
@@ -250,6 +290,7 @@ impl Responder<'_> {
             &mut out,
         );
         if let Ok(Some(to)) = answered {
+            let to = connection.map_or(To::Address(to), To::Connection);
             if due > clock::monotonic() {
                 self.number += 1;
                 self.later.push(Reverse((due, self.number, to, out)));
@@ -260,7 +301,14 @@ impl Responder<'_> {
         Ok(())
     }
 
-    fn send(&mut self, to: SocketAddr, bytes: &[u8]) -> std::io::Result<()> {
+    fn send(&mut self, to: To, bytes: &[u8]) -> std::io::Result<()> {
+        let to = match to {
+            To::Address(to) => to,
+            To::Connection(number) => {
+                self.answers.push((number, bytes.to_vec()));
+                return Ok(());
+            }
+        };
         if self.sender.is_full() {
             self.flush()?;
         }
@@ -290,6 +338,12 @@ impl Responder<'_> {
             self.counts.answered += sent as u64;
             self.counts.unsent += (waiting - sent) as u64;
         }
+        for (number, bytes) in self.answers.drain(..) {
+            let is_taken = self.connections.answer(number, &bytes);
+            self.counts.answered += u64::from(is_taken);
+            self.counts.unsent += u64::from(!is_taken);
+        }
+        self.connections.flush();
         Ok(())
     }
 
@@ -307,6 +361,7 @@ impl Responder<'_> {
             "forgotten": self.counts.forgotten,
             "resets": self.counts.resets,
             "socket_drops": self.counts.socket_drops,
+            "connections": self.connections.accepted,
         });
         let beside = path.with_extension("new");
         std::fs::write(&beside, document.to_string())

@@ -17,16 +17,19 @@ PLAIN = (
     "same_address",
 )
 """Options that leaserespond has by the same name."""
+TLS_PORT = 853
 
 
-def responder_arguments(options, protocol, address, interface):
+def responder_arguments(options, protocol, address, interface, transport="udp"):
     """Return the command line of leaserespond, without the program, by a scenario's options.
 
     `protocol` is dhcp4, dhcp6 or dns.  DHCPv6 clients send to a group, which is listened to
-    where no address is named.
+    where no address is named.  It answers queries over UDP and TCP in any case, and over TLS
+    where the load's `transport` is dot.
     """
     where = [] if protocol == "dhcp6" else ["--listen", address]
     argv = [protocol, *where, "--interface", interface, "--queue", f"{options['queue']}"]
+    argv += ["--tls-port", str(TLS_PORT)] if transport == "dot" else []
     for name in PLAIN:
         if options[name] != USUAL.get(name, 0):
             argv += [f"--{name.replace('_', '-')}", _word(options[name])]

@@ -21,8 +21,8 @@ FRESH = timedelta(days=30)
 def ceiling_for(store: Store, record: Record) -> Ceiling | None:
     """Return the newest ceiling by which a result can be judged; None without a fresh one.
 
-    That is: of the same generator in the same version, with the same transaction, on the same
-    bench in the same environment.
+    That is: of the same generator in the same version, with the same transaction over the same
+    transport, on the same bench in the same environment.
     """
     bench = (record.bench.name, record.bench.environment)
     ended = datetime.fromisoformat(record.finished_at)
@@ -37,6 +37,7 @@ def ceiling_for(store: Store, record: Record) -> Ceiling | None:
     for found in store.load_readable(newest_first):
         alike = _generator(found) == _generator(record)
         same = found.scenario.transaction == record.scenario.transaction
+        same = same and found.scenario.transport == record.scenario.transport
         if alike and same and found.figure.value:
             return Ceiling(rate=found.figure.value, id=found.id)
     return None

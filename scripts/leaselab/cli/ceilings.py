@@ -27,23 +27,28 @@ def ceiling_tasks(
 ) -> list[Task]:
     """Return what shows the ceiling of each generator, a server that is faster than it.
 
-    Of every protocol, or of the transaction of a scenario.  Raises a usage error where there is
-    none.
+    Of every protocol, or of the transaction and transport of a scenario.  Raises a usage error
+    where there is none.
     """
     folder = checkout_root() / "scenarios"
     found = [
         one
         for one in load_scenarios(folder).values()
         if find_procedure(folder, one.name, {}).of_generator
-        and (like is None or one.transaction == like.transaction)
+        and (like is None or _way(one) == _way(like))
     ]
     if not found:
         raise usage_error(
             "no scenario shows the ceiling of a generator",
             found=like.name if like else "",
-            wanted="a max-rate with limit: generator, of the same transaction",
+            wanted="a max-rate with limit: generator, of the same transaction and transport",
         )
     return [Task(measured_by(one, name)) for one in found for name in generators]
+
+
+def _way(scenario: Scenario) -> tuple[object, ...]:
+    """What a ceiling depends on beside the generator."""
+    return scenario.transaction, scenario.transport
 
 
 @dataclass(frozen=True, slots=True)

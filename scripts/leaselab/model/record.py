@@ -220,6 +220,11 @@ class Scenario(Description, frozen=True, kw_only=True):
     across: tuple[str, ...] = ()
     """The factors that a table shows as columns; the others make its rows."""
 
+    @property
+    def transport(self) -> str:
+        """What its messages go over, such as ``tcp``; empty where the load does not say it."""
+        return str(self.load.get("transport", ""))
+
     def beside_another(self, other: Scenario) -> dict[str, Any]:
         """Its fields, as far as they can differ from another's; each is any JSON.
 

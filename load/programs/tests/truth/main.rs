@@ -8,6 +8,7 @@ mod clocks;
 mod ends;
 mod served;
 mod six;
+mod streams;
 
 use std::io::Read;
 use std::process::{Command, Stdio};

@@ -23,6 +23,7 @@ from leaselab.measure.generators.dns_answers import (
     PROBE_RATE,
     PROBE_S,
     PROBE_SHARE,
+    TRANSPORTS,
     check_queries,
     expected_of,
     is_dns,
@@ -56,7 +57,6 @@ EVERYBODY = "255.255.255.255"
 """Where a relay sends what both servers of a pair have to hear."""
 FIRST_CLIENT = "00:0c:01:02:03:04"
 """Hardware address of the first client, where the load names none."""
-DNS_PORT = 53
 
 
 class Leaseload:
@@ -70,6 +70,7 @@ class Leaseload:
         self._seeds = itertools.count(1)
         self._is_dns = is_dns(bench.scenario)
         self._expected = expected_of(bench.scenario)
+        self._transport = transport_of(bench.scenario, TRANSPORTS, "leaseload")
 
     @staticmethod
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:
@@ -79,7 +80,7 @@ class Leaseload:
             wanted_of(scenario)
             check_leases(scenario, procedure)
             return
-        transport_of(scenario, ("udp",), scenario.generator)
+        transport_of(scenario, TRANSPORTS, scenario.generator)
         check_queries(scenario, procedure, scenario.generator)
         if isinstance(procedure, Flood):
             raise usage_error(
@@ -170,7 +171,8 @@ class Leaseload:
         queries = str(self._tool.files["queries"]["path"])
         known = NOERROR if not self._expected.misses else f"{NOERROR},{NXDOMAIN}"
         where = ["--interface", self._bench.hosts[GENERATOR].test_interface]
-        where += ["--server", self._server, "--port", str(DNS_PORT)]
+        where += ["--server", self._server, "--transport", self._transport]
+        where += ["--sockets", str(self._tool.settings["sockets"])]
         return ["dns", *where, "--queries", queries, "--expect", known]
 
     def _dhcp(self, load: Load) -> list[str]:

@@ -32,6 +32,8 @@ from leaselab.model.trial import WHOLE, Percentiles, Second, Trial
 
 GENERATOR_SOCKET = "generator socket"
 """Place of packets that the generator's host did not take, or dropped on their way to it."""
+CLOSED_CONNECTIONS = "closed connections"
+"""Place of queries that were under way on connections as the server closed them."""
 ENDED_EARLY = "failed"
 """`Report.ended` where more exchanges had failed than the goal allows."""
 
@@ -88,6 +90,13 @@ class Replies(msgspec.Struct, frozen=True):
     bytes: int
 
 
+class Connections(msgspec.Struct, frozen=True):
+    """What queries over TCP and TLS went through."""
+
+    lost: int
+    """Queries that were under way on a connection as it ended."""
+
+
 class Report(msgspec.Struct, frozen=True):
     """What leaseload prints; times are in seconds."""
 
@@ -117,6 +126,8 @@ class Report(msgspec.Struct, frozen=True):
     """Messages that the generator's own host did not take."""
     dropped: int
     """Replies that the generator's own sockets dropped."""
+    connections: Connections | None
+    """None of what went in datagrams."""
 
     @property
     def rcodes(self) -> Mapping[str, int]:
@@ -204,7 +215,10 @@ class LeaseloadReading(PrintedReading):
             completed=counts.completed,
             late=counts.late,
             lost=counts.lost,
-            lost_at={GENERATOR_SOCKET: report.dropped + report.unsent},
+            lost_at={
+                GENERATOR_SOCKET: report.dropped + report.unsent,
+                CLOSED_CONNECTIONS: report.connections.lost if report.connections else 0,
+            },
             failures=failures,
             traffic_s=self._traffic_s(),
             valid=not reason,

@@ -1,0 +1,214 @@
+//! A connection to a name server that stays, and is opened again where it ends.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+
+use leaseload_net::clock::{self, SECOND};
+use leaseload_net::{Interest, Stream};
+use leaseload_stream::{Channel, Client};
+
+use crate::tally::Connections;
+
+/// After a connection that has carried no reply, how long until the next try (ns).
+const BACK_OFF: u64 = SECOND / 10;
+/// How long connections are waited for before a load, since the last that was opened (ns).
+const PATIENCE: u64 = 2 * SECOND;
+/// How often they are looked at meanwhile (ns).
+const LOOKED_AT: u64 = SECOND / 100;
+/// No descriptor, which is never ready.
+const NONE: RawFd = -1;
+
+/// Where connections go.
+#[derive(Clone, Debug)]
+pub struct Road {
+    /// The server.
+    pub to: SocketAddr,
+    /// The interface; any where it is empty.
+    pub interface: String,
+    /// How its certificate is taken; plain where there is none.
+    pub tls: Option<Client>,
+}
+
+/// One connection.
+pub struct Connection {
+    road: Road,
+    channel: Option<Channel>,
+    /// Messages have gone through the channel, or could have.
+    was_open: bool,
+    /// A message has come through it.
+    was_useful: bool,
+    /// What could not be sent has ended it; what was received before is still to be read.
+    failure: Option<io::Error>,
+    /// When it may be opened again.
+    again_at: u64,
+    has_ended: bool,
+    /// What was counted.
+    pub counts: Connections,
+    /// Most bytes that waited for the server to read.
+    pub largest_backlog: usize,
+    /// Why it ended, the last time.
+    pub error: Option<io::Error>,
+}
+
+impl Connection {
+    /// One that is not open yet.
+    #[must_use]
+    pub fn new(road: Road) -> Self {
+        Self {
+            road,
+            channel: None,
+            was_open: false,
+            was_useful: false,
+            failure: None,
+            again_at: 0,
+            has_ended: false,
+            counts: Connections::default(),
+            largest_backlog: 0,
+            error: None,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.channel.as_ref().is_some_and(Channel::is_open)
+    }
+
+    /// What has to be waited for.
+    #[must_use]
+    pub fn interest(&self) -> Interest {
+        let none = Interest { fd: NONE, writes: false };
+        self.channel.as_ref().map_or(none, Channel::interest)
+    }
+
+    /// Take a message to be sent by the next `flush`, unless nothing takes it.
+    pub fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.channel.as_mut().is_some_and(|channel| channel.put(write)) {
+            self.counts.no_room += 1;
+        }
+    }
+
+    /// Send what waits, as far as the kernel takes it.
+    pub fn flush(&mut self) {
+        let Some(channel) = &mut self.channel else { return };
+        if self.failure.is_none() {
+            self.failure = channel.flush().err();
+        }
+        self.largest_backlog = channel.backlog().max(self.largest_backlog);
+    }
+
+    /// Receive what is there, as `Channel::receive` does; open the connection where there is
+    /// none.
+    pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> usize {
+        let Some(channel) = &mut self.channel else {
+            self.open();
+            return 0;
+        };
+        if let failure @ Some(_) = self.failure.take_if(|_| !channel.is_open()) {
+            self.end(failure);
+            return 0;
+        }
+        let was_useful = &mut self.was_useful;
+        let received = channel.receive(|bytes, at| {
+            *was_useful = true;
+            take(bytes, at);
+        });
+        self.was_open |= channel.is_open();
+        match received {
+            Ok(0) if self.failure.is_some() => {
+                let error = self.failure.take();
+                self.end(error);
+                0
+            }
+            Ok(count) => count,
+            Err(error) => {
+                self.end(Some(error));
+                0
+            }
+        }
+    }
+
+    /// Whether it has ended since this was last asked.
+    pub fn takes_end(&mut self) -> bool {
+        std::mem::take(&mut self.has_ended)
+    }
+
+    fn open(&mut self) {
+        let now = clock::monotonic();
+        if now < self.again_at {
+            return;
+        }
+        let Road { to, interface, tls } = &self.road;
+        let session = tls.as_ref().map(Client::session).transpose();
+        let opened = session.map_err(io::Error::other).and_then(|session| {
+            Stream::connect(*to, interface).map(|stream| Channel::new(stream, session))
+        });
+        match opened {
+            Ok(channel) => self.channel = Some(channel),
+            Err(error) => self.end(Some(error)),
+        }
+    }
+
+    fn end(&mut self, error: Option<io::Error>) {
+        (self.channel, self.failure, self.has_ended) = (None, None, true);
+        self.error = error.or(self.error.take());
+        if std::mem::take(&mut self.was_open) {
+            self.counts.closed += 1;
+        } else {
+            self.counts.not_opened += 1;
+        }
+        if std::mem::take(&mut self.was_useful) {
+            self.open();
+        } else {
+            self.again_at = clock::monotonic() + BACK_OFF;
+        }
+    }
+
+    /// Forget what an earlier load has left.
+    fn forget(&mut self) {
+        if self.channel.as_ref().is_some_and(|channel| channel.backlog() > 0) {
+            // Half of a query may be sent.
+            (self.channel, self.failure, self.was_open) = (None, None, false);
+        }
+        while self.receive(|_, _| ()) > 0 {}
+        (self.counts, self.largest_backlog, self.error) = Default::default();
+        self.again_at = 0;
+    }
+}
+
+/// Open connections before a load, as far as the server lets them; what came for an earlier
+/// load is forgotten.
+///
+/// # Errors
+/// Of TLS: a certificate that is not trusted, or a server that does not speak it.
+pub fn settle(connections: &mut [&mut Connection]) -> io::Result<()> {
+    connections.iter_mut().for_each(|connection| connection.forget());
+    let (mut before, mut until) = (0, clock::monotonic() + PATIENCE);
+    loop {
+        for connection in connections.iter_mut() {
+            connection.receive(|_, _| ());
+            let error = connection.error.take();
+            match error {
+                Some(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    return Err(error);
+                }
+                error => connection.error = error,
+            }
+        }
+        let open = connections.iter().filter(|connection| connection.is_open()).count();
+        let now = clock::monotonic();
+        if open > before {
+            (before, until) = (open, now + PATIENCE);
+        }
+        if open == connections.len() || now > until || leaseload_net::thread::is_stopped() {
+            break;
+        }
+        let interests: Vec<_> = connections.iter().map(|one| one.interest()).collect();
+        leaseload_net::wait(&interests, LOOKED_AT)?;
+    }
+    for connection in connections {
+        let open = u64::from(connection.is_open());
+        connection.counts = Connections { wanted: 1, open, ..Connections::default() };
+        connection.has_ended = false;
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! A way to the server, and what is about to be sent by it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use leaseload_net::{Interest, Receiver, Sender, Socket, clock};
+
+use crate::connection::Connection;
+use crate::exchanges::Message;
+use crate::tally::Tally;
+
+/// Packets sent or received by one system call at the most.
+pub const BATCH: usize = 64;
+/// Packets that are forgotten before a load begins, at the most.
+const MOST_DRAINED: usize = 1 << 20;
+
+/// A way to the server.
+pub enum Way {
+    /// A socket, and where it sends to; None where that is in each frame.
+    Datagrams(Socket, Option<SocketAddr>),
+    /// A connection.
+    Connection(Box<Connection>),
+}
+
+impl Way {
+    /// Room for replies that were not read yet (bytes); None where the kernel sees to it.
+    #[must_use]
+    pub fn receive_buffer(&self) -> Option<usize> {
+        match self {
+            Self::Datagrams(socket, _) => Some(socket.receive_buffer),
+            Self::Connection(_) => None,
+        }
+    }
+}
+
+/// A way, and what waits to be sent by it.
+pub struct Lane {
+    carrier: Carrier,
+    /// The exchanges of the messages that wait, in their order.
+    waiting: Vec<(u64, Message)>,
+}
+
+enum Carrier {
+    Datagrams {
+        socket: Socket,
+        sender: Sender,
+        /// Replies that the socket has dropped since it was opened.
+        dropped: u32,
+    },
+    Connection(Box<Connection>),
+}
+
+impl Lane {
+    /// With nothing that waits.
+    #[must_use]
+    pub fn new(way: Way) -> Self {
+        let carrier = match way {
+            Way::Datagrams(socket, to) => {
+                let sender = Sender::new(BATCH, to.as_slice());
+                Carrier::Datagrams { socket, sender, dropped: 0 }
+            }
+            Way::Connection(connection) => Carrier::Connection(connection),
+        };
+        Self { carrier, waiting: Vec::with_capacity(BATCH) }
+    }
+
+    /// What has to be waited for.
+    #[must_use]
+    pub fn interest(&self) -> Interest {
+        match &self.carrier {
+            Carrier::Datagrams { socket, .. } => {
+                Interest { fd: socket.as_raw_fd(), writes: false }
+            }
+            Carrier::Connection(connection) => connection.interest(),
+        }
+    }
+
+    /// Its connection, if that is what it is.
+    pub fn connection(&mut self) -> Option<&mut Connection> {
+        match &mut self.carrier {
+            Carrier::Datagrams { .. } => None,
+            Carrier::Connection(connection) => Some(connection),
+        }
+    }
+
+    /// Whether another message would be one too many.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() == BATCH
+    }
+
+    /// Add the message of an exchange, which `write` appends.
+    pub fn add(&mut self, number: u64, message: Message, write: impl FnOnce(&mut Vec<u8>)) {
+        match &mut self.carrier {
+            Carrier::Datagrams { sender, .. } => sender.add(0, write),
+            Carrier::Connection(connection) => connection.put(write),
+        }
+        self.waiting.push((number, message));
+    }
+
+    /// Send what waits; `note` gets the exchange of each message, when it was sent (the time of
+    /// the call, shared out evenly), and whether this host took it. Return how many those are.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn flush(
+        &mut self,
+        mut note: impl FnMut(u64, Message, u64, bool),
+    ) -> io::Result<usize> {
+        let count = self.waiting.len();
+        if count == 0 {
+            // What the server did not read before may go now.
+            self.connection().into_iter().for_each(Connection::flush);
+            return Ok(0);
+        }
+        let before = clock::monotonic();
+        let sent = match &mut self.carrier {
+            Carrier::Datagrams { socket, sender, .. } => sender.flush(socket)?,
+            Carrier::Connection(connection) => {
+                connection.flush();
+                count
+            }
+        };
+        let took = clock::monotonic() - before;
+        for (place, (number, message)) in self.waiting.drain(..).enumerate() {
+            let at = before + took * (2 * place as u64 + 1) / (2 * count as u64);
+            note(number, message, at, place < sent);
+        }
+        Ok(count)
+    }
+
+    /// Read what came, at most one batch; `take` gets each message, and when the kernel took it
+    /// (realtime clock, ns; 0 where it does not say). Return how many those are.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn receive(
+        &mut self,
+        receiver: &mut Receiver,
+        mut take: impl FnMut(&[u8], u64),
+    ) -> io::Result<usize> {
+        let (socket, dropped) = match &mut self.carrier {
+            Carrier::Datagrams { socket, dropped, .. } => (socket, dropped),
+            Carrier::Connection(connection) => return Ok(connection.receive(take)),
+        };
+        let count = receiver.receive(socket)?;
+        for place in 0..count {
+            let packet = receiver.packet(place);
+            *dropped = packet.dropped.unwrap_or(*dropped);
+            take(packet.bytes, packet.received_at);
+        }
+        Ok(count)
+    }
+
+    /// Forget what has come since the last load, and what an error of the network has kept; a
+    /// connection does that as it is opened.
+    pub fn drain(&mut self, receiver: &mut Receiver) {
+        self.waiting.clear();
+        let Carrier::Datagrams { sender, .. } = &mut self.carrier else { return };
+        sender.clear();
+        for _ in 0..MOST_DRAINED / BATCH {
+            // The kernel says an earlier error once; one that lasts ends this load, too.
+            if self.receive(receiver, |_, _| ()).is_ok_and(|count| count < BATCH) {
+                break;
+            }
+        }
+    }
+
+    /// Replies that its socket has dropped since it was opened.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        match self.carrier {
+            Carrier::Datagrams { dropped, .. } => dropped.into(),
+            Carrier::Connection(_) => 0,
+        }
+    }
+
+    /// Have what its connection has counted in a tally.
+    pub fn count(&mut self, tally: &mut Tally) {
+        if let Some(connection) = self.connection() {
+            tally.connections.combine(&connection.counts, std::ops::Add::add);
+            tally.largest_backlog = connection.largest_backlog.max(tally.largest_backlog);
+            let error = connection.error.as_ref().map(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => "closed by the server".to_owned(),
+                _ => error.to_string(),
+            });
+            tally.connection_error = error.or(tally.connection_error.take());
+        }
+    }
+}

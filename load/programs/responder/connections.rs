@@ -1,0 +1,115 @@
+//! Connections that clients have opened: over TCP, and over TLS.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+
+use leaseload_net::{Interest, Listener};
+use leaseload_stream::{Channel, Server};
+
+use crate::cli::Asked;
+
+/// Connections at once; more wait to be accepted.
+const MOST: usize = 512;
+
+/// Where clients connect, and how they speak there.
+struct Door {
+    listener: Listener,
+    tls: Option<Server>,
+}
+
+struct Peer {
+    channel: Channel,
+    from: SocketAddr,
+    answers: u64,
+}
+
+/// All of them.
+#[derive(Default)]
+pub struct Connections {
+    doors: Vec<Door>,
+    open: BTreeMap<u64, Peer>,
+    close_after: Option<u64>,
+    /// Those that were accepted since the start.
+    pub accepted: u64,
+}
+
+impl Connections {
+    /// Listen where that was asked for.
+    ///
+    /// # Errors
+    /// What the kernel says; a file that cannot be written.
+    pub fn open(asked: &Asked) -> Result<Self, String> {
+        let Some(streams) = &asked.streams else { return Ok(Self::default()) };
+        let door = |port, tls| {
+            let at = SocketAddr::new(asked.listen.ip(), port);
+            let listener = Listener::open(at, &asked.interface)
+                .map_err(|error| format!("{at}, TCP: {error}"))?;
+            Ok::<_, String>(Door { listener, tls })
+        };
+        let mut doors = vec![door(asked.listen.port(), None)?];
+        if let Some(port) = streams.tls_port {
+            let server = Server::new(asked.listen.ip())?;
+            if let Some(path) = &streams.certificate {
+                std::fs::write(path, server.certificate())
+                    .map_err(|error| format!("--certificate: {}: {error}", path.display()))?;
+            }
+            doors.push(door(port, Some(server))?);
+        }
+        Ok(Self { doors, close_after: streams.close_after, ..Self::default() })
+    }
+
+    /// What has to be waited for.
+    pub fn interests(&self) -> impl Iterator<Item = Interest> {
+        let has_room = self.open.len() < MOST;
+        let doors = self.doors.iter().filter(move |_| has_room);
+        let doors = doors.map(|door| Interest::reading(&door.listener));
+        doors.chain(self.open.values().map(|peer| peer.channel.interest()))
+    }
+
+    /// Accept who waits.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn accept(&mut self) -> io::Result<()> {
+        for door in &self.doors {
+            while self.open.len() < MOST {
+                let Some((stream, from)) = door.listener.accept()? else { break };
+                let session = door.tls.as_ref().map(Server::session).transpose();
+                let channel = Channel::new(stream, session.map_err(io::Error::other)?);
+                self.open.insert(self.accepted, Peer { channel, from, answers: 0 });
+                self.accepted += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Receive what is there; `take` gets the number of its connection, who sent it, the
+    /// message and its time (realtime clock, ns). Return how many messages that were.
+    pub fn receive(&mut self, mut take: impl FnMut(u64, SocketAddr, &[u8], u64)) -> usize {
+        let mut all = 0;
+        self.open.retain(|&number, peer| {
+            let from = peer.from;
+            let received = peer.channel.receive(|bytes, at| take(number, from, bytes, at));
+            all += received.as_ref().map_or(0, |count| *count);
+            received.is_ok()
+        });
+        all
+    }
+
+    /// Answer through a connection, with the next `flush`; return whether it took the answer.
+    pub fn answer(&mut self, number: u64, bytes: &[u8]) -> bool {
+        let Some(peer) = self.open.get_mut(&number) else { return false };
+        peer.answers += 1;
+        peer.channel.put(|out| out.extend(bytes))
+    }
+
+    /// Send what waits; close what has had its number of answers.
+    pub fn flush(&mut self) {
+        let close_after = self.close_after.unwrap_or(u64::MAX);
+        self.open.retain(|_, peer| {
+            let is_over = peer.channel.flush().is_err();
+            !(is_over || peer.answers >= close_after && peer.channel.backlog() == 0)
+        });
+    }
+}

@@ -1,0 +1,271 @@
+//! Queries over TCP and TLS connections.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use leaseload_packet::{dns, stream};
+use serde_json::Value;
+
+use crate::bench::{Running, addresses, count, generator, listening, reported, sums_up, time};
+use crate::served::Served;
+
+const TLS: &str = "--tls-port 853";
+
+/// A file that goes with its test.
+struct Kept(PathBuf);
+
+impl Kept {
+    fn new(text: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("leaseload-streams-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn queries() -> Self {
+        Self::new("a.example. A\nb.example. AAAA\n")
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.0).ok();
+    }
+}
+
+/// A responder that listens, the generator's command before it without its load, and the query
+/// file.
+fn before(transport: &str, faults: &str) -> (Running, Command, Kept) {
+    let addresses = addresses();
+    let running = listening(&addresses, "dns", &format!("{TLS} {faults}"));
+    let (generator, queries) = asking(&addresses, transport);
+    (running, generator, queries)
+}
+
+fn asking(addresses: &[String; 2], transport: &str) -> (Command, Kept) {
+    let (mut generator, queries) = (generator(addresses, "dns"), Kept::queries());
+    generator.args(["--transport", transport, "--queries"]).arg(&queries.0);
+    (generator, queries)
+}
+
+fn offered(transport: &str, faults: &str, load: &str) -> Value {
+    let (_running, generator, _queries) = before(transport, faults);
+    let report = reported(generator, load);
+    sums_up(&report);
+    report
+}
+
+#[test]
+fn queries_are_answered_over_connections_that_stay() {
+    for transport in ["tcp", "dot"] {
+        let report = offered(transport, "", "--rate 500 --seconds 1 --sockets 3");
+        assert_eq!(count(&report, "/counts/completed"), 500, "{report}");
+        assert_eq!(
+            (&report["ended"], &report["transport"]),
+            (&"complete".into(), &transport.into())
+        );
+        // Header, question and one address, without their lengths.
+        assert_eq!(count(&report, "/replies/NOERROR/bytes"), 500 * (12 + 15 + 16));
+        let expected =
+            [("wanted", 3), ("open", 3), ("closed", 0), ("not_opened", 0), ("lost", 0)];
+        for (name, expected) in expected {
+            assert_eq!(count(&report, &format!("/connections/{name}")), expected, "{name}");
+        }
+        assert_eq!(report["reply_times"], "kernel");
+        assert!(time(&report, "/whole/p50_s") < 0.05 && time(&report, "/setup_s") > 0.0);
+    }
+    assert_eq!(offered("udp", "", "--rate 100 --seconds 0.1")["connections"], Value::Null);
+}
+
+#[test]
+fn threads_have_connections_of_their_own() {
+    let report = offered("tcp", "", "--rate 500 --seconds 1 --threads 2");
+    assert_eq!(count(&report, "/connections/open"), 8);
+    assert_eq!(count(&report, "/counts/completed"), 500);
+}
+
+#[test]
+fn answers_come_in_any_order() {
+    for transport in ["tcp", "dot"] {
+        let report = offered(transport, "--delay 1-80", "--rate 1000 --seconds 1 --sockets 1");
+        assert_eq!(count(&report, "/counts/completed"), 1000, "{report}");
+        let p50 = time(&report, "/whole/p50_s");
+        assert!((0.03..0.06).contains(&p50), "{p50}");
+    }
+}
+
+#[test]
+fn what_a_server_does_wrong_is_counted_as_over_udp() {
+    let faults = "--duplicate 1 --malformed 1 --foreign 1 --drop-first 0.2";
+    let load = "--rate 500 --seconds 1 --late 0.3 --grace 0";
+    for transport in ["tcp", "dot"] {
+        let report = offered(transport, faults, load);
+        let [completed, lost] =
+            ["completed", "lost"].map(|part| count(&report, &format!("/counts/{part}")));
+        assert!((60..150).contains(&lost) && completed + lost == 500, "{report}");
+        for name in ["repeated", "malformed", "foreign"] {
+            assert!(count(&report, &format!("/{name}")) >= completed - 1, "{name}: {report}");
+        }
+        assert_eq!(count(&report, "/connections/closed"), 0);
+    }
+}
+
+#[test]
+fn a_capacity_is_kept_over_connections() {
+    let load = "--rate 1000 --seconds 2 --late 0.3 --grace 0";
+    let report = offered("tcp", "--capacity 500 --queue 20", load);
+    let completed = count(&report, "/counts/completed");
+    assert!((980..1040).contains(&completed), "{completed}");
+}
+
+#[test]
+fn a_connection_that_the_server_closes_is_opened_again() {
+    for transport in ["tcp", "dot"] {
+        // What was under way is lost with it, and at once.
+        let faults = "--close-after 50 --delay 5";
+        let load = "--rate 1000 --seconds 1 --late 1 --grace 1";
+        let report = offered(transport, faults, load);
+        let [completed, lost] =
+            ["completed", "lost"].map(|part| count(&report, &format!("/counts/{part}")));
+        let closed = count(&report, "/connections/closed");
+        assert!(closed >= 10 && completed >= 50 * closed, "{report}");
+        assert!(lost > 0 && completed + lost == 1000, "{report}");
+        assert_eq!(count(&report, "/connections/lost"), lost);
+        assert_eq!(report["connections"]["error"], "closed by the server");
+        assert!(time(&report, "/took_s") < 1.5, "{report}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_loses_everything() {
+    let (generator, _queries) = asking(&addresses(), "tcp");
+    let report = reported(generator, "--rate 100 --seconds 0.5 --late 0.2 --grace 0");
+    assert_eq!(count(&report, "/counts/lost"), 50);
+    assert_eq!(count(&report, "/connections/open"), 0);
+    assert!(count(&report, "/connections/not_opened") >= 4, "{report}");
+    let error = report["connections"]["error"].as_str().unwrap();
+    assert!(error.contains("refused"), "{error}");
+    sums_up(&report);
+}
+
+#[test]
+fn a_certificate_is_checked_where_one_is_trusted() {
+    let (own, addresses) = (Kept::new(""), addresses());
+    let faults = format!("{TLS} --certificate {}", own.0.display());
+    let _running = listening(&addresses, "dns", &faults);
+    let load = "--rate 100 --seconds 0.2";
+    let (mut generator, _queries) = asking(&addresses, "dot");
+    generator.arg("--ca").arg(&own.0);
+    assert_eq!(count(&reported(generator, load), "/counts/completed"), 20);
+    for (file, name) in [(&own, "another.example"), (&Kept::queries(), &addresses[0])] {
+        let (mut generator, _queries) = asking(&addresses, "dot");
+        generator.arg("--ca").arg(&file.0).args(["--tls-name", name]);
+        let output = generator.args(load.split_whitespace()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("certificate"), "{said}");
+    }
+}
+
+#[test]
+fn loads_follow_each_other_and_a_server_that_was_started_again_is_found() {
+    let addresses = addresses();
+    let running = listening(&addresses, "dns", TLS);
+    let (generator, _queries) = asking(&addresses, "dot");
+    let mut served = Served::of(addresses.clone(), running, generator);
+    assert_eq!(count(&served.answer(b"--rate 200 --seconds 0.5"), "/counts/completed"), 100);
+    served.stop_responder();
+    let none = served.answer(b"--rate 200 --seconds 0.5 --late 0.2 --grace 0");
+    assert_eq!((count(&none, "/counts/lost"), count(&none, "/connections/open")), (100, 0));
+    let _running = listening(&addresses, "dns", TLS);
+    let report = served.answer(b"--rate 200 --seconds 0.5");
+    assert_eq!(count(&report, "/counts/completed"), 100, "{report}");
+    assert_eq!((count(&report, "/connections/open"), count(&report, "/earlier")), (4, 0));
+}
+
+#[test]
+fn a_server_that_closes_at_once_is_asked_ten_times_a_second() {
+    let addresses = addresses();
+    let listener = TcpListener::bind((addresses[0].as_str(), 53)).unwrap();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let (generator, _queries) = asking(&addresses, "tcp");
+    let load = "--rate 100 --seconds 1 --late 0.1 --grace 0 --sockets 1";
+    let report = reported(generator, load);
+    assert_eq!(count(&report, "/counts/lost"), 100);
+    let closed = count(&report, "/connections/closed");
+    assert!((3..=12).contains(&closed), "{report}");
+    assert!(count(&report, "/connections/no_room") > 50, "{report}");
+}
+
+/// Answer a connection's queries two at a time, the second first: in one piece, and then byte by
+/// byte.
+fn answer_in_pieces(mut peer: TcpStream) -> std::io::Result<()> {
+    peer.set_nodelay(true)?;
+    for number in 0.. {
+        let mut both = Vec::new();
+        for _ in 0..2 {
+            let mut length = [0; stream::LENGTH];
+            peer.read_exact(&mut length)?;
+            let mut bytes = vec![0; u16::from_be_bytes(length).into()];
+            peer.read_exact(&mut bytes)?;
+            let (id, question) = dns::read_query(&bytes).expect("a query");
+            let mut answer = Vec::new();
+            stream::put(&mut answer, |out| dns::put_answer(out, id, question, 0, None));
+            both.splice(..0, answer);
+        }
+        if number % 2 == 0 {
+            peer.write_all(&both)?;
+        } else {
+            both.iter().try_for_each(|byte| peer.write_all(&[*byte]))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn answers_arrive_in_pieces_of_any_size() {
+    let addresses = addresses();
+    let listener = TcpListener::bind((addresses[0].as_str(), 53)).unwrap();
+    std::thread::spawn(move || {
+        for peer in listener.incoming() {
+            std::thread::spawn(|| answer_in_pieces(peer?));
+        }
+    });
+    let (generator, _queries) = asking(&addresses, "tcp");
+    let report = reported(generator, "--rate 400 --seconds 1 --sockets 2");
+    assert_eq!(count(&report, "/counts/completed"), 400, "{report}");
+    for name in ["malformed", "foreign", "repeated"] {
+        assert_eq!(count(&report, &format!("/{name}")), 0, "{name}");
+    }
+}
+
+#[test]
+fn wrong_lengths_are_malformed_and_bounded() {
+    let addresses = addresses();
+    let listener = TcpListener::bind((addresses[0].as_str(), 53)).unwrap();
+    std::thread::spawn(move || {
+        for peer in listener.incoming() {
+            std::thread::spawn(move || {
+                let mut peer = peer?;
+                // Nothing in it, too little for a header, and one that never ends.
+                peer.write_all(&[0, 0, 0, 3, 1, 2, 3, 0xff, 0xff])?;
+                while peer.read(&mut [0; 4096])? > 0 {
+                    peer.write_all(&[7; 64])?;
+                }
+                std::io::Result::Ok(())
+            });
+        }
+    });
+    let (generator, _queries) = asking(&addresses, "tcp");
+    let load = "--rate 100 --seconds 0.5 --late 0.3 --grace 0";
+    let report = reported(generator, load);
+    assert_eq!(count(&report, "/counts/lost"), 50, "{report}");
+    // What came before the load began was forgotten.
+    assert!(count(&report, "/malformed") <= 8, "{report}");
+    assert!(count(&report, "/peak_memory_bytes") < 64 << 20);
+}

@@ -1,0 +1,183 @@
+//! One end of a connection: messages are put in, and taken out.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+
+use leaseload_net::{Interest, Stream};
+use leaseload_packet::stream::{self, Messages};
+use rustls::Connection;
+
+/// Bytes that are read by one call, so that what is due is not sent late.
+const PIECE: usize = 1 << 14;
+/// Bytes that may wait for the other end to read; what comes beyond them is not taken.
+const MOST_WAITING: usize = 1 << 20;
+
+/// A connection, plain or with TLS. An error of it is its end.
+pub struct Channel {
+    stream: Stream,
+    is_connected: bool,
+    tls: Option<Box<Connection>>,
+    received: Messages,
+    /// What the kernel had of TLS, still encrypted.
+    sealed: Vec<u8>,
+    /// Messages with their lengths that wait for the connection to be there.
+    waiting: Vec<u8>,
+    /// Bytes for the kernel, and how many of them it has taken.
+    out: Vec<u8>,
+    taken: usize,
+}
+
+impl Channel {
+    /// Over a connection that was begun or accepted, by a session of TLS or plain.
+    #[must_use]
+    pub fn new(stream: Stream, tls: Option<Connection>) -> Self {
+        let tls = tls.map(|mut session| {
+            // The bound is that of what waits in all.
+            session.set_buffer_limit(None);
+            Box::new(session)
+        });
+        Self {
+            stream,
+            is_connected: false,
+            sealed: vec![0; if tls.is_some() { PIECE } else { 0 }],
+            tls,
+            received: Messages::new(),
+            waiting: Vec::new(),
+            out: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    /// Whether messages can go through it: it is connected, and has shaken hands.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.is_connected && self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
+    }
+
+    /// Bytes that wait for the connection to be there, or for the other end to read.
+    #[must_use]
+    pub fn backlog(&self) -> usize {
+        self.waiting.len() + self.out.len() - self.taken
+    }
+
+    /// What has to be waited for before anything else can be done.
+    #[must_use]
+    pub fn interest(&self) -> Interest {
+        let writes = !self.is_connected || self.taken < self.out.len();
+        Interest { fd: self.stream.as_raw_fd(), writes }
+    }
+
+    /// Take a message, which `write` appends, to be sent by the next `flush`; return whether
+    /// there was room for it.
+    pub fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let has_room = self.backlog() < MOST_WAITING;
+        if has_room {
+            stream::put(&mut self.waiting, write);
+        }
+        has_room
+    }
+
+    /// Go on with the connection, and send what waits as far as the kernel takes it.
+    ///
+    /// # Errors
+    /// Why the connection is over.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if !self.is_connected {
+            self.is_connected = self.stream.is_connected()?;
+            if !self.is_connected {
+                return Ok(());
+            }
+        }
+        self.seal()?;
+        if self.taken < self.out.len() {
+            self.taken += self.stream.send(&self.out[self.taken..])?;
+        }
+        if self.taken == self.out.len() {
+            self.out.clear();
+            self.taken = 0;
+        } else if self.taken > self.out.len() / 2 {
+            self.out.drain(..self.taken);
+            self.taken = 0;
+        }
+        Ok(())
+    }
+
+    /// Have what waits ready for the kernel: of TLS, each message is a record.
+    fn seal(&mut self) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else {
+            self.out.append(&mut self.waiting);
+            return Ok(());
+        };
+        if !tls.is_handshaking() {
+            let mut rest = &self.waiting[..];
+            while let Some(length) = stream::whole(rest) {
+                let (message, others) = rest.split_at(length);
+                tls.writer().write_all(message)?;
+                rest = others;
+            }
+            self.waiting.clear();
+        }
+        while tls.wants_write() {
+            tls.write_tls(&mut self.out)?;
+        }
+        Ok(())
+    }
+
+    /// Receive by one call what is there; `take` gets each message, and when the kernel took
+    /// the last segment of what was read (realtime clock, ns; 0 where it does not say). Return
+    /// how many messages that were.
+    ///
+    /// # Errors
+    /// Why the connection is over: `UnexpectedEof` where the other end has closed it,
+    /// `InvalidData` where it does not speak TLS as it should.
+    pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> io::Result<usize> {
+        if !self.is_connected {
+            self.flush()?;
+            if !self.is_connected {
+                return Ok(0);
+            }
+        }
+        let Some(tls) = &mut self.tls else {
+            let Some(read) = self.stream.receive(&mut self.received.room()[..PIECE])? else {
+                return Ok(0);
+            };
+            self.received.fill(read.count);
+            return Ok(taken(&mut self.received, |bytes| take(bytes, read.received_at)));
+        };
+        let Some(read) = self.stream.receive(&mut self.sealed)? else { return Ok(0) };
+        let (mut rest, mut count) = (&self.sealed[..read.count], 0);
+        let mut end = Ok(());
+        while !rest.is_empty() && end.is_ok() {
+            tls.read_tls(&mut rest)?;
+            if let Err(error) = tls.process_new_packets() {
+                end = Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+            loop {
+                match tls.reader().read(self.received.room()) {
+                    Ok(0) => end = Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(filled) => {
+                        self.received.fill(filled);
+                        count +=
+                            taken(&mut self.received, |bytes| take(bytes, read.received_at));
+                        continue;
+                    }
+                    Err(_) => {}
+                }
+                break;
+            }
+        }
+        // What it has to say: its part of the handshake, or what it does not understand.
+        let said = if tls.wants_write() { self.flush() } else { Ok(()) };
+        end.and(said).map(|()| count)
+    }
+}
+
+/// Take the messages that are whole; return how many.
+fn taken(messages: &mut Messages, mut take: impl FnMut(&[u8])) -> usize {
+    let mut count = 0;
+    while let Some(message) = messages.next() {
+        take(message);
+        count += 1;
+    }
+    count
+}
