@@ -21,7 +21,7 @@ from leaselab.model.procedures.duel import Duel
 
 COMMITS = 64
 DEPLOY_S = 30.0
-"""Time of one deployment (s), as docs/figures.md has it; builds are left out.  A duel has four,
+"""Time of one deployment (s), as seen on a local lab; builds are left out.  A duel has four,
 two variants at two places, and a sweep has one."""
 DROP = 0.05
 SWEEP_S = RUNS * RUN_S

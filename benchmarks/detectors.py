@@ -1,7 +1,7 @@
 """`leaselab bench detectors`: our detector of changes, Apache Otava and jumpavg.
 
 All three read the same simulated series of ratios to an anchor (same seeds).
-`docs/verdicts.md` explains the table.
+`docs/method/verdicts.md` explains the table.
 """
 
 from __future__ import annotations

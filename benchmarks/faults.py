@@ -1,6 +1,6 @@
 """`leaselab bench faults`: what a sweep says of servers and generators with a known fault.
 
-The real engine measures simulated packets.  `docs/method.md` explains the table.
+The real engine measures simulated packets.  `docs/method/measuring.md` explains the table.
 """
 
 from __future__ import annotations

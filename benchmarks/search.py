@@ -1,7 +1,7 @@
 """`leaselab bench search`: our search against ISC's ramp, bisection and MLRsearch.
 
 All four search the same simulated servers (same seeds) in one run, nine runs a
-sweep, a trimmed mean of the middle seven.  `docs/search.md` explains the table.
+sweep, a trimmed mean of the middle seven.  `docs/explanation/search.md` explains the table.
 """
 
 from __future__ import annotations

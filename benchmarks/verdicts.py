@@ -2,7 +2,7 @@
 
 The duels are judged by the code that ships (`leaselab.analysis.duel`), their load follows the
 server by the code that ships (`leaselab.measure.overload`); the servers and the machine are
-simulated.  `docs/verdicts.md` explains the table.
+simulated.  `docs/method/verdicts.md` explains the table.
 """
 
 from __future__ import annotations

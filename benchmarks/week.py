@@ -3,7 +3,7 @@
 Commits arrive, nights and weekly sets of experiments begin, benches break, all drawn from
 a seed; jobs wait for a free bench as Jenkins' lockable resources let them.  The table says
 how long.
-`docs/scaling.md` has what is known of each figure that goes in, and what is assumed.
+`docs/explanation/scaling.md` says which figures are assumed.
 """
 
 from __future__ import annotations

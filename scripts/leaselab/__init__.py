@@ -1,7 +1,7 @@
 """Leaselab: a performance lab for DHCP and DNS servers.
 
 The package is the engine and the command line.  Ansible brings hosts into a
-state; this code measures, archives and shows.  docs/architecture.md has the
+state; this code measures, archives and shows.  CONTRIBUTING.md has the
 rooms and which way the arrows between them point.
 """
 

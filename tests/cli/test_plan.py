@@ -55,8 +55,8 @@ def test_the_document_has_the_same_and_every_scenario(capsys):
 
 def test_without_results_the_defaults_are_named_as_such(capsys):
     found = sources(document(capsys, "v4-memfile", *BUDGET))
-    assert found["measure_min"] == (60.0, "default, docs/scaling.md")
-    assert found["duel_min"] == (6.0, "default, docs/scaling.md")
+    assert found["measure_min"] == (60.0, "default, docs/explanation/scaling.md")
+    assert found["duel_min"] == (6.0, "default, docs/explanation/scaling.md")
 
 
 def test_durations_are_the_archives_where_it_has_results(results, capsys):

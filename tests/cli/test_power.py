@@ -138,7 +138,7 @@ class TestCommand:
         assert main(["lab", "power", "on", "bld"]) == 2
         said = capsys.readouterr().err
         assert "host bld: nothing switches this host (found no variable leaselab_power" in said
-        assert "set leaselab_power there, as inventory/README.md shows" in said
+        assert "set leaselab_power there, as docs/reference/inventory.md shows" in said
         assert main(["lab", "power", "on", "sot"]) == 2
         assert "did you mean 'sut'?" in capsys.readouterr().err
 

@@ -105,7 +105,7 @@ def test_host_keys_are_pinned_in_a_file_of_its_own(example):
 
 
 def test_the_readme_names_every_variable_and_group(example):
-    readme = (ROOT / "inventory" / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "docs/reference/inventory.md").read_text(encoding="utf-8")
     ours = {"ansible_become"}  # explained where it is set: root needs none
     for name in set(example.hosts[0].variables) - ours:
         assert name == "ansible_local" or f"`{name}`" in readme

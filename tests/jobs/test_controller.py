@@ -8,6 +8,7 @@ from tests.jobs.definitions import JOBS, ROOT, made
 from tests.jobs.pipeline_reading import used_names
 
 CONTROLLER = JOBS / "controller"
+README = ROOT / "docs/how-to/ci.md"
 TEXT = (CONTROLLER / "jenkins.yaml").read_text("utf-8")
 CASC = yaml.safe_load(TEXT)
 PROVIDES = yaml.safe_load((CONTROLLER / "provides.yaml").read_text("utf-8"))
@@ -138,7 +139,7 @@ def test_no_secret_is_written_down():
 
 
 def test_every_variable_that_has_to_be_given_is_in_the_readme():
-    readme = (JOBS / "README.md").read_text("utf-8")
+    readme = README.read_text("utf-8")
     wanted = set(re.findall(r"\$\{([A-Z][A-Z_]+)\}", TEXT)) - {"NAME"}
     assert "JENKINS_URL" in wanted
     assert {name for name in wanted if f"`{name}`" not in readme} == set()
@@ -203,7 +204,7 @@ def test_the_image_is_an_lts_and_takes_what_is_pinned():
         rf"^FROM ({image})$", text, re.M
     )
     assert re.search(r"^ARG JENKINS_DIGEST(=sha256:[0-9a-f]{64})?$", text, re.M), "pinned"
-    assert "--build-arg JENKINS_DIGEST=" in (JOBS / "README.md").read_text("utf-8")
+    assert "--build-arg JENKINS_DIGEST=" in README.read_text("utf-8")
     assert "--latest false --plugin-file /usr/share/jenkins/ref/plugins.txt" in text
     for name in re.findall(r"^COPY .* (\S+) \S+$", text, re.M):
         assert (CONTROLLER / name).is_file()

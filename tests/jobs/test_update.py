@@ -130,7 +130,7 @@ def test_what_was_made_by_hand_is_never_deleted(controller, update, tmp_path):
 
 
 def test_what_jenkins_jobs_made_from_other_definitions_is_deleted(controller, update, tmp_path):
-    """The mark in a description is all it goes by; jobs/README.md warns of it."""
+    """The mark in a description is all it goes by; docs/how-to/ci.md warns of it."""
     folder = few(tmp_path)
     update(folder)
     controller.jobs["of-another-team"] = MARKED

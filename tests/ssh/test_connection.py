@@ -213,7 +213,7 @@ class TestSilence:
 
 
 def test_ansible_and_the_engine_go_the_same_way(host, gate, tmp_path):
-    """A user with sudo behind a jump host, as inventory/README.md shows it."""
+    """A user with sudo behind a jump host, as docs/reference/inventory.md shows it."""
     (tmp_path / "ssh_config.txt").write_text(
         "Host gate\n"
         f"  HostName 127.0.0.1\n  Port {gate.access.port}\n  User operator\n"

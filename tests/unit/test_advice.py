@@ -225,9 +225,9 @@ def test_each_cost_that_kea_declares_has_a_case():
     assert list(CASES) == [cost.name for cost in known_costs()["kea"].costs]
 
 
-def test_the_paper_names_each_cost_once():
-    paper = (ROOT / "docs/advise.md").read_text(encoding="utf-8")
-    table = paper.partition("## Which costs are known")[2].partition("## Adding")[0]
+def test_the_page_names_each_cost_once():
+    page = (ROOT / "docs/how-to/advise.md").read_text(encoding="utf-8")
+    table = page.partition("## Known costs")[2].partition("## Adding")[0]
     rows = (line for line in table.splitlines() if line.startswith("|"))
     told = [name for row in rows for name in row.split("`")[1::2]]
     assert sorted(told) == sorted(CASES)

@@ -24,7 +24,7 @@ LONGEST_DUEL_MIN = _DUEL.rounds * _DUEL.round_s / 60
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """What is planned or simulated; `docs/scaling.md` says where each figure is from."""
+    """What is planned or simulated; `docs/explanation/scaling.md` has the assumptions."""
 
     benches: int = 3
     per_commit: int = 5

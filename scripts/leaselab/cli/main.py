@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import textwrap
 import traceback
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -296,9 +297,13 @@ def _overview() -> str:
         "from a commit to a number that can be trusted.\n\n"
         f"{rows}\n"
         "`leaselab COMMAND --help` has the options of a command.\n\n"
-        "exit codes: 0 done, 1 regression found, 2 bad input, 3 invalid measurement,\n"
-        "4 broken lab, 5 the server does not build or start, 70 a fault of leaselab,\n"
-        "130 interrupted\n"
+        f"{textwrap.fill(f'exit codes: {_exit_codes()}', 80)}\n"
+    )
+
+
+def _exit_codes() -> str:
+    return ", ".join(
+        [*(f"{one.value} {one.meaning}" for one in Outcome), f"{INTERRUPTED} interrupted"]
     )
 
 

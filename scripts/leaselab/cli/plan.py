@@ -36,7 +36,7 @@ HELP = (
     "Say which scenarios to measure on each push, each night and each week, what that costs "
     "in bench hours, and how soon a drop is told."
 )
-_DOCS = "default, docs/scaling.md"
+_DOCS = "default, docs/explanation/scaling.md"
 _COSTS = {
     "duel_min": ("a duel of equal servers, mean", "min"),
     "drop_min": ("a duel that finds a small drop", "min"),

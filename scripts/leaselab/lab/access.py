@@ -74,7 +74,7 @@ def host_access(name: str, login: Mapping[str, Any], where: str) -> HostAccess:
             where=where,
             found=f"StrictHostKeyChecking {checked}",
             wanted="yes",
-            todo="pin the host's key, as inventory/README.md shows",
+            todo="pin the host's key, as docs/reference/inventory.md shows",
         )
     return HostAccess(
         name=name,
@@ -211,7 +211,7 @@ def _jump(
             found=command,
             wanted="ProxyJump",
             todo="name the jump host by ProxyJump, in ansible_ssh_common_args or in a file of "
-            "ssh's configuration, as inventory/README.md shows",
+            "ssh's configuration, as docs/reference/inventory.md shows",
         )
     *before, last = settings.get("proxyjump", ["none"])[0].split(",")
     if last == "none":

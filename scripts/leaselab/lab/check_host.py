@@ -60,7 +60,7 @@ def check_access(
             told,
             "a host that Ansible reaches and can run Python on",
             "the engine reaches it: compare ansible_ssh_common_args and"
-            " ansible_python_interpreter with inventory/README.md",
+            " ansible_python_interpreter with docs/reference/inventory.md",
         )
     elif read["probe"]["uid"] != 0:
         yield Finding(

@@ -179,7 +179,7 @@ def _unset(name: str, network: TestNetwork) -> Finding | None:
             Level.ERROR,
             f"{' and '.join(unset)} not set to an address",
             "an IPv4 and an IPv6 address of the test network",
-            "set them in the inventory, as inventory/README.md shows",
+            "set them in the inventory, as docs/reference/inventory.md shows",
         )
     try:
         subnets = network.subnets
@@ -190,7 +190,7 @@ def _unset(name: str, network: TestNetwork) -> Finding | None:
             Level.ERROR,
             f"leaselab_test_subnet or leaselab_test_subnet6 not set to a network: {error}",
             "the IPv4 and the IPv6 network of the tests",
-            "set both in the inventory, as inventory/README.md shows",
+            "set both in the inventory, as docs/reference/inventory.md shows",
         )
     routed = [str(subnet) for subnet in subnets if not _within(subnet, _NOBODYS)]
     if routed:

@@ -94,7 +94,7 @@ class Inventory:
                 where=str(self.path),
                 found=", ".join(host.access.name for host in found) or "none",
                 wanted="one host",
-                todo=f"give the inventory a group {part}, as inventory/README.md shows",
+                todo=f"give the inventory a group {part}, as docs/reference/inventory.md shows",
             )
         return found[0]
 
@@ -127,7 +127,7 @@ def parse_inventory(path: Path, listing: Mapping[str, Any], logins: Logins) -> I
                 where=str(path),
                 found="groups " + ", ".join(sorted(set(listing) - {"_meta", "all"})),
                 wanted=" and ".join(NEEDED_GROUPS),
-                todo="give the inventory that group, as inventory/README.md shows",
+                todo="give the inventory that group, as docs/reference/inventory.md shows",
             )
     names = list(dict.fromkeys(name for part in PARTS for name in members[part]))
     hosts = tuple(

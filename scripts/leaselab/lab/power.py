@@ -88,7 +88,7 @@ def parse_power(value: object, where: str) -> Power:
             where=where,
             found=told or "nothing",
             wanted="exactly one of command, redfish and ipmi",
-            todo="inventory/README.md has an example of each",
+            todo="docs/reference/inventory.md has an example of each",
         )
     ((kind, content),) = value.items()
     where = f"{where}: {POWER}: {kind}"

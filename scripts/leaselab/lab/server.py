@@ -1,6 +1,6 @@
 """The server under test, through the one executable its role installed.
 
-The contract (verbs, what they print) is described in docs/server-contract.md;
+The contract (verbs, what they print) is described in docs/reference/server-contract.md;
 nothing here knows which server it is.
 """
 

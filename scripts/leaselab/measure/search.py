@@ -7,7 +7,7 @@ belief.  Earlier runs say where the first scout goes and nothing else, so that t
 errors of the runs are independent and their scatter tells the error of their mean.
 Everything is a pure function of the outcomes so far: no clock, no chance, no I/O.  A
 sweep that was killed is resumed by answering its requests from the journal.
-`docs/search.md` gives reasons and figures.
+`docs/explanation/search.md` gives reasons and figures.
 """
 
 from __future__ import annotations

@@ -36,6 +36,11 @@ class Outcome(enum.Enum):
         """The word used in results, tables and the index."""
         return _LABELS[self]
 
+    @property
+    def meaning(self) -> str:
+        """What it says to the user, in a few words."""
+        return _MEANINGS[self]
+
 
 _LABELS = {
     Outcome.OK: "ok",
@@ -45,6 +50,15 @@ _LABELS = {
     Outcome.LAB: "lab-broken",
     Outcome.BUILD: "build-failed",
     Outcome.FAULT: "internal-error",
+}
+_MEANINGS = {
+    Outcome.OK: "done",
+    Outcome.REGRESSION: "regression found",
+    Outcome.USAGE: "bad input",
+    Outcome.INVALID: "invalid measurement",
+    Outcome.LAB: "broken lab",
+    Outcome.BUILD: "the server does not build or start",
+    Outcome.FAULT: "a fault of Leaselab",
 }
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 NOT_OK = 100
 """Newest results without a figure that the page lists."""
-MEANINGS = {
-    # Why a trial does not count.
+NOT_COUNTED = {
     "generator-limited": "the traffic generator was at its limit, or near it",
     "generator-stalled": "the generator or its host stood still for a moment, which explains "
     "the loss",
@@ -34,7 +33,9 @@ MEANINGS = {
     "other-answers": "the answers are of another size than those of a probe at a low rate",
     "names-repeated": "more was asked than there are names, of a cache that was to be cold",
     "no-figure": "the load was not served before the event, or not again after it",
-    # Why there is no figure.
+}
+"""Why a trial does not count: each word with its meaning."""
+NO_FIGURE = {
     "noisy": "trials contradict each other, so that no bracket was found",
     "below-min-rate": "the server loses too much at the lowest load that can be tried",
     "above-max-rate": "the server passes at the highest load that may be tried",
@@ -43,22 +44,26 @@ MEANINGS = {
     "invalid-trial": "the same trial was made several times and never counted",
     "invalid": "the figures cannot be believed",
     "build-failed": "the server does not build, or does not start",
-    # What is to be doubted, or known.
+}
+"""Why a result has no figure, likewise."""
+DOUBTS = {
     "unsteady": "the machine's own speed changed while it was measured",
     "no interval": "too few runs to say how well the figure is known",
     "wide spread": "the runs differ by more than 5 % (standard deviation over mean)",
     "wide bracket": "passing and failing trial of a run are further apart than asked for",
     "trials not counted": "they say nothing about the server and are in no figure",
-    "changed leaselab": "nobody can get exactly this program again",
-    "changed server": "nobody can build exactly this server again",
+    "changed leaselab": "not reproducible: uncommitted changes",
+    "changed server": "not reproducible: uncommitted changes of the server",
     "lost packets": "packets of transactions that were lost, by the place that dropped them",
     "no ceiling": "the figure may be that of the generator: leaselab calibrate tells",
-    "shared processor": "what one of them takes, the other lacks",
+    "shared processor": "generator and server compete for CPU",
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of 30 s below the max rate, after the runs",
     "traffic": "the rest is waiting for late replies, reading output, starting servers",
 }
-"""What the words of reasons and flags mean, for those who meet them on a page."""
+"""What makes a figure doubtful, or is to be known of it."""
+MEANINGS = {**NOT_COUNTED, **NO_FIGURE, **DOUBTS}
+"""What the words of reasons and flags mean."""
 
 
 def _by_numbers(name: str) -> list[tuple[str, int]]:
@@ -84,7 +89,7 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
         "all_shown": len(failed) <= NOT_OK,
         "goals": sorted({record.procedure.words for record in judged}),
         "verdicts": {
-            "good": "the figure stands",
+            "good": "usable",
             "doubt": "there is a figure; be careful with it, for the reason in the last column",
             "refused": "there is no figure; the last column says why",
         },

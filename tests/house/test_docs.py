@@ -1,0 +1,225 @@
+"""Documents: what they name exists, commands are understood, each fact has one place."""
+
+import argparse
+import importlib
+import re
+import shlex
+from collections import defaultdict
+
+import pytest
+import yaml
+from tests.documents import (
+    DOCUMENTS,
+    LAUNCHERS_OWN,
+    ROOT,
+    WRITTEN,
+    launcher_calls,
+    parsed,
+    prose,
+    sentences,
+    shell_lines,
+    text,
+    tracked,
+)
+
+from ci.docpages.__main__ import PAGES, outdated
+from leaselab.cli.main import COMMANDS
+
+MOST_WORDS = 25_000
+README_LINES, README_WORDS = 150, 900
+CHANGELOG_WORDS = 600
+WIDTH = 88
+SAME_WORDS = 10
+"""So many equal words in a row are a fact in two places."""
+FOLDERS = {name.partition("/")[0] for name in tracked() if "/" in name}
+ANSIBLES_OWN = {"--check", "--diff", "--limit", "--tags"}
+OTHERS = {
+    *("--ignore-cache", "--delete-old", "--renew", "--numprocesses", "--hypothesis-profile"),
+    "--upgrade",
+}
+"""Options of other programs that documents name."""
+
+
+def words_of(document):
+    return len(text(document).split())
+
+
+def anchors(document):
+    """The addresses that headings get."""
+    headings = re.findall(r"^#+ (.+)$", prose(document), re.M)
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-")
+        for heading in headings
+    }
+
+
+def links(document):
+    """(target, anchor) of each link and picture within the repository."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(document)):
+        if not re.match(r"[a-z]+:", target):
+            path, _, anchor = target.partition("#")
+            place = ((ROOT / document).parent / path).resolve() if path else ROOT / document
+            yield place, anchor
+
+
+def test_the_documents_a_newcomer_looks_for_are_there():
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"} <= set(DOCUMENTS)
+    assert {"docs/README.md", "docs/tutorial.md"} <= set(DOCUMENTS)
+    assert text("LICENSE").lstrip().startswith("Apache License")
+
+
+def test_all_documents_together_can_be_read():
+    counts = {name: words_of(name) for name in WRITTEN}
+    assert sum(counts.values()) <= MOST_WORDS, counts
+
+
+def test_the_readme_is_short():
+    assert len(text("README.md").splitlines()) <= README_LINES
+    assert words_of("README.md") <= README_WORDS
+
+
+def test_the_changelog_is_short():
+    assert words_of("CHANGELOG.md") <= CHANGELOG_WORDS
+
+
+@pytest.mark.parametrize("document", WRITTEN)
+def test_lines_have_one_width(document):
+    """Tables, and lines that a link or an address makes long, aside."""
+    long = [
+        line
+        for line in text(document).splitlines()
+        if len(line) > WIDTH
+        and not re.match(r" *\|", line)
+        and not re.search(r"\]\(|://", line)
+    ]
+    assert long == []
+
+
+def test_each_fact_has_one_place():
+    places = defaultdict(set)
+    for document in WRITTEN:
+        words = re.findall(r"[\w%./-]+", sentences(document).lower())
+        for start in range(len(words) - SAME_WORDS + 1):
+            places[" ".join(words[start : start + SAME_WORDS])].add(document)
+    assert {told: sorted(found) for told, found in places.items() if len(found) > 1} == {}
+
+
+def test_generated_pages_are_current():
+    assert sorted(outdated(ROOT)) == [], "run scripts/ci/pages --renew"
+    there = {path.name for path in (ROOT / "docs/generated").iterdir()}
+    assert there == set(PAGES)
+
+
+def test_every_page_and_picture_of_docs_is_reached_by_a_link():
+    reached = {place for document in DOCUMENTS for place, _ in links(document)}
+    there = {ROOT / name for name in tracked() if name.startswith("docs/")}
+    assert there - reached - {ROOT / "docs/README.md"} == set()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_leads_somewhere(document):
+    for place, anchor in links(document):
+        assert place.exists(), place
+        if anchor:
+            assert anchor in anchors(str(place.relative_to(ROOT))), (place, anchor)
+
+
+@pytest.mark.parametrize("document", WRITTEN)
+def test_every_file_named_exists(document):
+    """Paths in backticks that begin with a folder of the repository, placeholders aside."""
+    folders = FOLDERS - {"results"}  # what is in that one is not the repository's
+    for name in re.findall(r"`([\w.\-]+/[\w./\-]*)`", prose(document)):
+        if name.partition("/")[0] in folders:
+            assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [(document, words) for document in DOCUMENTS for words in launcher_calls(document)],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_every_command_shown_is_understood(document, words):
+    assert words, document
+    parsed(words)
+
+
+def every_option():
+    """Every option of every command and its verbs."""
+    found, parsers = {"--help", "--version"}, []
+    for row in COMMANDS:
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        importlib.import_module(f"leaselab.cli.{row.module}").add_arguments(parser)
+        parsers.append(parser)
+    while parsers:
+        for action in parsers.pop()._actions:
+            found |= set(action.option_strings)
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+    return found
+
+
+@pytest.mark.parametrize("document", WRITTEN)
+def test_every_command_and_option_named_in_passing_exists(document):
+    names = {row.name for row in COMMANDS} | LAUNCHERS_OWN
+    words = [
+        quoted.removeprefix("./").split()[1]
+        for quoted in re.findall(r"`((?:\./)?leaselab \S[^`]*)`", prose(document))
+    ]
+    assert {word for word in words if not word.isupper()} <= names
+    options = set(re.findall(r"`(--[a-z][a-z-]+)", prose(document)))
+    assert options <= every_option() | ANSIBLES_OWN | OTHERS
+
+
+@pytest.mark.parametrize("document", WRITTEN)
+def test_every_playbook_call_shown_names_what_exists(document):
+    for line in shell_lines(document):
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["ansible-playbook"]:
+            assert (ROOT / words[words.index("-i") + 1]).exists(), line
+            playbooks = [word for word in words if word.endswith(".yml")]
+            assert playbooks
+            assert all((ROOT / playbook).is_file() for playbook in playbooks), line
+
+
+def test_every_threat_names_tests_that_there_are():
+    """Wherever they are: a threat is tried where it is cheapest."""
+    there = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^ *def (test_\w+)", path.read_text(encoding="utf-8"), re.M)
+    }
+    sections = yaml.safe_load(text("tests/threats.yml"))
+    rows = [row for section in sections.values() for row in section]
+    assert len(rows) > 10
+    for row in rows:
+        assert all(row[key] for key in ("who", "could", "stops", "tests")), row
+        assert set(row["tests"]) <= there, row
+
+
+def test_the_page_on_playbooks_has_every_tag():
+    known = yaml.safe_load(text("ansible/vars/tags.yml"))["leaselab_tags"]
+    rows = re.findall(r"^\| (`[^|]+`) \|", text("docs/how-to/playbooks.md"), re.M)
+    found = [re.findall(r"`(\w+)`", row) for row in rows]
+    assert {tag for tags in found for tag in tags} == set(known)
+
+
+def test_the_tutorial_measures_compares_and_finds_a_culprit():
+    commands = [words[0] for words in launcher_calls("docs/tutorial.md")]
+    assert commands[0] == "run"
+    assert commands.index("run") < commands.index("compare") < commands.index("bisect")
+    assert commands[-1] == "lab"
+
+
+def test_what_code_says_of_documents_exists():
+    """Messages and comments name documents by their paths."""
+    named = re.compile(
+        r"(?<![\w/.])(?:docs/[\w/.-]+\.md|(?:README|CONTRIBUTING|CHANGELOG)\.md)\b"
+    )
+    missing = {}
+    for name in tracked():
+        if name.endswith((".py", ".yml", ".yaml", ".sh", "Jenkinsfile", "Dockerfile", ".j2")):
+            found = set(named.findall(text(name)))
+            gone = {one for one in found if not (ROOT / one).exists()}
+            if gone and not name.startswith("tests/"):
+                missing[name] = gone
+    assert missing == {}
