@@ -16,13 +16,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks._duels import Cell
 from benchmarks._histories import COMMITS, DESIGNS, DROP, SWEEP_S, Kind, searched
+from benchmarks._shown import add_markdown, show
 
 SHIPPED = "leaselab bisect"
 STEADY, DRIFTING = 0.0, 0.05
@@ -110,7 +111,7 @@ def main(argv: Sequence[str]) -> int:
         json.dump(document, sys.stdout, indent=1)
         print()
     else:
-        _print(rows)
+        _print(rows, options.markdown)
         print("kept" if kept else "missed")
     return OK if kept else MISSED
 
@@ -118,6 +119,7 @@ def main(argv: Sequence[str]) -> int:
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leaselab bench bisect", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_markdown(parser)
     parser.add_argument(
         "--histories",
         type=int,
@@ -148,7 +150,7 @@ def _row(task: tuple[str, Kind, Cell, int]) -> Row:
     )
 
 
-def _print(rows: Sequence[Row]) -> None:
+def _print(rows: Sequence[Row], markdown: Path | None) -> None:
     table = Table(
         title=f"Histories of {COMMITS} commits with culprits of {100 * DROP:g} %",
         caption=f"a sweep takes {SWEEP_S / 60:g} min; builds are left out",
@@ -169,7 +171,7 @@ def _print(rows: Sequence[Row]) -> None:
             f"{row.steps:.0f}",
         )
     # Into a pipe nothing is folded: the table is as wide as it must be.
-    Console(width=None if sys.stdout.isatty() else 150).print(table)
+    show(table, 150, markdown)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,16 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jumpavg import classify
 from otava.analysis import compute_change_points
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks._anchored import Kind, history
+from benchmarks._shown import add_markdown, show
 from leaselab.analysis.detectors import Reading, shifts
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def main(argv: Sequence[str]) -> int:
         json.dump(document(rows, time.monotonic() - started, kept=kept), sys.stdout, indent=1)
         print()
     else:
-        _print(rows)
+        _print(rows, options.markdown)
     return OK if kept else MISSED
 
 
@@ -241,6 +242,7 @@ def _task(task: tuple[Kind, str, int]) -> Row:
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leaselab bench detectors", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_markdown(parser)
     parser.add_argument(
         "--series", type=int, default=400, help="series of a kind (default 400)"
     )
@@ -264,7 +266,7 @@ def document(rows: Sequence[Row], wall_s: float, *, kept: bool) -> dict[str, Any
     }
 
 
-def _print(rows: Sequence[Row]) -> None:
+def _print(rows: Sequence[Row], markdown: Path | None) -> None:
     """Print the table for people."""
     table = Table(title="Detectors of changes, on simulated ratios to an anchor")
     for title in ("series", "detector", "n"):
@@ -297,7 +299,7 @@ def _print(rows: Sequence[Row]) -> None:
             "-" if row.creep_lost is None else f"{100 * row.creep_lost:.1f} %",
             {True: "yes", False: "no"}[row.kept] if row.wanted else "",
         )
-    Console().print(table)
+    show(table, 150, markdown)
 
 
 if __name__ == "__main__":

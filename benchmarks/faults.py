@@ -11,12 +11,13 @@ import multiprocessing
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks._packets import Faults, PacketWorld
+from benchmarks._shown import add_markdown, show
 from leaselab.analysis.summary import metrics_of
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators.perfdhcp import Perfdhcp
@@ -112,13 +113,14 @@ def main(argv: Sequence[str]) -> int:
         json.dump({"benchmark": "faults", "cases": [asdict(one) for one in found]}, sys.stdout)
         print()
     else:
-        _print(found)
+        _print(found, options.markdown)
     return OK if all(one.kept for one in found) else MISSED
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leaselab bench faults", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_markdown(parser)
     parser.add_argument("--processes", type=int, default=2, help="default 2")
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="cases with this in the name"
@@ -203,7 +205,7 @@ def _bench(start_rate: int) -> Bench:
     )
 
 
-def _print(found: Sequence[Found]) -> None:
+def _print(found: Sequence[Found], markdown: Path | None) -> None:
     table = Table(title=f"{RUNS} runs a sweep; the max rate's error in %")
     for heading in (
         "fault",
@@ -227,7 +229,7 @@ def _print(found: Sequence[Found]) -> None:
             f"{one.seconds:.0f}",
             f"{one.paused_s:.0f}",
         )
-    Console(width=None if sys.stdout.isatty() else 150).print(table)
+    show(table, 150, markdown)
 
 
 if __name__ == "__main__":

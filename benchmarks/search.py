@@ -18,10 +18,10 @@ from dataclasses import asdict
 from typing import Any
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks._servers import WAIT_S, Cell, Overload, Shape
+from benchmarks._shown import add_markdown, show
 from benchmarks._sweeps import ALGORITHMS, PROCEDURE, Row, simulate
 from benchmarks._verdict import Comparison, Verdict, compare, judge
 
@@ -65,13 +65,14 @@ def main(argv: Sequence[str]) -> int:
         json.dump(document | {"wall_s": time.monotonic() - started}, sys.stdout, indent=1)
         print()
     else:
-        _print(options.sweeps, tables, comparisons, verdicts)
+        _print(options, tables, comparisons, verdicts)
     return OK if all(verdict.kept for verdict in verdicts) else MISSED
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leaselab bench search", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_markdown(parser)
     parser.add_argument("--sweeps", type=int, default=60, help="sweeps a cell (default 60)")
     parser.add_argument("--processes", type=int, default=2, help="default 2")
     parser.add_argument(
@@ -140,15 +141,15 @@ def _row(row: Row) -> dict[str, float]:
 
 
 def _print(
-    sweeps: int,
+    options: argparse.Namespace,
     tables: dict[Cell, dict[str, Row]],
     comparisons: Sequence[Comparison],
     verdicts: Sequence[Verdict],
 ) -> None:
     """Print the table for people: seconds, trials, bias and RMSE of each algorithm."""
     table = Table(
-        title=f"{sweeps} sweeps of {PROCEDURE.rounds} runs a cell; s and trials a sweep, "
-        "bias and RMSE of the trimmed mean in %",
+        title=f"{options.sweeps} sweeps of {PROCEDURE.rounds} runs a cell; s and trials a "
+        "sweep, bias and RMSE of the trimmed mean in %",
         caption="cell: overload, capacity/s, spread between runs % - between trials %",
     )
     table.add_column("cell")
@@ -171,12 +172,10 @@ def _print(
             f"{item.coverage:.0f}",
             f"{item.false_alarms:.0f}",
         )
-    # Into a pipe nothing is folded: the table is as wide as it must be.
-    console = Console(width=None if sys.stdout.isatty() else 190)
-    console.print(table)
+    show(table, 190, options.markdown)
     for verdict in verdicts:
         word = "kept  " if verdict.kept else "MISSED"
-        console.print(f"{word} {verdict.promise}: {verdict.found}", highlight=False)
+        print(f"{word} {verdict.promise}: {verdict.found}")
 
 
 if __name__ == "__main__":

@@ -17,13 +17,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks._duels import Cell, Design, Ended, compared
 from benchmarks._servers import Shape
+from benchmarks._shown import add_markdown, show
 from leaselab.analysis.duel import Answer
 
 DROP = 0.03
@@ -108,7 +109,7 @@ def main(argv: Sequence[str]) -> int:
         json.dump(document, sys.stdout, indent=1)
         print()
     else:
-        _print(rows, options.pairs)
+        _print(rows, options.pairs, options.markdown)
         print("kept" if kept else "missed")
     return OK if kept else MISSED
 
@@ -116,6 +117,7 @@ def main(argv: Sequence[str]) -> int:
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leaselab bench verdicts", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_markdown(parser)
     parser.add_argument(
         "--pairs", type=int, default=400, help="equal pairs, and as many drops, of each cell"
     )
@@ -154,7 +156,7 @@ def _share(ended: Sequence[Ended], answer: Answer) -> float:
     return 100 * sum(one.answer is answer for one in ended) / len(ended)
 
 
-def _print(rows: Sequence[Row], pairs: int) -> None:
+def _print(rows: Sequence[Row], pairs: int, markdown: Path | None) -> None:
     table = Table(title=f"{pairs} equal pairs and {pairs} drops of {100 * DROP:g} % each")
     for heading in (
         "machine and trials, spread in %",
@@ -186,7 +188,7 @@ def _print(rows: Sequence[Row], pairs: int) -> None:
                 )
             ),
         )
-    Console(width=None if sys.stdout.isatty() else 180).print(table)
+    show(table, 180, markdown)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 
-from rich.console import Console
-
+from benchmarks._shown import add_markdown, show
 from benchmarks._week_chart import draw
 from benchmarks._week_figures import UNTIL_H, Figures, observe
 from benchmarks._week_table import document, heading, table
@@ -81,8 +80,7 @@ def main(argv: Sequence[str]) -> int:
         print()
     else:
         print(heading(*cells[0], options.seed))
-        # Into a pipe nothing is folded: the table is as wide as it must be.
-        Console(width=None if sys.stdout.isatty() else 220).print(table(cells))
+        show(table(cells), 220, options.markdown)
     return OK
 
 
@@ -114,6 +112,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of all chance (1)")
     parser.add_argument("--svg", type=Path, help="draw push to verdict by benches, to a file")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_markdown(parser)
     return parser.parse_args(argv)
 
 

@@ -219,7 +219,7 @@ def test_a_commit_whose_duels_come_to_no_verdict_is_left_out(lab, place, hashes,
 def test_a_good_end_that_cannot_be_measured_ends_the_search(lab, place, hashes, capsys):
     lab.faults[hashes[0], 1] = invalid_measurement("the generator is too slow", where="gen")
     assert search(place, hashes) == 3
-    assert "came to no verdict" in capsys.readouterr().err
+    assert "gave no verdict" in capsys.readouterr().err
 
 
 def test_a_broken_lab_ends_the_search_and_says_how_it_goes_on(lab, place, hashes, capsys):

@@ -206,7 +206,7 @@ def test_a_duel_that_is_to_find_another_drop_is_one_of_its_own(lab, place):
     [
         (["main", "v1.0"], "no scenario was named"),
         (["package@v4-memfile", "main@v4-memfile", "--repo", "nowhere"], "nowhere"),
-        (["release@v4-memfile", "package@v4-memfile"], "no repository was named"),
+        (["release@v4-memfile", "package@v4-memfile"], "--repo is required"),
         (["@v4-memfile", "@v4-memfile", "--budget", "1"], "too little time for a duel"),
         (
             ["@v4-memfile", "@v4-memfile", "--find", "80"],

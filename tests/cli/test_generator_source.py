@@ -78,7 +78,7 @@ def test_a_generator_that_does_not_build_is_no_result_of_a_server(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--flame-commit", "HEAD"], "no repository was named; give it with --flame-repo"),
+        (["--flame-commit", "HEAD"], "--flame-repo is required"),
         (["--flame-repo", "nowhere"], "nowhere"),
         (["--flame-repo", "{place}", "--flame-commit", "gone"], "gone"),
         (
@@ -88,7 +88,7 @@ def test_a_generator_that_does_not_build_is_no_result_of_a_server(
         ),
         (
             ["--flame-repo", "{place}", "--distribution", "bookworm"],
-            "built on the release of what serves",
+            "--flame-repo and --distribution exclude each other",
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_month_is_written_as_markdown_and_as_a_page(own, tmp_path, capsys):
     ("arguments", "words"),
     [
         (["--month", "2026-13"], "not a month"),
-        (["--since", "yesterday"], "not a day"),
+        (["--since", "yesterday"], "not a date"),
         (["--since", "2026-01-01", "--month", "last"], "not allowed with"),
     ],
 )

@@ -45,7 +45,7 @@ def test_no_engine_and_none_to_be_installed_is_one_message(tmp_path):
     ) in complaint(done)
 
 
-def test_a_user_who_may_not_become_root_is_told_so():
+def test_a_user_who_may_not_become_root_gets_a_message():
     """An engine, there or not, answers root only, and sudo refuses."""
     nobody = json.dumps({"docker_lab_root": True})
     done = playbook("lab_up", "-e", nobody, **NO_ENGINE, **NO_SUDO)
@@ -77,7 +77,7 @@ def answers():
         return False
 
 
-def test_too_little_disk_is_told_before_anything_is_made():
+def test_too_little_disk_is_reported_before_anything_is_made():
     """The engine itself is installed and started: it alone says which disk it fills.
 
     An engine that starts finds what it held when it stopped, so it is started before it is

@@ -1,4 +1,4 @@
-"""Somebody else serves on the test network: a container that is no host of the bench."""
+"""A foreign server on the test network: a container that is no host of the bench."""
 
 import contextlib
 import json
@@ -113,7 +113,7 @@ def kept_record(deployed):
 
 
 @pytest.mark.usefixtures("kept_record")
-def test_no_server_is_deployed_where_somebody_else_serves(stranger, deployed, results):
+def test_no_server_is_deployed_beside_a_foreign_server(stranger, deployed, results):
     stranger.serve()
     scenario = deployed["scenario"]["name"]
     done = leaselab("deploy", scenario, "--results", results)
@@ -126,7 +126,7 @@ def test_no_server_is_deployed_where_somebody_else_serves(stranger, deployed, re
         assert f"{host} heard {stranger.words}" in told
 
 
-def test_no_sweep_begins_where_somebody_else_serves_and_it_goes_on_alone(
+def test_no_sweep_begins_beside_a_foreign_server_and_it_goes_on_alone(
     stranger, bench_file, results
 ):
     """What the generator asks is answered before the start, or in the warm-up."""

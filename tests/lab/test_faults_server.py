@@ -1,4 +1,4 @@
-"""The server does not start, or dies: its own reason is told."""
+"""The server does not start, or dies: its own reason is shown."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_a_server_killed_in_a_trial_is_an_invalid_measurement_with_its_trials(
     assert again.returncode == 0, again.stderr
 
 
-def test_a_server_without_its_address_is_told_by_its_own_log(
+def test_a_server_without_its_address_is_explained_by_its_own_log(
     without_address, bench_file, results
 ):
     assert without_address is None

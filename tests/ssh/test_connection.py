@@ -68,7 +68,7 @@ class TestSudo:
         done = root.run(["sh", "-c", f"echo told >&2; exit {status}"], timeout_s=10)
         assert (done.status, done.stderr) == (status, "told\n")
 
-    def test_a_program_that_is_not_there_is_told_as_a_shell_tells_it(self, root):
+    def test_a_missing_program_is_reported_as_a_shell_reports_it(self, root):
         """The engine tells by it that nothing is deployed, which is no server's fault."""
         assert root.run(["/opt/leaselab/server", "start"], timeout_s=10).status == 127
 
@@ -90,13 +90,13 @@ class TestSudo:
             assert follower.conclude(10) == 2_000_000 * "x"
             assert follower.status == 0
 
-    def test_a_command_that_says_nothing_is_not_waited_for_longer_than_told(self, root):
+    def test_a_silent_command_is_waited_for_no_longer_than_its_limit(self, root):
         with root.follow(["sleep", "1"]) as follower:
             assert follower.await_line(0.1) is None
             assert follower.conclude(0.1) is None
             assert follower.ended is None
 
-    def test_a_user_who_may_not_use_it_is_told_what_to_write(self, host):
+    def test_a_user_who_may_not_use_it_gets_the_line_to_write(self, host):
         told = refusal(host.seen_by("visitor", sudo=True))
         assert told.startswith("sut: sudo refuses visitor: ")
         assert "wanted every command as root for visitor, without a password" in told
@@ -131,13 +131,13 @@ class TestJumpHost:
         beyond = replace(over, jump=replace(gate.access, jump=closed_gate.access))
         assert "the jump host opens no way to" in refusal(beyond)
 
-    def test_one_that_passes_nothing_on_is_told(self, host, closed_gate):
+    def test_one_that_passes_nothing_on_is_reported(self, host, closed_gate):
         told = refusal(replace(host.access, jump=closed_gate.access))
         way = f"127.0.0.1:{host.access.port}"
         assert told.startswith(f"sut: the jump host opens no way to {way}: ")
         assert "AllowTcpForwarding" in told
 
-    def test_a_host_that_is_down_behind_it_is_told(self, host, gate):
+    def test_a_host_that_is_down_behind_it_is_reported(self, host, gate):
         told = refusal(replace(host.access, port=9, jump=gate.access))
         assert told.startswith("sut: the jump host opens no way to 127.0.0.1:9: ")
 

@@ -242,7 +242,10 @@ def test_a_name_like_no_other_lists_them_all(folder):
             {"axes": [[{"name": 1}]]},
             r"axes\[0\]\[0\]: name: value of another type .found int, wanted str",
         ),
-        ({"axes": [{"threads": [1], "queue_size": [1]}]}, "an axis of one factor"),
+        (
+            {"axes": [{"threads": [1], "queue_size": [1]}]},
+            "an axis must set exactly one factor",
+        ),
         ({"axes": [[{"name": "V4"}]]}, "not a name"),
         ({"load": "fuor"}, r"unknown load 'fuor'; did you mean 'four'"),
         ({"load": None}, r"unknown load ''.*wanted one of four"),

@@ -47,7 +47,7 @@ class TestVariable:
             ({"idrac": REDFISH}, "found idrac"),
             ({"command": "pdu {action}"}, "not a list of words (found 'pdu {action}'"),
             ({"command": ["pdu", 7, "{action}"]}, "write numbers, on and off in quotes"),
-            ({"command": ["pdu", "cycle"]}, "nothing in it says what is to be done"),
+            ({"command": ["pdu", "cycle"]}, "the command lacks {action}"),
             ({"redfish": {**REDFISH, "adress": "x"}}, "did you mean 'address'?"),
             ({"redfish": {"address": "https://x", "user": "a"}}, "wanted password_file"),
             ({"redfish": {**REDFISH, "address": "http://x"}}, "wanted https://HOST"),

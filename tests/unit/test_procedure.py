@@ -243,7 +243,9 @@ def test_a_load_that_was_asked_for_comes_instead_of_the_files(monkeypatch, file,
 
 def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
     a_family(monkeypatch)
-    with refused("two loads .wanted a rate or a share, not both") as caught:
+    with refused(
+        "rate and share are mutually exclusive .wanted a rate or a share, not both"
+    ) as caught:
         find_procedure(None, "v4-memfile", {"name": "event", "rate": 5, "share": 0.5})
     assert caught.value.outcome is Outcome.USAGE
 

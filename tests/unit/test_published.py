@@ -135,7 +135,7 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
 def test_a_sweep_whose_way_to_the_hosts_is_gone_says_so(store):
     running = begin(store)
     access_path(running.path).unlink()
-    with pytest.raises(type(lab_broken("")), match="not known how the hosts"):
+    with pytest.raises(type(lab_broken("")), match="the access file of this sweep is missing"):
         finish(store, running)
 
 

@@ -172,7 +172,7 @@ def test_scenarios_lie_side_by_side_as_far_as_they_ask_the_same_of_the_hosts():
         (replace(DNSMASQ, support=THREE), "dnsmasq serves alone (found support"),
         (replace(KEA, support=THREE), "beside nothing, support mysql."),
         (replace(MYSQL, support=THREE), "beside mysql, support mysql."),
-        (replace(APART, partner=True), "the partner's host has one thing to serve"),
+        (replace(APART, partner=True), "partner and support are mutually exclusive"),
         (
             replace(APART, support=ServerOptions(kind="kea")),
             "unknown kind of support 'kea'",

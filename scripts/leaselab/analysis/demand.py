@@ -134,7 +134,7 @@ class Restart:
         """Raise a usage error for a time that is none."""
         if self.within_s is not None and not 0 < self.within_s < math.inf:
             raise usage_error(
-                "nobody is served in no time",
+                "--within-s must be above 0",
                 found=f"{self.within_s:g} s",
                 wanted="a time above 0",
             )

@@ -161,7 +161,7 @@ def _parse(path: Path, content: bytes) -> tuple[tuple[Event, ...], int]:
                 where=f"{path}:{number}",
                 found=repr(line[:60]),
                 wanted=f"event {number} as one line of JSON",
-                todo="restore the file, or start the sweep anew",
+                todo="restore the file, or start the sweep again",
             )
         events.append(event)
         size += len(line)

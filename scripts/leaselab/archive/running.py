@@ -182,10 +182,10 @@ def with_access(document: Mapping[str, Any], sweep: Path) -> dict[str, Any]:
         }
     except (OSError, ValueError, KeyError) as error:
         raise lab_broken(
-            "it is not known how the hosts of this sweep are reached",
+            "the access file of this sweep is missing",
             where=str(path),
             found=f"{type(error).__name__}: {error}",
-            todo="measure anew; another release began the sweep, or the file was removed",
+            todo="measure again; another release began the sweep, or the file was removed",
         ) from error
     return {**document, "hosts": hosts}
 

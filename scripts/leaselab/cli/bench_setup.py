@@ -342,7 +342,7 @@ _TITLES = {
     "provision": "preparing the hosts",
     "build": "building the commit",
     "deploy": "deploying the server",
-    "tune": "tuning for the scenario",
+    "tune": "tuning hosts and database",
     "retune": "tuning the hosts as their inventory says",
 }
 

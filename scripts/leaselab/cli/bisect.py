@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repo",
         metavar="URL|PATH",
         required=True,
-        help="git repository of the server; one behind an address is mirrored first",
+        help="git repository of the server; a URL is mirrored first",
     )
     parser.add_argument(
         "--threshold",
@@ -263,7 +263,7 @@ class Search:
         texts = now.spoiled.get(pair, ())
         if len(texts) >= FAILURES or texts == before.spoiled.get(pair, ()):
             raise invalid_measurement(
-                "duels of the same two commits came to no verdict",
+                "inconclusive: repeated duels of these commits gave no verdict",
                 where=" against ".join(self._telling.name(place) for place in pair[::-1]),
                 found=texts[-1] if texts else "nothing that belongs to this search",
                 todo="see their results; the same command goes on with the search",

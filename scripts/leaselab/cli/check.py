@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> Outcome:
     What is wrong with the inventory itself is refused before any host is asked.
     """
     if args.recover and (args.networks, args.judge) != (None, None):
-        raise usage_error("--recover asks hosts, and --judge and --networks ask none")
+        raise usage_error("--recover cannot be combined with --judge or --networks")
     if args.networks is not None:
         result = _judge_networks(args.networks)
     else:

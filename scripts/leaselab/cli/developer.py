@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> NoReturn:  # noqa: ARG001  (there is nothing to do with them)
     """Say how to call it."""
     raise usage_error(
-        "this needs the developers' tools, which the launcher installs",
+        "the developers' tools are missing; the launcher installs them",
         found=" ".join(["leaselab", *sys.argv[1:2]]),
         wanted=" ".join(["./leaselab", *sys.argv[1:2]]),
     )

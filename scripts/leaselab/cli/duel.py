@@ -101,7 +101,7 @@ class Sides:
             return commit
         if self.repository is None:
             raise usage_error(
-                "no repository was named",
+                "--repo is required",
                 found=what,
                 wanted=f"{PACKAGE}, {BUILD}KEY, or a commit of --repo",
                 todo="give it with --repo URL or PATH",

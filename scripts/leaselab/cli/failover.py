@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> Outcome:
     given = {"after_s": round(delay_s) + AFTER_SLACK_S, **procedure_overrides(args)}
     if given["after_s"] <= delay_s:
         raise usage_error(
-            "the pair would not have noticed by then",
+            "--after-s is shorter than the pair's response delay",
             where="--after-s",
             found=str(given["after_s"]),
             wanted=f"more than the scenario's {_DELAY}, {delay_s:g}",

@@ -102,7 +102,7 @@ def find_source(store: Store, ref: str | None) -> Source:
         return RunningSource(found[-1])
     if found:
         raise usage_error(
-            "more than one running sweep starts so",
+            "ambiguous sweep ID",
             found=repr(ref),
             todo=f"one of: {', '.join(sweep.id for sweep in found)}",
         )

@@ -63,7 +63,7 @@ def generator_source_of(
     (name,) = named[:1]
     where = getattr(args, f"{name}_repo")
     if where is None:
-        raise usage_error("no repository was named", todo=f"give it with --{name}-repo")
+        raise usage_error(f"--{name}-repo is required", todo="name a URL or a path")
     for scenario in scenarios:
         if scenario.generator != name:
             raise usage_error(
@@ -75,7 +75,7 @@ def generator_source_of(
             )
     if any(args.distribution):
         raise usage_error(
-            "the generator would be built on the release of what serves",
+            f"--{name}-repo and --distribution exclude each other",
             found=f"--{name}-repo and --distribution",
             wanted="one of them",
         )

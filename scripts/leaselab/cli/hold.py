@@ -44,7 +44,7 @@ def add_take(parser: argparse.ArgumentParser) -> None:
         f"(default: {LEASE_MIN})",
     )
     parser.add_argument(
-        "--purpose", metavar="TEXT", default="lab take", help="what others are told"
+        "--purpose", metavar="TEXT", default="lab take", help="reason shown to other users"
     )
     parser.add_argument(
         "--take-over",

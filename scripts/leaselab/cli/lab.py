@@ -49,19 +49,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     take = verbs.add_parser(
         "take",
         help="inspect a bench and hold it for this checkout, over several commands; what it "
-        "held before is given back first",
+        "held before is released first",
     )
     add_take(take)
 
     release = verbs.add_parser(
-        "release", help="give a held bench back; what still runs on it is stopped"
+        "release", help="release a held bench, and stop what still runs on it"
     )
     add_release(release)
 
     closing = verbs.add_parser(
         "maintenance",
-        help="take a bench out of use, with a reason, until that is ended by hand; whoever "
-        "has it already goes on",
+        help="take a bench out of use, with a reason, until `off`; a command that already "
+        "uses it continues",
     )
     add_maintenance(closing)
 
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     asking = verbs.add_parser(
         "status",
-        help="how a bench is, its hosts and who has it; of several benches, a table",
+        help="state of a bench, its hosts and its holder; of several benches, a table",
     )
     add_status(asking)
 

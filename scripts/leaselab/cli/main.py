@@ -82,10 +82,8 @@ GROUPS = {
     "Compare": (
         Command("compare", "compare", "say whether one result is slower than another"),
         Command("bisect", "bisect", "find the commit that made a server slower"),
-        Command(
-            "review", "review", "say what moved over the archive, and between which commits"
-        ),
-        Command("calibrate", "calibrate", "find out what comparisons can tell on a bench"),
+        Command("review", "review", "detect performance changes in the archive"),
+        Command("calibrate", "calibrate", "measure the false-alarm rate and power of a bench"),
         Command("commits", "commits", "show which commits a name or a range means"),
     ),
     "Look": (
@@ -99,22 +97,20 @@ GROUPS = {
         ),
     ),
     "Lab": (
-        Command("lab", "lab", "bring the local lab up or down, hold a bench, say how it is"),
+        Command("lab", "lab", "manage a lab: up, down, lock, power, status"),
         Command("check", "check", "inspect a lab before anything touches it"),
     ),
     "Plan": (
         Command("scenarios", "scenarios", "list the scenarios, or show one as it would be run"),
-        Command(
-            "plan", "plan", "say what to measure on which commit, and how soon a drop is told"
-        ),
+        Command("plan", "plan", "plan what to measure on which commit, within a budget"),
         Command("capacity", "capacity", "say which configurations carry so many clients"),
-        Command("advise", "advise", "say which known costs a server's configuration has"),
+        Command("advise", "advise", "check a Kea configuration for known costs"),
     ),
     "Steps": (
         Command("provision", "provision", "prepare the hosts of a bench"),
         Command("build", "build", "build one commit of a server on the builder"),
         Command("deploy", "deploy", "install a scenario's server and prove that it serves"),
-        Command("tune", "tune", "tune what a scenario stands on, write its bench.json"),
+        Command("tune", "tune", "tune hosts and database for a scenario; write bench.json"),
         Command("sweep", "sweep", "run the sweep that a bench.json describes"),
     ),
     "Keep": (

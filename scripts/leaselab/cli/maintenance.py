@@ -29,7 +29,9 @@ def add_maintenance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("state", choices=tuple(VERBS), help="begin it, or end it")
     parser.add_argument("bench", metavar="BENCH", help="name of the bench, such as rack1")
     add_place(parser)
-    parser.add_argument("--reason", metavar="TEXT", help="why; wanted by `on`, told to others")
+    parser.add_argument(
+        "--reason", metavar="TEXT", help="reason shown to other users; required by `on`"
+    )
     parser.add_argument(
         "--owner",
         metavar="NAME",
@@ -50,7 +52,7 @@ def maintenance(args: argparse.Namespace) -> Outcome:
         )
     if args.state == "off" and args.owner is not None:
         raise usage_error(
-            "--owner goes with `on`: whoever may log in may end it",
+            "--owner is only valid with `on`",
             found=f"off with --owner {args.owner!r}",
             wanted="such as: leaselab lab maintenance off rack1",
         )

@@ -1,4 +1,4 @@
-"""``leaselab plan``: which experiment runs on which commit, and how soon a drop is told."""
+"""``leaselab plan``: which experiment runs on which commit, and how soon a drop is reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NAME = "plan"
 HELP = (
     "Say which scenarios to measure on each push, each night and each week, what that costs "
-    "in bench hours, and how soon a drop is told."
+    "in bench hours, and how soon a drop is reported."
 )
 _DOCS = "default, docs/explanation/scaling.md"
 _COSTS = {
@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--within",
         type=number(0.01, 1_000_000),
         metavar="H",
-        help="hours from a push within which 95 of 100 drops have to be told",
+        help="hours from a push within which 95 of 100 drops must be reported",
     )
     parser.add_argument(
         "--sweeps-a-week",

@@ -31,7 +31,7 @@ def add_power(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="switch it although somebody has its bench, or that cannot be asked",
+        help="ignore the bench lock",
     )
     add_json(parser)
     parser.set_defaults(bench=None)

@@ -44,7 +44,7 @@ _OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ..
         "--warm-up-s",
         int,
         "warm_up_s",
-        "trial at the start of each run that counts for nothing, s (1; 0: none)",
+        "warm-up trial at the start of each run, not counted, s (1; 0: none)",
     ),
     (
         "--warm-up-rate",
@@ -56,14 +56,14 @@ _OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ..
         "--reset",
         (AFTER_TRIAL, AT_START),
         "reset",
-        "when the server is made to hold nothing: also after each trial, or by its start "
-        "alone, so that what warm-up and trials leave in its caches stays (after-trial)",
+        "when the server is emptied: after each trial, or by its start only, which keeps "
+        "its caches warm (after-trial)",
     ),
     (
         "--confirm-s",
         int,
         "confirm_s",
-        "traffic for which the result has to hold in the end, s (30; 0: none)",
+        "traffic of the final confirmation, s (30; 0: none)",
     ),
     ("--max-trials", int, "max_trials", "trials of one run at most (40)"),
     ("--rate", int, "rate", "load of a fixed load, of an event or after filling, 1/s"),
@@ -82,19 +82,19 @@ _OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ..
     ),
     ("--before-s", int, "before_s", "traffic before an event, s (10)"),
     ("--after-s", int, "after_s", "traffic after an event, s (30)"),
-    ("--clients", int, "clients", "clients of a burst, which all begin at once (1000)"),
-    ("--limit-s", int, "limit_s", "longest time for which they go on trying, s (120)"),
+    ("--clients", int, "clients", "clients of a burst (1000)"),
+    ("--limit-s", int, "limit_s", "give up after, s (120)"),
     (
         "--rates",
         _rates,
         "rates",
-        "loads of a ramp's steps, 1/s, parted by commas (10000,50000,100000)",
+        "loads of a ramp's steps, 1/s, comma-separated (10000,50000,100000)",
     ),
     ("--step-s", int, "step_s", "traffic of each step, s (60)"),
     ("--floods", int, "floods", "floods of a run, the first of which is dropped (30)"),
     ("--flood-s", int, "flood_s", "length of a flood, s (30)"),
     ("--fill", float, "fill", "share of the pool that is filled before the load, 0 to 1 (0.5)"),
-    ("--fill-rate", int, "fill_rate", "load while it is filled, 1/s (that of the load)"),
+    ("--fill-rate", int, "fill_rate", "load while filling, 1/s (that of the load)"),
     ("--fill-limit-s", int, "fill_limit_s", "longest time that filling may take, s (1200)"),
 )
 
@@ -123,14 +123,14 @@ def add_quick(parser: argparse.ArgumentParser) -> None:
 def add_procedure(parser: argparse.ArgumentParser) -> None:
     """Add an option for the procedure and each parameter; defaults stand in brackets."""
     group = parser.add_argument_group(
-        "procedure", "what is done in each run; the scenario's file may say other defaults"
+        "procedure", "measurement procedure; the scenario's file may have other defaults"
     )
     group.add_argument(
         "--procedure",
         choices=list(PROCEDURES),
-        help="search for the max rate, offer a fixed load, let something happen under one, "
-        "have clients begin all at once, fill the pool before a load, offer steps of load, "
-        "flood the server, or sample where its CPU time goes (max-rate)",
+        help="search for the max rate, offer a fixed load, kill a server under load (event), "
+        "start all clients at once (burst), fill the pool before a load, offer steps of load, "
+        "flood the server, or sample its CPU time by function (max-rate)",
     )
     _add(group, {parameter for _, _, parameter, _ in _OPTIONS})
     add_generator(group)

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--month",
         metavar=f"YYYY-MM|{LAST}",
         help=f"changes of that month (UTC), {LAST}: of the one before this; what is suspected "
-        "is told until it is settled",
+        "is listed until it is settled",
     )
     when.add_argument("--since", metavar="YYYY-MM-DD", help="changes from that day on (UTC)")
     parser.add_argument(
@@ -142,7 +142,7 @@ def _period(args: argparse.Namespace) -> Period:
     if args.since is not None:
         if not _DAY.fullmatch(args.since):
             raise usage_error(
-                "not a day", where="--since", found=args.since, wanted="YYYY-MM-DD"
+                "not a date", where="--since", found=args.since, wanted="YYYY-MM-DD"
             )
         return Period(since=args.since, words=f"since {args.since}")
     return Period()

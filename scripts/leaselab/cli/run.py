@@ -68,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_generator_source(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--commit", metavar="REF", help="build and measure this commit of --repo, always anew"
+        "--commit",
+        metavar="REF",
+        help="build and measure this commit of --repo, even if it is archived",
     )
     which.add_argument(
         "--commits",
@@ -82,15 +84,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SUITE[,SUITE…]",
         type=lambda text: text.split(","),
         default=[""],
-        help="Debian releases of what serves in the local lab, one after the other, such as "
+        help="Debian releases of the server containers of the local lab, such as "
         "bookworm,trixie; each with the server version that it has",
     )
     add_full(parser)
     parser.add_argument(
         "--sequential",
         action="store_true",
-        help="measure several one after the other, rather than a run of each in turn: what "
-        "changes on the machine meanwhile is between them then",
+        help="do not interleave points: measure them one after the other; machine drift then "
+        "differs between them",
     )
     add_procedure(parser)
     add_results(parser)
@@ -160,7 +162,7 @@ def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[s
         return asked
     if inventory.made_by != "docker_lab":
         raise usage_error(
-            "only the lab of containers is made of the release that is asked for",
+            "--distribution works with inventory/docker only",
             where=str(inventory.path),
             found="--distribution",
             wanted="inventory/docker",
@@ -184,19 +186,21 @@ def _commits(
     if text is None and not args.worktree:
         if args.repo is not None:
             raise usage_error(
-                "a repository was named, and nothing of it",
+                "--repo needs --commit, --commits or --worktree",
                 todo="say --commit REF, --commits A..B or --worktree",
             )
         return [None], {}
     servers = sorted({scenario.server.kind for scenario in scenarios})
     if len(servers) > 1:
         raise usage_error(
-            "scenarios of one server go with its repository",
+            "--repo needs scenarios of one server",
             found=f"those of {' and '.join(servers)}",
             wanted="one",
         )
     if text is not None and args.worktree:
-        raise usage_error("the checkout or a commit", found="both", wanted="one")
+        raise usage_error(
+            "--worktree and --commit exclude each other", found="both", wanted="one"
+        )
     repository = source_of(args)
     commits = commits_of(repository, text or "HEAD", args)
     return commits, {

@@ -29,12 +29,12 @@ def _add_repository(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group.add_argument(
         "--repo",
         metavar="URL|PATH",
-        help="git repository of the server; one behind an address is mirrored first",
+        help="git repository of the server; a URL is mirrored first",
     )
     group.add_argument(
         "--worktree",
         action="store_true",
-        help="not a commit, but the checkout at PATH as it is, changes included",
+        help="the checkout at PATH as it is, with uncommitted changes",
     )
     return group
 
@@ -47,12 +47,12 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(1, 1_000_000),
         default=1,
-        help="of a range every Nth commit only",
+        help="every Nth commit of a range",
     )
     group.add_argument(
         "--first-parent",
         action="store_true",
-        help="of a range only what was merged, not the commits of the branches",
+        help="follow first parents only (as git log --first-parent)",
     )
 
 
@@ -64,7 +64,7 @@ def source_folder() -> Path:
 def source_of(args: argparse.Namespace) -> Repository:
     """Open the repository that was named, or raise a usage error."""
     if args.repo is None:
-        raise usage_error("no repository was named", todo="give it with --repo URL or PATH")
+        raise usage_error("--repo is required", todo="name a URL or a path")
     return open_source(args.repo)
 
 
@@ -76,7 +76,9 @@ def open_source(where: str) -> Repository:
 def one_commit(repository: Repository, args: argparse.Namespace) -> Commit:
     """Return the commit that was named, or the checkout as it is; a usage error for both."""
     if args.worktree and args.commit is not None:
-        raise usage_error("the checkout or a commit", found="both", wanted="one")
+        raise usage_error(
+            "--worktree and --commit exclude each other", found="both", wanted="one"
+        )
     return repository.worktree() if args.worktree else repository.resolve(args.commit or "HEAD")
 
 

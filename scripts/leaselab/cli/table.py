@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import argparse
 
 NAME = "table"
-HELP = "Show the newest result of each scenario side by side: backends by ways of running."
+HELP = "Show the newest result of each scenario as a table."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import argparse
 
 NAME = "tune"
-HELP = "Tune what a deployed scenario stands on, read it back, write its bench.json."
+HELP = "Tune hosts and database of a deployed scenario, read back, write bench.json."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

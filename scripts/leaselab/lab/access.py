@@ -206,7 +206,7 @@ def _jump(
     command = settings.get("proxycommand", ["none"])[0]
     if command != "none":
         raise usage_error(
-            "a ProxyCommand is nothing that the engine can follow",
+            "ProxyCommand is not supported",
             where=where,
             found=command,
             wanted="ProxyJump",

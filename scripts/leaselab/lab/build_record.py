@@ -142,7 +142,7 @@ def parse_record(document: Any, where: str) -> BuildRecord:  # noqa: ANN401  (pa
     wrong = record.misshapen()
     if wrong is not None:
         raise usage_error(
-            "this cannot be of a build", where=f"{where}: {wrong[0]}", found=repr(wrong[1])
+            "invalid build record", where=f"{where}: {wrong[0]}", found=repr(wrong[1])
         )
     return record
 

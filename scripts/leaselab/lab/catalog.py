@@ -184,7 +184,11 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
             )
     loads = [name for name in ("rate", "share") if name in overrides]
     if len(loads) > 1:
-        raise usage_error("two loads", where=scenario, wanted="a rate or a share, not both")
+        raise usage_error(
+            "rate and share are mutually exclusive",
+            where=scenario,
+            wanted="a rate or a share, not both",
+        )
     if loads:
         given = {name: value for name, value in given.items() if name not in ("rate", "share")}
     return procedure_of({**given, **overrides})
@@ -204,7 +208,9 @@ def _entries(
         yield from axis
         return
     if len(axis) != 1:
-        raise usage_error("an axis of one factor", where=where, found=", ".join(axis))
+        raise usage_error(
+            "an axis must set exactly one factor", where=where, found=", ".join(axis)
+        )
     for name, values in axis.items():
         for value in values:
             yield _entry_of(name, value, where)

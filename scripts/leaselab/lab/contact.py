@@ -70,7 +70,7 @@ def contact(
                     where=host.access.name,
                     found=done.stderr.strip() or repr((uid + done.stdout)[:200]),
                     wanted="id, date and nothing else printed",
-                    todo="let the shell's start-up files print nothing",
+                    todo="make the shell's start-up files silent",
                 )
             kept = _kept(connection) if GENERATOR_GROUP in host.parts else _NOBODY
     except LeaselabError as error:

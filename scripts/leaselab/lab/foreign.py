@@ -28,7 +28,7 @@ class RemoteWatch:
         self._follower.lines()
         if line is None:
             raise lab_broken(
-                "the watch for foreign DHCP does not answer",
+                "the foreign-DHCP listener is not responding",
                 where=self._host,
                 found=self._follower.ended or f"nothing within {_TIMEOUT_S:.0f} s",
                 wanted=f"the answer of {PROGRAM} watch",

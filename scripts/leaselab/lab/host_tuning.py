@@ -35,7 +35,7 @@ def check_tuned(host: BenchHost, connection: Connection) -> None:
     raise lab_broken(
         "the host is no longer tuned as it was for this sweep",
         where=host.access.name,
-        found=f"no {NOTE}: it was rebooted, or its settings were given back"
+        found=f"no {NOTE}: it was rebooted, or its settings were restored"
         if gone
         else _told(found, other),
         wanted=_told(wanted, other),

@@ -130,7 +130,7 @@ def _command(content: object, where: str) -> CommandPower:
         )
     if not any("{action}" in word for word in content):
         raise usage_error(
-            "nothing in it says what is to be done",
+            "the command lacks {action}",
             where=where,
             found=" ".join(content),
             wanted="a word with {action}: on, off, cycle or status",

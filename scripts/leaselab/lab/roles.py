@@ -125,7 +125,7 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
             )
     if scenario.partner and scenario.support:
         raise usage_error(
-            "the partner's host has one thing to serve",
+            "partner and support are mutually exclusive",
             where=where,
             wanted="partner or support",
         )

@@ -135,7 +135,7 @@ class ContractServer:
             where=self._connection.access.name,
             found=bounded(found, _SHOWN),
             wanted=bounded(wanted, _SHOWN),
-            todo="somebody deployed or installed here since; deploy again",
+            todo="it was deployed or installed again since; deploy again",
         )
 
     def _check_beside(self, running: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ class ContractServer:
                     where=self._connection.access.name,
                     found=", ".join(found.get(name, "none") for name in other),
                     wanted=", ".join(wanted.get(name, "none") for name in other),
-                    todo="somebody tuned or deployed here since; deploy and tune again",
+                    todo="it was tuned or deployed again since; deploy and tune again",
                 )
 
     def state(self) -> str:

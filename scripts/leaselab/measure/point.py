@@ -428,6 +428,6 @@ def _as_asked(trial: Trial, load: Load) -> Trial:
             where="resume",
             found=f"a trial of {trial.load.words}",
             wanted=load.words,
-            todo="finish this sweep with the version that began it, or measure anew",
+            todo="finish this sweep with the version that began it, or measure again",
         )
     return trial

@@ -71,7 +71,7 @@ def notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
         "that come together only the newest is measured"
     )
     yield (
-        "drop told: from a push to the verdict of a duel that goes on to its last look; "
+        "drop reported: from a push to the verdict of a duel that goes on to its last look; "
         "commit named: after a bisect, where more than one commit was new"
     )
     yield "waits are those of benches that do not break; `leaselab bench week` breaks them"
@@ -95,7 +95,7 @@ def _rows(plan: Plan, names: Sequence[str]) -> Table:
         table.add_column(title)
     for title in (
         "bench h/day",
-        "drop told (h)\nmedian, 95 %",
+        "drop reported (h)\nmedian, 95 %",
         "commit named (h)\nmedian, 95 %",
     ):
         table.add_column(title, justify="right")

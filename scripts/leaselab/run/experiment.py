@@ -155,9 +155,9 @@ def begun_of(running: RunningSweep) -> Mapping[str, Any]:
     events = running.events()
     if not events or events[0].name != POINT:
         raise lab_broken(
-            "the journal does not say what was to be measured",
+            "the journal has no start event",
             where=str(running.path),
             todo="it was killed before it began, or by another release; remove that folder and "
-            "measure anew",
+            "measure again",
         )
     return events[0].data

@@ -237,7 +237,7 @@ def _fight(
         raise usage_error(
             "the other point of this duel is gone",
             where=parts[0].running.id,
-            todo="measure anew; remove that folder",
+            todo="measure again; remove that folder",
         )
     slowdown = (parts[0].experiment.slowdown if parts[0].experiment else None) or 0.0
     elsewhere = [

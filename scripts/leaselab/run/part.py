@@ -108,7 +108,7 @@ def fetch_config(
             found=found if done.status == 0 else done.stderr.strip(),
             wanted=deployed.config_sha256,
             todo="deploy again; where a role's template has changed since, that cannot be had "
-            f"again: remove {running.path} and measure anew",
+            f"again: remove {running.path} and measure again",
         )
     folder = "" if role == SERVER else f"{role}/"
     text = done.stdout.decode()

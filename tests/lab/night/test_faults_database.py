@@ -93,7 +93,7 @@ def test_a_result_says_what_its_database_promised_and_keeps_no_secret(
 
 
 @pytest.mark.parametrize("scenario", PROGRAMS)
-def test_a_lease_in_a_database_is_told_by_its_address_and_client(deployed, on_host):
+def test_a_lease_in_a_database_has_its_address_and_client(deployed, on_host):
     load = deployed["scenario"]["load"]
     family = load["family"]
     generator = deployed["hosts"]["generator"]
@@ -178,7 +178,7 @@ def test_a_database_that_dies_or_has_no_room_is_a_broken_lab_and_the_sweep_goes_
     resumed(results)
 
 
-def test_what_somebody_did_to_a_database_is_told_apart_and_deploying_heals_it(
+def test_changes_of_a_database_are_distinguished_and_deploying_heals_it(
     bench_file, bench_of, results, on_host
 ):
     """One sweep meets a schema of another version, another tuning and another password."""

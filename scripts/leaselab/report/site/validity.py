@@ -28,7 +28,7 @@ NOT_COUNTED = {
     "rejected": "the server refused requests, so it did less work than it was asked for",
     "pool-too-full": "more than half of the addresses were taken, where allocation slows down",
     "pair-state": "the servers were not in the state asked for at the end of the trial",
-    "support-limited": "what serves for the server under test had no processor time left",
+    "support-limited": "the support of the server under test had no processor time left",
     "lost-updates": "a server held less than clients were answered",
     "other-answers": "the answers are of another size than those of a probe at a low rate",
     "names-repeated": "more was asked than there are names, of a cache that was to be cold",

@@ -1,0 +1,73 @@
+"""Words of the field in what users read: documents, help texts, errors."""
+
+import ast
+import re
+
+import pytest
+from tests.documents import DOCUMENTS, ROOT, text
+
+AVOIDED = re.compile(
+    r"\b(told|anew|whoever|somebody|hindrances?|papers?|dearest|nouns?|what serves"
+    r"|stands? on|gave back|giv(?:es?|en|ing) (?:it |them )?back|like with like)\b",
+    re.IGNORECASE,
+)
+"""Riddles, personified machines, and what a dictionary translates literally.
+
+Write *reported* or *configured*, *again*, *anyone who*, *incompatibility*, *document*,
+*slowest*, *the server*, *depends on*, *restores*, *comparable*.
+"""
+HELPS = ("help", "description", "epilog")
+ERRORS = (
+    *("usage_error", "lab_broken", "invalid_measurement", "server_broken", "regression"),
+    *("internal_fault", "LeaselabError"),
+)
+ELSEWHERE = {"scripts/leaselab/analysis/verdict.py": 1}
+"""Errors that still have such words, by file: to become fewer, never more."""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_document_has_words_of_the_field(document):
+    found = [
+        (number, match[0])
+        for number, line in enumerate(text(document).splitlines(), 1)
+        for match in AVOIDED.finditer(re.sub(r"`[^`]*`", "", line))
+    ]
+    assert found == []
+
+
+def strings(node):
+    """The texts of an expression; what is put into them stands for nothing."""
+    return [
+        one.value
+        for one in ast.walk(node)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    ]
+
+
+def shown(path):
+    """Help texts and errors of a module, as (line, text)."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        given = [key.value for key in node.keywords if key.arg in HELPS]
+        if name in ERRORS:
+            given = [*node.args, *(key.value for key in node.keywords)]
+        for value in given:
+            yield from ((node.lineno, one) for one in strings(value))
+
+
+def test_help_and_errors_have_words_of_the_field():
+    found = {}
+    for path in sorted((ROOT / "scripts/leaselab").rglob("*.py")):
+        hits = [(line, one) for line, one in shown(path) if AVOIDED.search(one)]
+        if hits:
+            found[path.relative_to(ROOT).as_posix()] = hits
+    assert {name: len(hits) for name, hits in found.items()} == ELSEWHERE, found
+
+
+@pytest.mark.parametrize(
+    "line", ["A user is told.", "made anew", "what serves beside it", "It gives it back."]
+)
+def test_the_list_finds_what_it_is_for(line):
+    assert AVOIDED.search(line)
