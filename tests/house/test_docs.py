@@ -24,6 +24,7 @@ from tests.documents import (
 
 from ci.docpages.__main__ import PAGES, outdated
 from leaselab.cli.main import COMMANDS
+from leaselab.model.procedures import PROCEDURES
 
 MOST_WORDS = 25_000
 README_LINES, README_WORDS = 150, 900
@@ -223,3 +224,45 @@ def test_what_code_says_of_documents_exists():
             if gone and not name.startswith("tests/"):
                 missing[name] = gone
     assert missing == {}
+
+
+def test_the_table_of_procedures_has_their_figures():
+    """The steps of a ramp aside, whose number is a parameter."""
+    table = (
+        text("docs/method/measuring.md").partition("## Procedures")[2].partition("\n\n- ")[0]
+    )
+    rows = re.findall(r"^\| `([a-z-]+)` \|.*\| ([^|]+) \|$", table, re.M)
+    shown = {name: re.findall(r"`(\w+)`", figures) for name, figures in rows}
+    plans = {
+        name: plan(rate=1) if "rate" in plan.__struct_fields__ else plan()
+        for name, plan in PROCEDURES.items()
+    }
+    assert shown == {
+        name: [one.name for one in plan.metrics("x") if not one.name.startswith("step_")]
+        for name, plan in plans.items()
+    }
+
+
+def role_defaults():
+    """The declared default of each variable of a role."""
+    found = {}
+    for path in ROOT.glob("roles/*/meta/argument_specs.yml"):
+        for entry in yaml.safe_load(path.read_text("utf-8"))["argument_specs"].values():
+            for name, option in (entry.get("options") or {}).items():
+                found[name] = option.get("default")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("document", "least"), [("docs/how-to/commits.md", 9), ("docs/reference/databases.md", 10)]
+)
+def test_defaults_shown_are_those_of_the_roles(document, least):
+    """Rows of a table that name variables, and then their defaults."""
+    known, seen = role_defaults(), 0
+    for names, values in re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", text(document), re.M):
+        variables = [name for name in re.findall(r"`(\w+)`", names) if name in known]
+        for name, value in zip(variables, values.split(", "), strict=False):
+            number = re.sub(r"(?<=\d) (?=\d)| \D.*", "", value)
+            assert number == str(known[name]).lower(), name
+            seen += 1
+    assert seen >= least

@@ -116,7 +116,7 @@ def test_a_rush_never_needs_less_than_the_steady_load(population, rush):
         (lambda: Rush(0, 10), "share of the clients"),
         (lambda: Rush(1.1, 10), "share of the clients"),
         (lambda: Rush(0.5, 0), "needs a time"),
-        (lambda: Restart(0), "in no time"),
+        (lambda: Restart(0), "--within-s must be above 0"),
     ],
 )
 def test_what_is_none_is_refused(make, told):

@@ -44,7 +44,7 @@ def test_there_are_aligned_columns_of_what_there_is():
         "DHCPv6    memfile  written       invalid                 -      -                   -",
         "",
         "across: threading, servers; -: not among these results",
-        "gain: over single; none seen: what the two may be overlaps",
+        "gain: over single; none seen: the intervals overlap",
         *CONDITIONS,
     ]
 

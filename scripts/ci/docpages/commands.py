@@ -93,11 +93,17 @@ def _help(action: argparse.Action) -> str:
 
 def _section(name: str, parser: argparse.ArgumentParser, shared: list[Option]) -> str:
     own = [option for option in _options(parser) if option not in shared]
-    also = [option[0].rpartition(", ")[2] for option in _options(parser) if option in shared]
-    parts = [f"## leaselab {name}\n", f"{parser.description}\n" if parser.description else ""]
+    also = [_word(option) for option in _options(parser) if option in shared]
+    what = parser.description or ""
+    parts = [f"## leaselab {name}\n", f"{what[:1].upper()}{what[1:]}\n" if what else ""]
     parts.append(table(("option", "is"), own) if own else "")
     parts.append(f"Also: {', '.join(also)}.\n" if also else "")
     return "\n".join(filter(None, parts))
+
+
+def _word(option: Option) -> str:
+    """The option by its long name alone."""
+    return f"`{option[0].strip('`').rpartition('`')[2].partition(' ')[0]}`"
 
 
 def _benchmarks(root: Path) -> Iterator[tuple[str, str]]:

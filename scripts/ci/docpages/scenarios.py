@@ -64,4 +64,5 @@ def _comment(path: Path) -> str:
 
 def _section(family: Family, comment: str) -> str:
     names = ", ".join(f"`{name}`" for name in family.scenarios)
-    return "\n".join([f"## {family.name}\n", f"{comment}\n" * bool(comment) + f"\n{names}\n"])
+    parts = [f"## {family.name}", comment, f"{names}\n"]
+    return "\n\n".join(filter(None, parts))

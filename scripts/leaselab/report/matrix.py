@@ -209,7 +209,7 @@ def _legend(rows: Sequence[Row]) -> Iterator[str]:
     yield "; ".join([*told, f"{_NONE}: not among these results"])
     if any(_gained(rows, column) for column in columns_of(rows)):
         base = column_words(first.base, first.across)
-        yield f"{_GAIN}: over {base}; {_OVERLAP}: what the two may be overlaps"
+        yield f"{_GAIN}: over {base}; {_OVERLAP}: the intervals overlap"
 
 
 def _gained(rows: Sequence[Row], column: Column) -> bool:

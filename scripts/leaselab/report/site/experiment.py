@@ -111,7 +111,7 @@ def experiment(
             "rounds",
             "Every run, in the order they were made",
             _rounds_chart(points, axis),
-            note="What all points do at one time is the machine's doing and not theirs.",
+            note="Points that move together show drift of the machine.",
         ),
     ]
     context = {
