@@ -46,7 +46,7 @@ def slow_down(path, percent, *, minute):
     """Commit a server that takes `percent` longer to answer a packet, on whatever machine.
 
     Returns the hash.  Its completed rate falls by less: dnsmasq searches a list of its leases,
-    so a trial that completes fewer has cheaper ones (docs/method/verdicts.md: what was seen).
+    so a trial that completes fewer has cheaper ones.
     """
     slow = _SLOW.format(percent=percent)
     return change(path, "src/dhcp.c", PACKET, slow, "Wait for the clock", minute=minute)
