@@ -54,6 +54,7 @@ def _doubts(record: Record) -> Iterator[Flag]:
             yield Flag(
                 "doubt", "wide spread", f"spread of the runs {100 * figure.spread:.1f} %"
             )
+    yield from _cold_start(record)
     widest = record.procedure.widest or 0.0
     wide = [
         one.bracket.width
@@ -80,6 +81,20 @@ def _doubts(record: Record) -> Iterator[Flag]:
         )
     if record.source and record.source.dirty:
         yield Flag("doubt", "changed server", "built from a checkout with uncommitted changes")
+
+
+def _cold_start(record: Record) -> Iterator[Flag]:
+    """A confirmation that failed at first, after the start, and held later."""
+    found = record.confirmation
+    first = next((one for one in found.trials if one.valid), None) if found else None
+    if found and found.holds and first and not record.procedure.passes(first):
+        yield Flag(
+            "doubt",
+            "cold start",
+            f"loss {100 * first.loss_ratio:.1f} % at {first.rate}/s in the first "
+            f"{first.duration_s} s after a start, and {100 * found.loss_ratio:.1f} % later: "
+            "the figure is of a server that has warmed up",
+        )
 
 
 def _known(record: Record) -> Iterator[Flag]:

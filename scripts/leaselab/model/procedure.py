@@ -34,6 +34,8 @@ ROUND_OVERHEAD_S = 60
 STALLED_LIMIT = 6
 """Trials in a row that the generator's stalls may spoil before a round ends, and of a
 confirmation in all."""
+SPOILED_LIMIT = STALLED_LIMIT + 3
+"""Trials of a confirmation that may not count, for whatever reason."""
 PAUSE_LIMIT_S = 300.0
 """Time that may be waited in all, between such trials, for the lab to calm down (s)."""
 _NOT_COMPARED = frozenset(

@@ -14,6 +14,7 @@ from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
 from leaselab.measure.generators.dhcp_load import (
     WANTED,
     check_leases,
+    clients_of,
     returning_clients,
     wanted_of,
 )
@@ -190,7 +191,7 @@ class Leaseload:
             argv = ["dhcp6", *argv, "--server", self._server, "--relay", relay]
         else:
             argv = ["dhcp6", *argv]
-        clients = returning_clients(scenario)
+        clients = clients_of(scenario, load)
         first = int(scenario.load.get("first_client", FIRST_CLIENT).replace(":", ""), 16)
         first += 0 if clients else load.first_client
         argv += ["--first-mac", first.to_bytes(6, "big").hex(":")]

@@ -16,7 +16,12 @@ from leaselab.measure.generators.adapter import (
     Seen,
     unserved,
 )
-from leaselab.measure.generators.dhcp_load import POOL_TOO_FULL, Granted, lease_doubts
+from leaselab.measure.generators.dhcp_load import (
+    POOL_TOO_FULL,
+    Granted,
+    clients_of,
+    lease_doubts,
+)
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
     OTHER_ANSWERS,
@@ -268,6 +273,7 @@ class ClientsReading(LeaseloadReading):
         """Yield what leases and replies say against it."""
         report, counts = self.report, self.counts
         granted = Granted(
+            clients=clients_of(self.bench.scenario, self.load),
             attempted=counts.attempted,
             answered=counts.completed + counts.late,
             refusals=counts.refused,

@@ -17,7 +17,12 @@ from __future__ import annotations
 import math
 
 from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
-from leaselab.measure.generators.dhcp_load import WANTED, check_leases, returning_clients
+from leaselab.measure.generators.dhcp_load import (
+    WANTED,
+    check_leases,
+    clients_of,
+    returning_clients,
+)
 from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading
@@ -130,11 +135,12 @@ class Perfdhcp:
         late_s, wait_s = self._procedure.late_s, self._procedure.wait_s
         count = exchanges(load)
         argv = self._begun(self._tool.threading)
-        clients = self._clients or 2 * count + 1000
+        come_back = clients_of(self._bench.scenario, load)
+        clients = come_back or 2 * count + 1000
         argv += ["-r", str(load.rate), "-R", str(clients), "-p", str(load.duration_s)]
         argv += ["-n", str(count), "-n", str(count)]
         argv += ["-W", str(round(wait_s * 1e6)), "-d", f"{late_s:g}"]
-        argv += [*([] if self._clients else ["-u"]), "-t", "1", "-x", "t", *self._first(load)]
+        argv += [*([] if come_back else ["-u"]), "-t", "1", "-x", "t", *self._first(load)]
         if limit is not None:
             argv += ["-D", str(limit)]
         return [*argv, self._server]

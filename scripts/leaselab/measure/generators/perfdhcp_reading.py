@@ -17,6 +17,7 @@ from leaselab.measure.generators.dhcp_load import (
     POOL_TOO_FULL,
     STAGES,
     Granted,
+    clients_of,
     lease_doubts,
 )
 from leaselab.measure.generators.perfdhcp_output import (
@@ -151,6 +152,7 @@ class PerfdhcpReading(PrintedReading):
         if not self.aborted and not _enough(counts.attempted, load.rate * load.duration_s):
             words.append(GENERATOR_LIMITED)
         granted = Granted(
+            clients=clients_of(self.bench.scenario, load),
             attempted=counts.attempted,
             answered=output.second.received,
             refusals=output.first.rejected + output.second.rejected,
