@@ -45,7 +45,7 @@ MEANINGS = {
     "invalid": "the figures cannot be believed",
     "build-failed": "the server does not build, or does not start",
     # What is to be doubted, or known.
-    "unsteady": "the machine's own speed changed while it was measured",
+    "unsteady": "the machine, or what a transaction costs the server, changed from run to run",
     "cold start": "the server loses what it could serve, for some time after its start",
     "no interval": "too few runs to say how well the figure is known",
     "wide spread": "the runs differ by more than 5 % (standard deviation over mean)",
