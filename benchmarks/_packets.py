@@ -59,6 +59,8 @@ class Faults:
     """Every so many seconds the generator does nothing for so many (s, s)."""
     stalls_from_to: tuple[float, float] = (0.0, math.inf)
     """When that begins and when it ends (s)."""
+    reach: float = math.inf
+    """Exchanges per second that the generator begins at most."""
     begins_confirming: float = 1.0
     """Share of a load that the generator begins while the result is confirmed (0..1)."""
 
@@ -137,9 +139,9 @@ class PacketWorld:
         if "-x" not in argv:
             return printed(perfdhcp_text(1, [(0.0, 0.001)], [(0.002, 0.003)]))
         rate, count = option("-r"), int(option("-n"))
-        if self.confirming:
-            share = self.faults.begins_confirming
-            rate, count = rate * share, int(count * share)
+        share = min(1.0, self.faults.reach / rate)
+        share *= self.faults.begins_confirming if self.confirming else 1.0
+        rate, count = rate * share, int(count * share)
         first, second = self._exchange(rate, count)
         wait_s = option("-W") / 1e6
         if "-D" in argv:
