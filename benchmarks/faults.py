@@ -110,7 +110,7 @@ CASES = [
     ),
     Case("generator begins 7200/s at most", Faults(reach=7200.0), start_rate=1950),
     Case("CPU per exchange falls by 5% in 100 s", Faults(cpu_falls=0.05), (UNSTEADY,)),
-    Case("answers after 1.1 s", Faults(answers_after_s=1.1)),
+    Case("answers after 0.9 s", Faults(answers_after_s=0.9)),
 ]
 
 

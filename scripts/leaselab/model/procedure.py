@@ -98,7 +98,8 @@ class Procedure(
     loss_ratio: Ratio = 0.025
     """Highest loss ratio of a trial that passes (0..1)."""
     late_s: ReplyTime = 2.0
-    """A reply later than this after its request counts as lost (s)."""
+    """Longest time of a transaction, from its first packet to its last reply, that is in time
+    (s)."""
     wait_s: ReplyTime = 4.0
     """How long the generator waits for replies after its last packet (s)."""
     warm_up_s: LengthOrNone = 1

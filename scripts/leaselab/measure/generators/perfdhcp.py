@@ -14,8 +14,6 @@ Facts this adapter rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
 
 from __future__ import annotations
 
-import math
-
 from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
 from leaselab.measure.generators.dhcp_load import (
     WANTED,
@@ -25,7 +23,7 @@ from leaselab.measure.generators.dhcp_load import (
 )
 from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
-from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading
+from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, exchanges
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
 from leaselab.model.errors import usage_error
@@ -34,11 +32,6 @@ from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, SERVER, Scenario
 
-COUNT_SHARE = 0.998
-"""Share of rate x duration that a trial starts.  perfdhcp ends as soon as all replies are
-in only when it was told how many to start, and its clock of the period (``-p``) runs out
-just before the last ones are due; stopping by count a little earlier saves the wait of
-each trial without loss, and keeps the rate exact."""
 IN_FLIGHT_S = 0.5
 """Share of a second's load that may be unanswered before an abort is thought of (s)."""
 EVERYBODY = "all"
@@ -176,11 +169,6 @@ def abort_after(load: Load, procedure: Procedure) -> int:
     still has to prove an aborted trial's failure.
     """
     return round(procedure.loss_ratio * load.rate * load.duration_s + IN_FLIGHT_S * load.rate)
-
-
-def exchanges(load: Load) -> int:
-    """Number of exchanges that a trial starts unless it is cut short."""
-    return math.ceil(COUNT_SHARE * load.rate * load.duration_s)
 
 
 def _mac(number: int) -> str:
