@@ -81,13 +81,13 @@ def cpu_trend(rounds: Sequence[Round]) -> tuple[float, float] | None:
     the test sees no trend, which it cannot in fewer than five rounds.
     """
     values = [value for one in rounds if (value := one.metrics.get("cpu_us"))]
-    pairs = list(itertools.combinations(enumerate(values), 2))
-    falls = sum(late < early for (_, early), (_, late) in pairs)
-    rises = sum(late > early for (_, early), (_, late) in pairs)
-    if 2.0 * _chance(len(values), min(falls, rises) + len(pairs) - falls - rises) >= TREND:
+    compared = list(itertools.combinations(enumerate(values), 2))
+    falls = sum(late < early for (_, early), (_, late) in compared)
+    rises = sum(late > early for (_, early), (_, late) in compared)
+    if 2.0 * _chance(len(values), min(falls, rises) + len(compared) - falls - rises) >= TREND:
         return None
     slope = statistics.median(
-        (late - early) / (after - before) for (before, early), (after, late) in pairs
+        (late - early) / (after - before) for (before, early), (after, late) in compared
     )
     reach = slope * (len(values) - 1) / 2.0
     middle = statistics.median(values)
@@ -95,7 +95,7 @@ def cpu_trend(rounds: Sequence[Round]) -> tuple[float, float] | None:
 
 
 def _chance(count: int, most: int) -> float:
-    """Share of the orders of so many values with at most `most` pairs out of order (0..1)."""
+    """Share of the orders of so many values with at most `most` times two out of order (0..1)."""
     orders = [1]
     for number in range(2, count + 1):
         longer = [0] * (len(orders) + number - 1)
