@@ -95,7 +95,7 @@ def cpu_trend(rounds: Sequence[Round]) -> tuple[float, float] | None:
 
 
 def _chance(count: int, most: int) -> float:
-    """Share of the orders of so many values with at most `most` times two out of order (0..1)."""
+    """Share of the orders of so many values that have at most `most` inversions (0..1)."""
     orders = [1]
     for number in range(2, count + 1):
         longer = [0] * (len(orders) + number - 1)

@@ -71,8 +71,8 @@ class Metric(Figures, frozen=True, kw_only=True):
     dropped: tuple[Count, ...] = ()
     """Which rounds those are, by their position in `rounds`, from 0."""
     ci95: tuple[Figure, Figure] | None = None
-    """95 % confidence interval: value ± t(0.975; n - 2 trim - 1) x standard_error; null where
-    one round is left, or none is known."""
+    """95 % confidence interval: value ± t(0.975; n - 2 trim - 1) x standard_error, wider where
+    the rounds follow each other; null where one round is left, or none is known."""
     standard_error: Amount | None = None
     """Tukey-McLaughlin standard error, from the winsorized variance of all n."""
     spread: Amount | None = None

@@ -82,7 +82,10 @@ class Adapter(Protocol):
 
     @property
     def capacity(self) -> int | None:
-        """How much servers can hold of what the clients want; None where nothing bounds it."""
+        """How much one load may take: of what servers can hold, or of what must not come again.
+
+        None where nothing bounds it.
+        """
 
     def answers(self) -> bool:
         """Whether the server completes a transaction: a running process is no proof."""

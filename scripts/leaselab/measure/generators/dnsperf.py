@@ -23,6 +23,7 @@ from leaselab.measure.generators.dns_answers import (
     TRANSPORTS,
     check_queries,
     expected_of,
+    most_queries,
     transport_of,
 )
 from leaselab.measure.generators.dnsperf_output import parse
@@ -43,9 +44,6 @@ PORTS = {"udp": 53, "tcp": 53, "dot": 853}
 class Dnsperf:
     """dnsperf, against the server of one bench."""
 
-    capacity = None
-    """Nothing is given out that could be used up."""
-
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
         self._bench = bench
         self._tool = bench.generator
@@ -53,6 +51,11 @@ class Dnsperf:
         self._host = host
         self._transport = transport_of(bench.scenario, TRANSPORTS, "dnsperf")
         self._expected = expected_of(bench.scenario)
+
+    @property
+    def capacity(self) -> int | None:
+        """Queries that a trial may ask, where names must not come again."""
+        return most_queries(self._bench.scenario)
 
     @staticmethod
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:

@@ -27,6 +27,7 @@ from leaselab.measure.generators.dns_answers import (
     check_queries,
     expected_of,
     is_dns,
+    most_queries,
     transport_of,
 )
 from leaselab.measure.generators.leaseload_reading import (
@@ -93,8 +94,9 @@ class Leaseload:
 
     @property
     def capacity(self) -> int | None:
-        """Addresses that the pool has; None for DNS, where nothing can be used up."""
-        return None if self._is_dns else pool_size(self._bench.scenario.load["pool"])
+        """Addresses that the pool has; of DNS what may be asked before a name comes again."""
+        scenario = self._bench.scenario
+        return most_queries(scenario) if self._is_dns else pool_size(scenario.load["pool"])
 
     def answers(self) -> bool:
         """Whether the server completes an exchange, in a few tries of a second each.

@@ -149,8 +149,6 @@ class OpenLoopReading(DnsReading):
 class OpenLoop:
     """Such a tool, against the server of one bench."""
 
-    capacity = None
-    """Nothing is given out that could be used up."""
     procedures: ClassVar[tuple[type[Procedure], ...]]
     """Procedures that need no more than counts."""
     reading: ClassVar[type[OpenLoopReading]]
@@ -178,6 +176,11 @@ class OpenLoop:
                 wanted=" or ".join(str(one.__struct_config__.tag) for one in cls.procedures),
                 todo="take a load of dnsperf",
             )
+
+    @property
+    def capacity(self) -> int | None:
+        """Queries that a trial may ask, where names must not come again."""
+        return self._proof.capacity
 
     def answers(self) -> bool:
         """Whether the server answers queries of the load, as dnsperf asks it."""

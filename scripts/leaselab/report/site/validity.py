@@ -58,6 +58,7 @@ MEANINGS = {
     "shared processor": "what one of them takes, the other lacks",
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of a minute below the max rate, after the runs",
+    "runs follow each other": "the machine or the server drifts; the interval allows for it",
     "traffic": "the rest is waiting for late replies, reading output, starting servers",
 }
 """What the words of reasons and flags mean, for those who meet them on a page."""
