@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from leaselab.model.observation import Generated, ServerStarted
 from leaselab.model.trial import Sample
 
@@ -19,6 +21,12 @@ PAUSE_S = 2.0
 """Time between two trials (s)."""
 HOP_S = 20e-6
 """Time of a packet on the wire, and of the generator to answer an offer (s)."""
+IDLE_S = 1.0
+"""Time without work after which a server is at rest (s)."""
+CPU_US = 73.0
+"""CPU time of the server for each exchange as a sweep begins (us)."""
+CONFIRMING = "confirming the result"
+"""The phase in which the engine confirms a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +43,26 @@ class Faults:
     """Share of the exchanges whose last reply it does not send, at any load (0..1)."""
     loses_at_times: float = 0.0
     """The same, in half of the seconds."""
-    cold: float = 0.0
-    """Share of its capacity that it lacks in the first second after a start (0..1)."""
+    cold: tuple[float, float] = (0.0, 1.0)
+    """Share of its capacity (0..1) that it lacks for so many seconds after a start (s)."""
+    turbo: tuple[float, float] = (1.0, 0.0)
+    """Factor by which it is faster for so many seconds after a rest (s)."""
+    credit: tuple[float, float] = (1.0, 0.0)
+    """Factor by which it is faster while it has credit, and how long a full one lasts (s).
+
+    Credit is what it serves less than its capacity."""
+    cpu_falls: float = 0.0
+    """By how much its CPU time per exchange falls in 100 s (ratio)."""
     answers_after_s: float = 0.0
     """Time that every reply takes beside its work (s)."""
     generator_stalls: tuple[float, float] = (0.0, 0.0)
     """Every so many seconds the generator does nothing for so many (s, s)."""
     stalls_from_to: tuple[float, float] = (0.0, math.inf)
     """When that begins and when it ends (s)."""
+    reach: float = math.inf
+    """Exchanges per second that the generator begins at most."""
+    begins_confirming: float = 1.0
+    """Share of a load that the generator begins while the result is confirmed (0..1)."""
 
 
 @dataclass(slots=True)
@@ -61,11 +81,17 @@ class PacketWorld:
     """How long the engine waited for the generator (s)."""
     words: list[str] = field(default_factory=list)
     """Why trials did not count."""
+    confirming: bool = False
+    busy_from_to: tuple[float, float] = (-math.inf, -math.inf)
+    """When the server's work began, without a rest since, and when it ended (s)."""
+    credit: float = math.inf
+    """Exchanges that it may serve faster."""
+    cpu_s: float = 0.0
 
     # The server.
 
     def start(self) -> ServerStarted:
-        self.warm_at = self.now + 1.0
+        self.warm_at = self.now + self.faults.cold[1]
         return self.started
 
     def trouble(self) -> str:
@@ -81,7 +107,9 @@ class PacketWorld:
         """Nothing is left."""
 
     def sample_now(self) -> Sample:
-        return Sample(t=self.now, cpu_s=0.0, rss_bytes=0, udp_drops=0, held=0, counters={})
+        return Sample(
+            t=self.now, cpu_s=self.cpu_s, rss_bytes=0, udp_drops=0, held=0, counters={}
+        )
 
     def samples(self) -> Mapping[str, Sequence[Sample]]:
         return {}
@@ -103,7 +131,7 @@ class PacketWorld:
         environment: Mapping[str, str],  # noqa: ARG002  # the port's
         timeout_s: float,  # noqa: ARG002
     ) -> Generated:
-        """Print what perfdhcp prints of this load; it ends by itself, and never early."""
+        """Print what perfdhcp prints of this load; it ends by itself."""
 
         def option(name: str) -> float:
             return float(argv[list(argv).index(name) + 1])
@@ -111,11 +139,18 @@ class PacketWorld:
         if "-x" not in argv:
             return printed(perfdhcp_text(1, [(0.0, 0.001)], [(0.002, 0.003)]))
         rate, count = option("-r"), int(option("-n"))
+        share = min(1.0, self.faults.reach / rate)
+        share *= self.faults.begins_confirming if self.confirming else 1.0
+        rate, count = rate * share, int(count * share)
         first, second = self._exchange(rate, count)
         wait_s = option("-W") / 1e6
+        if "-D" in argv:
+            count = given_up(first, rate, count, option("-D"))
         end = count / rate
-        first = [pair for pair in first if pair[1] <= end + wait_s]
+        first = [pair for pair in first if pair[0] < end and pair[1] <= end + wait_s]
+        second = second[: len(first)] if count < int(option("-n")) else second
         second = [pair for pair in second if pair[1] <= end + wait_s]
+        self.cpu_s += len(second) * 1e-6 * CPU_US * self._cpu_share
         last = max([end, *(done for _, done in second)])
         took_s = last if len(second) == count else end + wait_s
         self.seconds += took_s
@@ -127,7 +162,6 @@ class PacketWorld:
     ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
         """Times of the answered requests of both stages, sent and received (s)."""
         faults, origin = self.faults, self.now
-        work_s = 1.0 / faults.capacity / 2.0
         starts = deque(self._send_times(rate, count))
         requests: deque[tuple[float, float]] = deque()  # when sent, when the offer came
         waiting: deque[float] = deque()
@@ -143,8 +177,7 @@ class PacketWorld:
             if len(waiting) > faults.buffer:
                 continue
             begin = self._awake(origin + max(came, free_at)) - origin
-            slow = 1.0 - faults.cold if origin + begin < self.warm_at else 1.0
-            free_at = begin + work_s / slow
+            free_at = begin + self._work_s(origin + begin)
             waiting.append(free_at)
             received = self._running(free_at + faults.answers_after_s + HOP_S)
             if is_first:
@@ -153,6 +186,34 @@ class PacketWorld:
             elif not self._loses(origin + sent):
                 second.append((sent, received))
         return first, second
+
+    @property
+    def _cpu_share(self) -> float:
+        return max(0.5, 1.0 - self.faults.cpu_falls * self.now / 100.0)
+
+    def _work_s(self, moment: float) -> float:
+        """Time that the packet takes which the server begins at a moment (s)."""
+        faults, (since, until) = self.faults, self.busy_from_to
+        speed = 1.0 - faults.cold[0] if moment < self.warm_at else 1.0
+        since = moment if moment - until > IDLE_S else since
+        if moment - since < faults.turbo[1]:
+            speed *= faults.turbo[0]
+        speed *= self._by_credit(max(0.0, moment - until))
+        work_s = 1.0 / faults.capacity / 2.0 / speed
+        self.busy_from_to = since, moment + work_s
+        return work_s
+
+    def _by_credit(self, rested_s: float) -> float:
+        """Factor by which it is faster for one packet, of which its credit is spent."""
+        factor, lasts_s = self.faults.credit
+        if factor == 1.0:
+            return 1.0
+        full = (factor - 1.0) * self.faults.capacity * lasts_s
+        self.credit = min(full, self.credit + rested_s * self.faults.capacity)
+        if self.credit <= 0.0:
+            return 1.0
+        self.credit -= 0.5 * (1.0 - 1.0 / factor)
+        return factor
 
     def _send_times(self, rate: float, count: int) -> list[float]:
         times: list[float] = []
@@ -197,7 +258,7 @@ class PacketWorld:
         return name
 
     def phase(self, text: str) -> None:
-        """Nobody watches."""
+        self.confirming |= text == CONFIRMING
 
     def round_started(self, index: int) -> None:
         """Nobody watches."""
@@ -210,6 +271,16 @@ class PacketWorld:
 
     def round_done(self, found: object) -> None:
         """Nobody watches."""
+
+
+def given_up(
+    first: Sequence[tuple[float, float]], rate: float, count: int, limit: float
+) -> int:
+    """How many exchanges are begun until more than `limit` of them have no first reply."""
+    received = np.sort([pair[1] for pair in first])
+    sent = np.arange(count)
+    hopeless = np.flatnonzero(sent - np.searchsorted(received, sent / rate) > limit)
+    return int(hopeless[0]) if hopeless.size else count
 
 
 def perfdhcp_text(

@@ -111,7 +111,7 @@ def simulate(cell: Cell, algorithm: str, sweeps: int) -> Row:
         true_rates = [
             cell.max_rate(server.capacity, PROCEDURE.loss_ratio) for server in servers
         ]
-        found.append(Runs(tuple(ALGORITHMS[algorithm](servers)), PROCEDURE.trim))
+        found.append(Runs(tuple(ALGORITHMS[algorithm](servers)), PROCEDURE.trim, in_order=True))
         drawn.append(100.0 * (found[-1].mean / trimmed_mean(true_rates, PROCEDURE.trim) - 1.0))
         seconds += sum(server.seconds for server in servers)
         trials += sum(server.trials for server in servers)
@@ -127,7 +127,7 @@ def simulate(cell: Cell, algorithm: str, sweeps: int) -> Row:
 
 
 def _covers(runs: Runs, truth: float) -> bool:
-    ends = interval(runs.values, runs.trim)
+    ends = interval(runs.values, runs.trim, runs.widening)
     return ends is not None and ends[0] <= truth <= ends[1]
 
 

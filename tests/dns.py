@@ -13,7 +13,8 @@ STAGE = "QUERY-ANSWER"
 SETTINGS = {
     "threads": 1,
     "clients": 1,
-    "outstanding": 250,
+    "outstanding": 60_000,
+    "flood_outstanding": 250,
     "long_options": ["latency-histogram", "verbose-interval-stats"],
 }
 PROOF = {

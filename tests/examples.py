@@ -189,13 +189,14 @@ def confirmed(
     began = datetime.fromisoformat(record.finished_at)
     rates = [rate for rate in record.values("max_rate") if rate is not None]
     rate = int(0.95 * min(one.bracket.lower for one in record.rounds if one.bracket))
-    offers = [(rate, loss)] * -(-(procedure.confirm_s or 0) // procedure.trial_s)
-    offers.append((4 * rate, 1 - overload_completes * min(rates) / (4 * rate)))
+    confirm_s, trial_s = procedure.confirm_s or 0, procedure.trial_s
+    offers = [(rate, confirm_s, loss)]
+    offers.append((4 * rate, trial_s, 1 - overload_completes * min(rates) / (4 * rate)))
     trials = tuple(
         replace(
             example_trial(
                 offered,
-                procedure.trial_s,
+                seconds,
                 lost,
                 number=number,
                 index=len(record.rounds) + 1,
@@ -203,7 +204,7 @@ def confirmed(
             ),
             raw_file=f"raw/confirmation-{number:02}.txt.gz",
         )
-        for number, (offered, lost) in enumerate(offers, start=1)
+        for number, (offered, seconds, lost) in enumerate(offers, start=1)
     )
     wall_s = sum(trial.wall_s for trial in trials) + 1.5
     is_limit = max(rates) >= 0.5 * trials[-1].completed_rate
@@ -221,7 +222,7 @@ def confirmed(
         finished_at=_time(began + timedelta(seconds=wall_s)),
         confirmation=found,
         metrics=metrics_of(kinds, record.rounds, procedure, holds=found.holds),
-        at_least=None if found.holds else at_least(record.rounds, procedure),
+        at_least=None,
         traffic_s=record.traffic_s + found.traffic_s,
         wall_s=record.wall_s + wall_s,
     )

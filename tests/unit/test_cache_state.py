@@ -65,3 +65,11 @@ def test_one_that_does_not_is_refused_before_anything_is_measured(cache, procedu
         check(procedure, cache=cache, queries=5000)
     assert caught.value.outcome is Outcome.USAGE
     assert caught.value.where == "scenario zones-10k"
+
+
+def test_a_load_that_asks_a_share_for_the_first_time_may_not_begin_again():
+    check(MaxRate(max_rate=1000, trial_s=5), cache="mixed", names="mixed", queries=5000)
+    with pytest.raises(LeaselabError, match="asks for the same again"):
+        check(MaxRate(max_rate=1001, trial_s=5), cache="mixed", names="mixed", queries=5000)
+    with pytest.raises(LeaselabError, match="nothing is reset"):
+        check(MaxRate(**WARMED), cache="mixed", names="mixed", queries=5000)

@@ -89,6 +89,15 @@ def test_what_makes_a_figure_doubtful_is_said(change, word):
     assert word in words(edited(example_result(), change), "doubt")
 
 
+def test_a_start_that_was_cold_for_long_is_a_doubt():
+    record = confirmed(example_result())
+    first, *rest = record.confirmation.trials
+    cold = replace(first, completed=first.completed // 2)
+    found = replace(record.confirmation, trials=(cold, first, *rest))
+    assert "cold start" in words(replace(record, confirmation=found))
+    assert "cold start" not in words(record)
+
+
 def test_lost_packets_shared_processors_and_slow_clocks_are_known():
     def change(document):
         trial = document["rounds"][0]["trials"][1]

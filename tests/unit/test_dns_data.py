@@ -1,6 +1,7 @@
 """The data of DNS experiments, made by the program as it is installed."""
 
 import hashlib
+import itertools
 import json
 import shutil
 import subprocess
@@ -207,6 +208,15 @@ def test_zipf_asks_for_the_kth_most_popular_as_often_as_1_over_k(program, tmp_pa
         wanted = count / rank / weight
         assert abs(often[rank - 1] - wanted) < 5 * wanted**0.5, rank
     assert found["distinct"] == len(often)
+
+
+@pytest.mark.parametrize("length", [1000, 20_000, 490_000])
+def test_mixed_names_are_as_often_in_a_cache_whatever_is_asked(length):
+    """Zipf's are in 38 % of 1000 queries, and in 87 % of 490 000."""
+    with contract_module("dns_data", "leaselab_dns_data.choice") as choice:
+        asked = list(itertools.islice(choice.mixed(100_000, 490_000), length))
+        assert 0.789 <= 1 - len(set(asked)) / length <= 0.80
+        assert list(choice.mixed(5, 3))
 
 
 @pytest.mark.parametrize("names", ["uniform", "zipf"])

@@ -55,7 +55,8 @@ def test_the_command_line_of_a_rate():
     Dnsperf(bench, bench.procedure, host).offer(Load(300, 3), may_abort=True)
     assert " ".join(host.argvs[0]) == (
         "/usr/bin/dnsperf -f inet -m udp -s 198.18.0.10 -p 53 -a 198.18.0.30 -d /var/lib/q.txt "
-        "-c 1 -T 1 -q 250 -l 3 -t 1 -S 1 -Q 300 -O latency-histogram -O verbose-interval-stats"
+        "-c 1 -T 1 -q 60000 -l 3 -t 1 -S 0.1 -Q 300 -O latency-histogram "
+        "-O verbose-interval-stats"
     )
 
 
@@ -63,6 +64,8 @@ def test_a_flood_has_no_rate_and_queries_over_tls_another_port():
     bench = dns_bench(load={"transport": "dot"})
     argv = Dnsperf(bench, bench.procedure, Host(b"")).command(Load(0, 30, flood=True))
     assert "-Q" not in argv
+    assert argv[argv.index("-q") + 1] == "250"
+    assert argv[argv.index("-S") + 1] == "1"
     assert argv[argv.index("-m") + 1 : argv.index("-a")] == [
         "dot",
         "-s",
@@ -86,7 +89,7 @@ def test_every_recording_parses_and_its_seconds_are_the_whole(name):
 
 def test_a_good_trial_has_all_figures():
     found = trial("2.14_good", Load(300, 3))
-    assert (found.attempted, found.completed, found.lost, found.valid) == (897, 897, 0, True)
+    assert (found.attempted, found.completed, found.lost, found.valid) == (900, 897, 3, True)
     latency = found.latency_s[STAGE]
     assert 0.00002 < latency.p50 < latency.p99 <= latency.max < 0.1
     assert [one.attempted for one in found.per_second] == [301, 300, 296]
@@ -119,7 +122,8 @@ def test_a_server_that_it_waits_for_has_failed_and_dnsperf_has_not(
 def test_too_much_for_the_server_is_its_failure():
     found = trial("2.14_overload", Load(200_000, 2), outstanding=100)
     assert found.valid
-    assert (found.attempted, found.completed) == (400_000, 37_263)
+    # of what was answered, as many as may wait at once came after the traffic
+    assert (found.attempted, found.completed, found.late) == (400_000, 37_163, 100)
 
 
 def test_a_generator_that_sends_too_little_although_nothing_waits_is_too_slow():
@@ -152,9 +156,9 @@ def test_names_that_do_not_exist_are_expected_for_their_share(version):
     text = recorded(f"{version}_misses")
     load = Load(930, 2)
     wanted = reading(text, load, expected=Expected(0.1, 105))
-    assert wanted.counts.failures == {}
+    assert wanted.failures == {}
     none = reading(text, load, expected=Expected(0.0, 105))
-    assert none.counts.failures == {"NXDOMAIN": parse(text).whole.rcodes["NXDOMAIN"]}
+    assert none.failures == {"NXDOMAIN": parse(text).whole.rcodes["NXDOMAIN"]}
 
 
 def test_answers_of_another_size_make_a_pass_doubtful_and_no_failure():
@@ -175,7 +179,7 @@ def test_answers_that_the_generators_host_dropped_explain_a_failure():
 
 def test_late_answers_are_those_beyond_the_limit_in_the_histogram():
     made = reading(recorded("2.14_good"), Load(300, 3), procedure={"late_s": 0.005})
-    assert made.counts.late == made.output.whole.later_than(0.005) > 0
+    assert made.counts.slow == made.output.whole.later_than(0.005) > 0
     found = made.trial(Seen(generator=QUIET))
     assert found.completed == 897 - found.late
     assert sums_up(found)

@@ -96,7 +96,7 @@ def test_a_load_of_a_part_of_the_flow_counts_from_where_that_begins():
 
 def test_what_nobody_answers_is_lost_and_flame_sends_on():
     found = trial("dead", Load(500, 2))
-    assert (found.attempted, found.completed, found.lost) == (990, 0, 990)
+    assert (found.attempted, found.completed, found.lost) == (1000, 0, 1000)
     assert found.valid
 
 
@@ -121,7 +121,7 @@ def test_a_server_that_stands_for_a_moment_shows_it_second_by_second():
     """Answers that come up to a second after the time-out count: flame says no more of them."""
     found = trial("stands", Load(1000, 4))
     assert [one.completed for one in found.per_second] == [996, 192, 660, 1000]
-    assert found.loss_ratio == pytest.approx(0.287, abs=0.001)
+    assert found.loss_ratio == pytest.approx(0.288, abs=0.001)
 
 
 def test_a_generator_that_sends_too_little_is_limited():
@@ -168,7 +168,8 @@ def test_every_trial_sums_up(name):
     rate, length_ms = header["cmdline"].split(";")[1].split(" ")[0].split(",")
     found = trial(name, Load(int(rate), int(length_ms) // 1000))
     assert sums_up(found)
-    assert sum(one.attempted for one in found.per_second) == found.attempted
+    left_out = found.attempted - sum(one.attempted for one in found.per_second)
+    assert 0 <= left_out <= 0.01 * found.attempted, "due, and not begun"
     assert found.duration_s == len(found.per_second)
 
 

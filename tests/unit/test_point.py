@@ -133,7 +133,8 @@ def test_a_sweep_warms_up_and_confirms_its_result_and_counts_the_seconds():
         assert one.traffic_s > sum(trial.traffic_s for trial in one.trials)
     found = point.confirmation
     assert found.holds
-    assert len(found.trials) == 7
+    assert [trial.rate > found.rate for trial in found.trials] == [False, True, True]
+    assert found.trials[0].duration_s == 6
     assert found.rate <= 0.95 * min(one.bracket.lower for one in point.rounds)
     assert found.traffic_s > 6
     assert not world.running
@@ -160,7 +161,7 @@ def test_a_server_that_stands_still_now_and_then_has_no_figure():
     """The trials of the search miss it, or take it for a limit."""
     world = World()
     world.measure(bench(rounds=1))
-    world = World(dead_every=world.trials + 2)
+    world = World(dead_every=world.trials + 3)
     error, point = ended(world, bench(rounds=1, **CONFIRMED))
     assert error.outcome is Outcome.INVALID
     assert error.reason is SearchReason.NOT_SUSTAINED
@@ -240,12 +241,12 @@ def test_a_slow_generator_is_not_waited_for():
 def test_a_confirmation_outlives_a_disturbance_as_well(stalled, pauses):
     quiet = World()
     quiet.measure(bench(**CONFIRMED))
-    last = quiet.trials - 7
-    world = World(stalls_in=range(last + 2, last + 2 + stalled))
+    last = quiet.trials - 3
+    world = World(stalls_in=range(last + 1, last + 1 + stalled))
     found = world.measure(bench(**CONFIRMED)).confirmation
     assert found.holds
-    assert sum(trial.valid for trial in found.trials) == 7
-    assert len(found.trials) == 7 + stalled
+    assert sum(trial.valid for trial in found.trials) == 3
+    assert len(found.trials) == 3 + stalled
     assert world.slept_s == pauses
 
 
@@ -253,7 +254,7 @@ def test_a_disturbance_that_lasts_is_no_verdict_on_the_server():
     """Not-sustained would be one."""
     quiet = World()
     quiet.measure(bench(**CONFIRMED))
-    world = World(stalls_in=range(quiet.trials - 6, 10**6))
+    world = World(stalls_in=range(quiet.trials - 2, 10**6))
     error, point = ended(world, bench(**CONFIRMED))
     assert error.reason is SearchReason.INVALID_TRIAL
     assert "disturbed" in error.what
@@ -268,7 +269,7 @@ def test_a_load_that_was_not_offered_confirms_nothing():
     """Each trial served all that there was, which was half of what it had to be."""
     quiet = World()
     quiet.measure(bench(**CONFIRMED))
-    last = quiet.trials - 8
+    last = quiet.trials - 4
 
     class Tired(World):
         def generate(self, argv, environment, timeout_s):
@@ -303,8 +304,8 @@ def test_a_pair_is_confirmed_and_not_overloaded():
     point = World().measure(replace(of, scenario=pair))
     found = point.confirmation
     assert found.holds
-    assert {trial.rate for trial in found.trials} == {found.rate}
-    assert len(found.trials) == 6
+    stretch, above = found.trials
+    assert (stretch.rate, above.rate < 1.5 * found.rate) == (found.rate, True)
 
 
 def test_a_search_that_ends_where_a_server_loses_by_chance_is_found_out():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leaselab.lab import catalog
 from leaselab.lab.catalog import Family, find_procedure
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.procedure import MEDIAN, PAUSE_LIMIT_S, STALLED_LIMIT
+from leaselab.model.procedure import MEDIAN, PAUSE_LIMIT_S, SPOILED_LIMIT, STALLED_LIMIT
 from leaselab.model.procedures import PROCEDURES, procedure_of
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import LEAST_ROUNDS
@@ -349,7 +349,9 @@ def test_procedures_have_rulers_of_their_own():
 
 
 def test_the_longest_search_has_all_trials_of_all_rounds_and_of_the_confirmation():
-    confirmation = (6 + STALLED_LIMIT + 1) * (5 + 4 + 5) + 60
+    stretches = 7 * (60 + 12 * (4 + 5))
+    spoiled = SPOILED_LIMIT * (4 * 60 + 4 + 5)
+    confirmation = stretches + spoiled + SPOILED_LIMIT * (5 + 4 + 5) + 60
     rounds = 9 * (40 * (5 + 4 + 5) + (1 + 4 + 5) + 60)
     assert MaxRate().longest_s == rounds + confirmation + PAUSE_LIMIT_S
 
@@ -391,11 +393,9 @@ def test_what_a_server_may_have_to_hold_at_once(procedure, most):
     assert procedure.most_attempted == most
 
 
-@pytest.mark.parametrize(("confirm_s", "trials"), [(30, 6), (31, 7), (1, 1), (0, 0), (None, 0)])
-def test_a_confirmation_is_of_whole_trials(confirm_s, trials):
-    procedure = MaxRate(confirm_s=confirm_s)
-    assert procedure.confirming_trials == trials
-    assert procedure.confirming_s == 6 * trials
+@pytest.mark.parametrize(("confirm_s", "seconds"), [(60, 73), (1, 14), (0, 0), (None, 0)])
+def test_a_confirmation_is_a_stretch_and_two_trials(confirm_s, seconds):
+    assert MaxRate(confirm_s=confirm_s).confirming_s == seconds
     assert FixedLoad().confirming_s == Event().confirming_s == 0
 
 

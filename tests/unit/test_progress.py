@@ -163,16 +163,16 @@ def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
         view.round_started(index)
         clock.now += seconds
         view.round_done(change(FOUND, index=index))
-    assert view.time_left() == "about 1 min 16 s"  # 36 s of it for the confirmation
+    assert view.time_left() == "about 1 min 53 s"  # 73 s of it for the confirmation
     view.round_started(3)
     clock.now += 30
-    assert view.time_left() == "about 46 s"
+    assert view.time_left() == "about 1 min 23 s"
     clock.now += 300
-    assert view.time_left() == "this run takes longer than most, then about 36 s"
+    assert view.time_left() == "this run takes longer than most, then about 1 min 13 s"
 
 
 def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
-    bench = replace(bench, procedure=MaxRate(rounds=3, trial_s=5, confirm_s=30))
+    bench = replace(bench, procedure=MaxRate(rounds=3, trial_s=5, confirm_s=23))
     view = LiveProgress(bench)
     for index in (1, 2, 3):
         view.round_started(index)

@@ -207,7 +207,24 @@ def test_an_overloaded_server_that_keeps_up_with_its_generator_says_where_to_loo
     estimate = search(bench, replace(PROCEDURE, start_rate=15_240))
     assert_proven(estimate)
     assert [trial.rate for trial in estimate.trials if not trial.valid] == [15_240]
-    assert len(estimate.trials) <= 5
+    assert len(estimate.trials) <= 6
+
+
+@pytest.mark.parametrize("reason", ["generator-limited", "generator-stalled"])
+def test_what_a_scout_completed_says_where_to_look_whether_it_counts_or_not(reason):
+    """Seen: trials of 5 s at 3.6 times the max rate, as two scouts there did not count."""
+
+    class Reach(Bench):
+        def __call__(self, load):
+            trial = super().__call__(load)
+            return trial if trial.valid else replace(trial, reason=reason)
+
+    bench = Reach(collapses, 10_700, reach=39_200)
+    found = search(bench, replace(PROCEDURE, start_rate=10_500))
+    assert_proven(found)
+    assert found.max_rate == pytest.approx(10_700, rel=0.01)
+    assert max(load.rate for load in bench.loads if load.duration_s == 5) < 1.5 * 10_700
+    assert sum(load.rate > 2 * 10_700 for load in bench.loads) == 1
 
 
 def test_one_hiccup_of_the_generator_costs_one_trial():

@@ -149,12 +149,12 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
     root, records = archive
     text = (root / "report" / "sweep" / f"{records[0].id}.html").read_text(encoding="utf-8")
     rate = records[0].confirmation.rate
-    line = f"Confirmed at {rate} exchanges/s over 30 s: loss 1.30 %."
+    line = f"Confirmed at {rate} exchanges/s over 60 s: loss 1.30 %."
     assert text.index("95 % interval") < text.index(line) < text.index('id="runs"')
     loss = text.split('data-chart="loss"')[1].split("</figure>")[0]
-    assert loss.count(f'fill="{PURPLE}"') == 6 + 1, "each trial, and the legend's"
+    assert loss.count(f'fill="{PURPLE}"') == 1 + 1, "its trial, and the legend's"
     table = text.split("Trials of the confirmation")[1].split("</table>")[0]
-    assert table.count(f'<td class="figure">{rate}</td>') == 6
+    assert table.count(f'<td class="figure">{rate}</td>') == 1
     assert table.count(f'<td class="figure">{4 * rate}</td>') == 1
     assert table.count("<td>overload</td>") == 1
 
@@ -164,12 +164,12 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
     [
         (
             confirmed(example_result(), loss=0.04),
-            "not confirmed at 5428 exchanges/s over 30 s: loss 4.00 %, and the goal is at most "
+            "not confirmed at 5428 exchanges/s over 60 s: loss 4.00 %, and the goal is at most "
             "2.5 %",
         ),
         (
             confirmed(example_result(), overload_completes=3.0),
-            "not confirmed at 5428 exchanges/s over 30 s: loss 1.30 %, but of 21712 "
+            "not confirmed at 5428 exchanges/s over 60 s: loss 1.30 %, but of 21712 "
             "exchanges/s the server completed 17193, far more than the runs found",
         ),
         (invalid_result(), "not confirmed: the sweep ended before that"),

@@ -8,12 +8,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from leaselab.analysis.ratio import Runs, differs
 from leaselab.analysis.statistics import (
     interval,
     spread,
     standard_error,
     trimmed_indices,
     trimmed_mean,
+    widening,
     winsorized,
 )
 from leaselab.model.errors import LeaselabError, Outcome
@@ -160,3 +162,33 @@ def test_the_interval_holds_the_truth_19_times_of_20(draw):
     naive = ordered[:, 1:-1].std(axis=1, ddof=1) / math.sqrt(7)
     assert 0.94 <= covered <= 0.975
     assert np.mean(np.abs(means - 6000) <= reach * naive) < 0.91
+
+
+def following(follow, sweeps=4000, runs=9):
+    """Sweeps whose runs follow each other (autocorrelation), about 100 with a spread of 2 %."""
+    draw = np.random.default_rng(7)
+    values = draw.standard_normal((sweeps, runs))
+    for run in range(1, runs):
+        values[:, run] *= math.sqrt(1 - follow**2)
+        values[:, run] += follow * values[:, run - 1]
+    return (100 + 2 * values).tolist()
+
+
+@pytest.mark.parametrize(("follow", "holds"), [(0.0, 0.94), (0.3, 0.88), (0.6, 0.82)])
+def test_the_interval_of_runs_that_follow_each_other_is_wider(follow, holds):
+    sweeps = following(follow)
+    ends = [interval(values, 1, widening(values)) for values in sweeps]
+    assert sum(low <= 100 <= high for low, high in ends) / len(sweeps) >= holds
+    wider = sum(widening(values) > 1 for values in sweeps) / len(sweeps)
+    assert wider < 0.2 if not follow else wider > 0.3
+
+
+def test_equal_sweeps_whose_runs_follow_each_other_are_seldom_told_apart():
+    sweeps = [Runs(tuple(values), 1, in_order=True) for values in following(0.6, sweeps=1000)]
+    told = sum(differs(sweeps[at], sweeps[at + 1]) for at in range(0, 1000, 2)) / 500
+    assert told <= 0.12, "29 % by Yuen's test alone"
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 3.0, 4.0], [5.0] * 9, [1.0, 2.0] * 4, NINE])
+def test_few_equal_or_alternating_runs_widen_nothing(values):
+    assert widening(values) == 1

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from leaselab.analysis.statistics import interval, trimmed_mean
-from leaselab.analysis.steadiness import machine_speeds, moved, unsteady
+from leaselab.analysis.steadiness import cpu_trend, machine_speeds, moved, unsteady
 from leaselab.model.record import Metric, Round
 from leaselab.model.trial import HostUse, Trial
 
@@ -117,3 +117,40 @@ def test_a_run_of_few_trials_is_not_taken_for_a_slower_machine():
 
     speeds = [machine_speeds([run(3), run(15)]) for _ in range(400)]
     assert statistics.fmean(few / many for few, many in speeds) == pytest.approx(1.0, abs=0.004)
+
+
+def costing(*cpu_us):
+    """Rounds in which a transaction cost so much CPU time (us)."""
+    return [replace(round_of(), metrics={"cpu_us": value}) for value in cpu_us]
+
+
+RATES = (6000.0, 6010.0, 5990.0, 6005.0, 5995.0, 6002.0, 5998.0, 6004.0, 5996.0)
+
+
+def test_cpu_time_that_falls_over_the_runs_makes_a_result_unsteady():
+    """Seen: from 73 to 65 us within a sweep whose machine moved by 1.8 %."""
+    falling = costing(73, 72.5, 71, 70, 69.5, 68, 67, 66, 65)
+    text = unsteady(falling, metric(RATES, 1), 0.01)
+    assert "went from 73" in text
+    assert "to 65" in text
+    assert "machine's own speed" not in text
+
+
+@pytest.mark.parametrize(
+    "cpu_us",
+    [
+        (73, 65, 72, 66, 71, 67, 70, 68, 69),  # no trend
+        (70.4, 70.3, 70.25, 70.2, 70.1, 70.05, 70.0, 69.95, 69.9),  # less than is claimed
+        (73, 70, 67, 65),  # too few: so ordered are 2 of 24
+        (70, 70, 70, 70, 70),
+        (),
+    ],
+)
+def test_cpu_time_without_a_trend_that_matters_is_no_doubt(cpu_us):
+    assert unsteady(costing(*cpu_us), metric(RATES, 1), 0.01) == ""
+
+
+def test_a_trend_is_seen_in_equal_rounds_as_seldom_as_claimed():
+    rng = random.Random(3)  # noqa: S311 - the same draws each time
+    seen = [cpu_trend(costing(*(rng.gauss(70, 1) for _ in range(9)))) for _ in range(2000)]
+    assert 0.01 <= sum(one is not None for one in seen) / 2000 <= 0.025

@@ -422,15 +422,15 @@ def not_tried(**parameters):
 @pytest.mark.parametrize(
     ("record", "told"),
     [
-        (confirmed(example_result()), "confirmed at 5428 exchanges/s over 30 s: loss 1.30 %"),
+        (confirmed(example_result()), "confirmed at 5428 exchanges/s over 60 s: loss 1.30 %"),
         (
             confirmed(example_result(), loss=0.03),
-            "not confirmed at 5428 exchanges/s over 30 s: loss 3.00 %, and the goal is at most "
+            "not confirmed at 5428 exchanges/s over 60 s: loss 3.00 %, and the goal is at most "
             "2.5 %",
         ),
         (
             confirmed(example_result(), overload_completes=3.0),
-            "not confirmed at 5428 exchanges/s over 30 s: loss 1.30 %, but of 21712 "
+            "not confirmed at 5428 exchanges/s over 60 s: loss 1.30 %, but of 21712 "
             "exchanges/s the server completed 17193, far more than the runs found",
         ),
         (
@@ -452,5 +452,5 @@ def test_a_confirmation_none_of_whose_trials_counts_says_why():
 
     record = edited(confirmed(example_result()), spoil)
     assert confirmation_words(record).endswith(
-        "30 s: none of the trials counts (generator-stalled)"
+        "60 s: none of the trials counts (generator-stalled)"
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leaselab.analysis.statistics import widening
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import GENERATOR, SERVER, Host
 
@@ -54,6 +55,7 @@ def _doubts(record: Record) -> Iterator[Flag]:
             yield Flag(
                 "doubt", "wide spread", f"spread of the runs {100 * figure.spread:.1f} %"
             )
+    yield from _cold_start(record)
     widest = record.procedure.widest or 0.0
     wide = [
         one.bracket.width
@@ -82,6 +84,20 @@ def _doubts(record: Record) -> Iterator[Flag]:
         yield Flag("doubt", "changed server", "built from a checkout with uncommitted changes")
 
 
+def _cold_start(record: Record) -> Iterator[Flag]:
+    """A confirmation that failed at first, after the start, and held later."""
+    found = record.confirmation
+    first = next((one for one in found.trials if one.valid), None) if found else None
+    if found and found.holds and first and not record.procedure.passes(first):
+        yield Flag(
+            "doubt",
+            "cold start",
+            f"loss {100 * first.loss_ratio:.1f} % at {first.rate}/s in the first "
+            f"{first.duration_s} s after a start, and {100 * found.loss_ratio:.1f} % later: "
+            "the figure is of a server that has warmed up",
+        )
+
+
 def _known(record: Record) -> Iterator[Flag]:
     lost: Counter[str] = Counter()
     for trial in record.trials:
@@ -98,6 +114,15 @@ def _known(record: Record) -> Iterator[Flag]:
     governors = {host.governor for host in hosts if host.governor}
     if governors - {"performance"}:
         yield Flag("known", "clock", f"CPU governor {', '.join(sorted(governors))}")
+    values = [value for value in record.values(record.figure.name) if value is not None]
+    wider = widening(values) if record.figure.ci95 and values else 1.0
+    if wider > 1.0:
+        yield Flag(
+            "known",
+            "runs follow each other",
+            "each resembles the one before, as on a machine that drifts: the interval is "
+            f"{wider:.1f} times as wide as that of independent runs",
+        )
     searched = any(one.bracket for one in record.rounds)
     if searched and record.figure.value is not None and not record.confirmation:
         yield Flag(

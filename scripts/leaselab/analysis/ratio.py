@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.statistics import CONFIDENCE, interval, standard_error, trimmed_mean
+from leaselab.analysis.statistics import (
+    CONFIDENCE,
+    interval,
+    standard_error,
+    trimmed_mean,
+    widening,
+)
 from leaselab.model.errors import BELIEVED
 
 if TYPE_CHECKING:
@@ -33,6 +39,8 @@ class Runs:
     """Of all runs, the dropped ones included, each above 0."""
     trim: int
     """How many of them are dropped at each end."""
+    in_order: bool = False
+    """Whether they are in the order in which they were measured."""
 
     @property
     def kept(self) -> int:
@@ -43,6 +51,11 @@ class Runs:
     def mean(self) -> float:
         """The trimmed mean."""
         return trimmed_mean(self.values, self.trim)
+
+    @property
+    def widening(self) -> float:
+        """By what factor the error of the mean is larger, as they follow each other (1..)."""
+        return widening(self.values) if self.in_order else 1.0
 
     @property
     def steady(self) -> bool:
@@ -77,7 +90,9 @@ def runs_of(record: Record) -> Runs | None:
     if record.outcome not in BELIEVED or not figure.value:
         return None
     values = record.values(figure.name)
-    return Runs(tuple(value for value in values if value is not None), figure.trim)
+    return Runs(
+        tuple(value for value in values if value is not None), figure.trim, in_order=True
+    )
 
 
 def ratio_of(base: Record, other: Record) -> Ratio | None:
@@ -163,10 +178,12 @@ def paired_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
     logs = [math.log(two / one) for one, two in zip(base, other, strict=True)]
     if not logs:
         raise ValueError("no round has both")
-    mean, error, ends = trimmed_mean(logs, 0), standard_error(logs, 0), interval(logs, 0)
+    mean, error = trimmed_mean(logs, 0), standard_error(logs, 0)
+    wider = widening(logs)
+    ends = interval(logs, 0, wider)
     if error is None or ends is None:
         return Ratio(math.exp(mean), None, None, PAIRED)
-    t = abs(mean) / error if error else math.inf * abs(mean)
+    t = abs(mean) / error / wider if error else math.inf * abs(mean)
     p = 2.0 * float(stdtr(len(logs) - 1, -t)) if mean else 1.0
     return Ratio(math.exp(mean), (math.exp(ends[0]), math.exp(ends[1])), p, PAIRED)
 
@@ -179,11 +196,12 @@ def against(runs: Runs, value: float) -> tuple[float, tuple[float, float], float
     """
     from scipy.special import stdtr  # noqa: PLC0415  # slow to import, and seldom needed
 
-    error, ends = standard_error(runs.values, runs.trim), interval(runs.values, runs.trim)
+    error = standard_error(runs.values, runs.trim)
+    ends = interval(runs.values, runs.trim, runs.widening)
     if error is None or ends is None:
         raise ValueError(f"{runs.kept} run is kept")
     away = abs(runs.mean - value)
-    t = away / error if error else math.inf * away
+    t = away / error / runs.widening if error else math.inf * away
     p = 2.0 * float(stdtr(runs.kept - 1, -t)) if away else 1.0
     return runs.mean / value, (ends[0] / value, ends[1] / value), p
 
@@ -203,14 +221,32 @@ def differs(base: Runs, other: Runs) -> bool:
 
 def _p_of(base: Runs, other: Runs, share: float, factor: float) -> float:
     """Yuen's p that the mean of `other` is `factor` times that of `base`."""
-    from scipy.stats import ttest_ind  # noqa: PLC0415  # slow to import, and seldom needed
+    from scipy.special import stdtr  # noqa: PLC0415  # slow to import, and seldom needed
+    from scipy.stats import ttest_ind  # noqa: PLC0415
 
     scaled = [factor * value for value in base.values]
     with warnings.catch_warnings():
         # that runs are nearly the same is no fault of theirs
         warnings.simplefilter("ignore", RuntimeWarning)
         found = ttest_ind(list(other.values), scaled, trim=share, equal_var=False)
-    return float(found.pvalue)
+    wider = _wider(base, other, share, factor)
+    if wider == 1.0:
+        return float(found.pvalue)
+    return 2.0 * float(stdtr(found.df, -abs(found.statistic) / wider))
+
+
+def _wider(base: Runs, other: Runs, share: float, factor: float) -> float:
+    """By what factor the error of a difference is larger, as runs follow each other (1..)."""
+    parts = [
+        (scale * error) ** 2
+        for runs, scale in ((base, factor), (other, 1.0))
+        if (error := standard_error(runs.values, int(share * len(runs.values)))) is not None
+    ]
+    factors = [base.widening, other.widening]
+    if factors == [1.0, 1.0] or len(parts) < 2 or not sum(parts):
+        return 1.0
+    wide = sum(part * each**2 for part, each in zip(parts, factors, strict=True))
+    return math.sqrt(wide / sum(parts))
 
 
 def _reach(p_of: Callable[[float], float], value: float, sign: int) -> float | None:

@@ -5,10 +5,16 @@ survivors lie closer together than seven plain runs would, and their standard
 deviation is about 30 % too small.  Tukey and McLaughlin take the error from the
 *winsorized* sample instead, in which the dropped values are replaced by their
 nearest kept neighbours.
+
+Runs that follow each other, as those of a machine that drifts do, tell less than as many
+independent ones.  Where each resembles the one before by more than chance, the interval is
+wider (`widening`): of nine runs with an autocorrelation of 0.6 it holds the truth in 84 of 100
+instead of 71, and of independent ones in 95.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -18,6 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CONFIDENCE = 0.95
+
+
+LEAST_RUNS = 5
+"""Runs from which on it shows whether they follow each other."""
+MOST_ALIKE = 0.9
+"""Highest autocorrelation that is reckoned with: so few runs tell no higher one."""
 
 
 def check_trim(n: int, trim: int) -> None:
@@ -47,14 +59,20 @@ def trimmed_mean(values: Sequence[float], trim: int) -> float:
     return math.fsum(kept) / len(kept)
 
 
-def interval(values: Sequence[float], trim: int) -> tuple[float, float] | None:
-    """95 % confidence interval of the trimmed mean; None when only one value is left."""
+def interval(
+    values: Sequence[float], trim: int, wider: float = 1.0
+) -> tuple[float, float] | None:
+    """95 % confidence interval of the trimmed mean; None when only one value is left.
+
+    `wider` is a factor for its width, of runs that follow each other (`widening`).
+    """
     mean, error = trimmed_mean(values, trim), standard_error(values, trim)
     if error is None:
         return None
     from scipy.special import stdtrit  # noqa: PLC0415  # slow to import; `show` has no need of it
 
     reach = float(stdtrit(len(values) - 2 * trim - 1, (1 + CONFIDENCE) / 2)) * error
+    reach *= wider
     return mean - reach, mean + reach
 
 
@@ -70,6 +88,25 @@ def standard_error(values: Sequence[float], trim: int) -> float | None:
         return None
     deviation = math.sqrt(_variance(winsorized(values, trim)))
     return deviation / ((1 - 2 * trim / n) * math.sqrt(n))
+
+
+def widening(values: Sequence[float]) -> float:
+    """By what factor the error of a mean is larger, as its runs follow each other (1..).
+
+    The values are in the order in which they were measured.
+    1 where their autocorrelation is within a standard error of none.  Else it is corrected for
+    what so few values hide of it; von Neumann's ratio of squares tells it.
+    """
+    n, mean = len(values), math.fsum(values) / len(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    if n < LEAST_RUNS or not squares:
+        return 1.0
+    steps = math.fsum((late - early) ** 2 for early, late in itertools.pairwise(values))
+    alike = 1.0 - steps / squares / 2.0
+    if alike <= 1.0 / math.sqrt(n):
+        return 1.0
+    alike = min(MOST_ALIKE, alike + (1.0 + 4.0 * alike) / n)
+    return math.sqrt((1.0 + alike) / (1.0 - alike))
 
 
 def winsorized(values: Sequence[float], trim: int) -> list[float]:

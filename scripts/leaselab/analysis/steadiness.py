@@ -1,7 +1,14 @@
-"""Whether the machine itself kept its speed while a result was measured."""
+"""Whether machine and server stayed the same while a result was measured.
+
+Of the machine tells a fixed piece of work, which finds a processor that runs at another speed.
+Of all else, such as what others do to its caches, the server's CPU time for each transaction
+tells: a trend of it over the rounds is one of the server or of the machine, and of no figure.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import statistics
 from typing import TYPE_CHECKING
 
@@ -13,7 +20,9 @@ if TYPE_CHECKING:
     from leaselab.model.record import Metric, Round
 
 UNSTEADY = "unsteady"
-"""Word for a result whose machine moved by more than it claims to resolve."""
+"""Word for a result whose machine or server moved by more than it claims to resolve."""
+TREND = 0.02
+"""Chance of a trend among rounds in random order (0..1) below which there is one."""
 
 
 def machine_speeds(rounds: Sequence[Round]) -> list[float]:
@@ -45,17 +54,56 @@ def unsteady(rounds: Sequence[Round], metric: Metric | None, relative_width: flo
 
     It claims to resolve half of its interval, and no less than the width of a bracket.
     """
-    by = moved(rounds)
-    if by is None or metric is None or not metric.value:
+    if metric is None or not metric.value:
         return ""
     low, high = metric.ci95 or (metric.value, metric.value)
     claimed = max((high - low) / 2 / metric.value, relative_width)
-    if by <= claimed:
+    by, trend, seen = moved(rounds), cpu_trend(rounds), []
+    if by is not None and by > claimed:
+        seen.append(f"the machine's own speed moved by {100 * by:.1f} % from run to run")
+    if trend is not None and abs(trend[1] / trend[0] - 1.0) > claimed:
+        seen.append(
+            "the server's CPU time per transaction went from {:.3g} to {:.3g} µs over the "
+            "runs".format(*trend)
+        )
+    if not seen:
         return ""
     return (
-        f"the machine's own speed moved by {100 * by:.1f} % from run to run, more than the "
-        f"{100 * claimed:.1f} % that this figure claims to resolve"
+        f"{' and '.join(seen)}, more than the {100 * claimed:.1f} % that this figure claims "
+        "to resolve"
     )
+
+
+def cpu_trend(rounds: Sequence[Round]) -> tuple[float, float] | None:
+    """CPU time per transaction in the first and in the last round, by a line (us).
+
+    Kendall's test against the order of the rounds, and the line of Theil and Sen.  None where
+    the test sees no trend, which it cannot in fewer than five rounds.
+    """
+    values = [value for one in rounds if (value := one.metrics.get("cpu_us"))]
+    compared = list(itertools.combinations(enumerate(values), 2))
+    falls = sum(late < early for (_, early), (_, late) in compared)
+    rises = sum(late > early for (_, early), (_, late) in compared)
+    if 2.0 * _chance(len(values), min(falls, rises) + len(compared) - falls - rises) >= TREND:
+        return None
+    slope = statistics.median(
+        (late - early) / (after - before) for (before, early), (after, late) in compared
+    )
+    reach = slope * (len(values) - 1) / 2.0
+    middle = statistics.median(values)
+    return middle - reach, middle + reach
+
+
+def _chance(count: int, most: int) -> float:
+    """Share of the orders of so many values that have at most `most` inversions (0..1)."""
+    orders = [1]
+    for number in range(2, count + 1):
+        longer = [0] * (len(orders) + number - 1)
+        for place, many in enumerate(orders):
+            for more in range(number):
+                longer[place + more] += many
+        orders = longer
+    return sum(orders[: most + 1]) / math.factorial(count)
 
 
 def _lower_quartile(seconds: Sequence[float]) -> float:

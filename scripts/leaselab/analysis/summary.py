@@ -14,6 +14,7 @@ from leaselab.analysis.statistics import (
     standard_error,
     trimmed_indices,
     trimmed_mean,
+    widening,
 )
 from leaselab.model.procedure import MEDIAN
 from leaselab.model.record import SERVER, Metric
@@ -63,7 +64,7 @@ def _metric(
         n=len(values),
         trim=trim,
         dropped=trimmed_indices(values, trim),
-        ci95=interval(values, trim),
+        ci95=interval(values, trim, widening(values)),
         standard_error=standard_error(values, trim),
         spread=spread(values),
         lowest=min(values),

@@ -32,8 +32,6 @@ MALFORMED = "malformed-replies"
 """Word for why trials do not count where replies are malformed."""
 MAX_RATE, LOST, REFUSED, LATE = "max rate", "lost", "refused", "late"
 """What is compared; all but the first are shares of the transactions begun."""
-OF_THE_WHOLE = frozenset({"leaseload"})
-"""Generators to which an exchange is late by all of its time; to others by that of a reply."""
 _STEPS = 60
 """Halvings by which a rate is found: more than a float has digits."""
 
@@ -103,8 +101,7 @@ def truth_of(scenario: Scenario, procedure: AnyProcedure) -> Truth | None:
     options, stages = scenario.server.options, len(scenario.transaction.stages)
     if options["malformed"] and stages > 1:
         return Truth(doubt=MALFORMED)
-    of_whole = scenario.generator in OF_THE_WHOLE
-    shares = shares_of(options, stages, procedure.late_s, of_whole=of_whole)
+    shares = shares_of(options, stages, procedure.late_s)
     if isinstance(procedure, FixedLoad):
         return Truth(tuple(Fact(name, share) for name, share in shares.items()))
     if not isinstance(procedure, MaxRate) or any(shares.values()) or not options["capacity"]:
@@ -114,13 +111,11 @@ def truth_of(scenario: Scenario, procedure: AnyProcedure) -> Truth | None:
     return Truth((Fact(MAX_RATE, rate, ROUGH if rough else EXACT),))
 
 
-def shares_of(
-    options: Mapping[str, Any], stages: int, late_s: float, *, of_whole: bool
-) -> dict[str, float]:
+def shares_of(options: Mapping[str, Any], stages: int, late_s: float) -> dict[str, float]:
     """Shares of transactions that are lost, refused and late below the capacity, by name.
 
-    A transaction of two stages has two answers.  It is late where they take longer than
-    `late_s` together, `of_whole`, or else where one of them does.
+    A transaction of two stages has two answers, and is late where they take longer than
+    `late_s` together.
     """
     left, lost, refused = 1.0, 0.0, 0.0
     for dropped in (options["drop_first"], options["drop_second"])[:stages]:
@@ -128,10 +123,7 @@ def shares_of(
         refused += left * (1 - dropped) * options["refuse"]
         left *= (1 - dropped) * (1 - options["refuse"])
     least, most = options["delay_least_ms"] / 1000, options["delay_most_ms"] / 1000
-    if of_whole:
-        in_time = _in_time(stages, late_s - stages * least, most - least)
-    else:
-        in_time = _in_time(1, late_s - least, most - least) ** stages
+    in_time = _in_time(stages, late_s - stages * least, most - least)
     return {LOST: lost, REFUSED: refused, LATE: left * (1 - in_time)}
 
 

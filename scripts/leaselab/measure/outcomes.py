@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED
+from msgspec.structs import replace
+
+from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
 
 if TYPE_CHECKING:
     from leaselab.model.procedures.max_rate import MaxRate
     from leaselab.model.trial import Trial
+
+
+OVERLOADED = 0.2
+"""Loss ratio above which a stall of the generator does not explain that a trial failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,28 @@ class Outcomes:
     def valid(self) -> list[Trial]:
         """Trials that say something about the server, scouts among them."""
         return [trial for trial in self.trials if trial.valid]
+
+    @property
+    def telling(self) -> list[Trial]:
+        """Trials that say where to look, whether they count or not.
+
+        What a server completed of an overload tells that also where the generator did not
+        begin all of it: such a trial stands at the load that was begun.
+        """
+        return [
+            trial if trial.valid else replace(trial, rate=_begun(trial), valid=True)
+            for trial in self.trials
+            if self.tells(trial)
+        ]
+
+    def tells(self, trial: Trial) -> bool:
+        """Whether a trial says where to look: a valid one, and one of an overload."""
+        if trial.valid:
+            return True
+        if not trial.traffic_s or not _begun(trial):
+            return False
+        limit = {GENERATOR_LIMITED: self.procedure.loss_ratio, GENERATOR_STALLED: OVERLOADED}
+        return trial.loss_ratio > limit.get(trial.reason, 1.0)
 
     @property
     def full(self) -> list[Trial]:
@@ -127,7 +155,12 @@ class Outcomes:
         offered: dict[int, list[int]] = {}
         for trial in self.trials:
             if not trial.valid and trial.reason == GENERATOR_LIMITED:
-                rate = int(trial.attempted / trial.traffic_s) if trial.traffic_s else 0
+                rate = _begun(trial)
                 offered.setdefault(trial.rate, []).append(min(rate, trial.rate - 1))
         reached = [max(rates) for rates in offered.values() if len(rates) > 1]
         return min([self.procedure.max_rate, *reached])
+
+
+def _begun(trial: Trial) -> int:
+    """The load that was really begun (transactions/s)."""
+    return int(trial.attempted / trial.traffic_s) if trial.traffic_s else 0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.measure import search_error
 from leaselab.measure.belief import Belief, combine, expect
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.outcomes import Outcomes
 from leaselab.measure.response import Response
 from leaselab.model.load import Load
@@ -119,8 +119,8 @@ def next_request(outcomes: Outcomes, expected: Belief | None, first_side: float)
     """
     _check(outcomes)
     last = outcomes.trials[-1] if outcomes.trials else None
-    if last is not None and not last.valid and last.rate <= outcomes.ceiling:
-        return Load(_instead_of(last, outcomes), last.duration_s)
+    if last is not None and not outcomes.tells(last) and last.rate <= outcomes.ceiling:
+        return Load(last.rate, last.duration_s)
     response = Response().scattered(outcomes.trials, outcomes.procedure)
     belief = _belief(outcomes, response)
     width = -math.log1p(-outcomes.procedure.relative_width)
@@ -181,7 +181,7 @@ def _belief(outcomes: Outcomes, response: Response) -> Belief | None:
 
     A belief that the outcomes rule out is moved to where they agree.
     """
-    belief = combine(response.read_all(outcomes.valid, outcomes.procedure))
+    belief = combine(response.read_all(outcomes.telling, outcomes.procedure))
     lower, upper = outcomes.sides
     if belief is None or not lower < upper:
         return belief
@@ -216,26 +216,6 @@ def _most_decisive(
     for rate in {math.ceil(rate * relative) for rate in failed} - failed:
         best = max(best, (1.0 - belief.fails_at(math.log(rate), noise_sd), float(rate)))
     return best[1]
-
-
-def _instead_of(invalid: Trial, outcomes: Outcomes) -> int:
-    """Rate of the trial that follows one that does not count.
-
-    It is made again, but where the generator fell behind and the server still
-    lost too much, that server is full at less than the generator can offer:
-    then it is what the server completed that says where to look, once.
-    """
-    if (
-        invalid.reason != GENERATOR_LIMITED
-        or invalid.loss_ratio <= outcomes.procedure.loss_ratio
-    ):
-        return invalid.rate
-    full_at = round(invalid.completed_rate / (1.0 - outcomes.procedure.loss_ratio))
-    lower, upper = outcomes.sides
-    tried = any(trial.rate == full_at for trial in outcomes.trials)
-    if tried or full_at < outcomes.floor or not lower < math.log(full_at) < upper:
-        return invalid.rate
-    return full_at
 
 
 def _stride(outcomes: Outcomes, width: float) -> float:

@@ -36,6 +36,7 @@ class SearchReason(enum.Enum):
     ABOVE_MAX_RATE = "above-max-rate"
     INVALID_TRIAL = "invalid-trial"
     NOT_SUSTAINED = "not-sustained"
+    WARMING_UP = "warming-up"
 
 
 @dataclass(eq=False)
@@ -126,21 +127,45 @@ def loses_at_any_load(procedure: MaxRate, trials: Sequence[Trial]) -> SearchErro
     )
 
 
-def not_sustained(
-    loss_ratio: float, procedure: MaxRate, rate: int, traffic_s: float
-) -> SearchError:
-    """The result does not hold for tens of seconds."""
+def not_sustained(trials: Sequence[Trial], procedure: MaxRate) -> SearchError:
+    """The result does not hold in the trials that decide, one after the other."""
+    attempted = sum(trial.attempted for trial in trials)
+    completed = sum(trial.completed for trial in trials)
+    traffic_s = sum(trial.traffic_s for trial in trials)
     return SearchError(
         Outcome.INVALID,
-        f"the server does not keep the goal for {traffic_s:.0f} s at a rate that every run "
+        f"the server does not keep the goal for {traffic_s:.0f} s at a rate that the runs "
         "passed",
         where="confirmation",
-        found=f"loss {loss_ratio:.1%} at {rate}/s",
+        found=f"loss {1 - completed / attempted:.1%} at {trials[0].rate}/s, "
+        f"{_last_third(trials[-1]):.0f}/s completed in the last third",
         wanted=f"at most {procedure.loss_ratio:.1%}",
-        todo="look at the trials second by second: what it does now and then, the trials of a "
-        "search may miss",
+        todo="look at the trials second by second; a server that is faster only for a while "
+        "needs longer ones: --trial-s",
         reason=SearchReason.NOT_SUSTAINED,
     )
+
+
+def warming_up(procedure: MaxRate, rate: int, highest: float) -> SearchError:
+    """The server passes a load in the end at which it failed in every run."""
+    return SearchError(
+        Outcome.INVALID,
+        "the server was faster after all runs than in any of them",
+        where="confirmation",
+        found=f"a loss of at most {procedure.loss_ratio:.1%} at {rate}/s",
+        wanted=f"a failing trial there, as the highest max rate of the runs is {highest:.0f}/s",
+        todo="it may need longer to warm up after a start: --warm-up-s; or the machine has "
+        "become faster: measure again",
+        reason=SearchReason.WARMING_UP,
+    )
+
+
+def _last_third(trial: Trial) -> float:
+    """Rate completed in the last third of a trial, of all of it where no second is known."""
+    seconds = trial.per_second[2 * trial.duration_s // 3 : trial.duration_s]
+    if not seconds:
+        return trial.completed_rate
+    return sum(one.completed for one in seconds) / len(seconds)
 
 
 def noisy(outcomes: Outcomes) -> SearchError:

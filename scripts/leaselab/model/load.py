@@ -18,6 +18,8 @@ class Load:
     first_client: int = 0
     """Number of the first client, so that loads one after the other have clients of their
     own."""
+    clients: int = 0
+    """How many clients there are, which come back in turn; 0: each of them is a new one."""
     at_once: int = 0
     """Clients that all begin at once and send again until they are served; 0 for a rate."""
     flood: bool = False

@@ -34,6 +34,8 @@ ROUND_OVERHEAD_S = 60
 STALLED_LIMIT = 6
 """Trials in a row that the generator's stalls may spoil before a round ends, and of a
 confirmation in all."""
+SPOILED_LIMIT = STALLED_LIMIT + 3
+"""Trials of a confirmation that may not count, for whatever reason."""
 PAUSE_LIMIT_S = 300.0
 """Time that may be waited in all, between such trials, for the lab to calm down (s)."""
 _NOT_COMPARED = frozenset(
@@ -96,7 +98,8 @@ class Procedure(
     loss_ratio: Ratio = 0.025
     """Highest loss ratio of a trial that passes (0..1)."""
     late_s: ReplyTime = 2.0
-    """A reply later than this after its request counts as lost (s)."""
+    """Longest time of a transaction, from its first packet to its last reply, that is in time
+    (s)."""
     wait_s: ReplyTime = 4.0
     """How long the generator waits for replies after its last packet (s)."""
     warm_up_s: LengthOrNone = 1

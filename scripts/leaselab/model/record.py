@@ -71,8 +71,8 @@ class Metric(Figures, frozen=True, kw_only=True):
     dropped: tuple[Count, ...] = ()
     """Which rounds those are, by their position in `rounds`, from 0."""
     ci95: tuple[Figure, Figure] | None = None
-    """95 % confidence interval: value ± t(0.975; n - 2 trim - 1) x standard_error; null where
-    one round is left, or none is known."""
+    """95 % confidence interval: value ± t(0.975; n - 2 trim - 1) x standard_error, wider where
+    the rounds follow each other; null where one round is left, or none is known."""
     standard_error: Amount | None = None
     """Tukey-McLaughlin standard error, from the winsorized variance of all n."""
     spread: Amount | None = None
@@ -153,16 +153,16 @@ class Confirmation(Figures, frozen=True, kw_only=True):
     rate: Count
     """Offered load (transactions/s)."""
     loss_ratio: Share
-    """Of its valid trials at that rate together (0..1)."""
+    """Of the trials at that rate that decide, the last ones (0..1)."""
     holds: bool
-    """Whether that is at or under the goal, and the last trial completed no more than a server
-    at its limit may."""
+    """Whether that is at or under the goal, a load above the rounds failed, and the last trial
+    completed no more than a server at its limit may."""
     traffic_s: Amount
     """Sum of the trials' traffic_s (s)."""
     wall_s: Amount
     """From the server's start to its stop (s)."""
     trials: tuple[Trial, ...]
-    """Its trials; one at another rate offers far more, to see that the figure is a limit."""
+    """Its trials; those at other rates offer more, to see that the figure is a limit."""
 
 
 class Transaction(Description, frozen=True, kw_only=True):

@@ -87,7 +87,10 @@ def confirmation_words(record: Record) -> str:
         return f"confirmed {at}: {loss}"
     if found.loss_ratio > highest:
         return f"not confirmed {at}: {loss}, and the goal is at most {100 * highest:g} %"
-    most = max(overload(record), key=lambda trial: trial.completed_rate)
+    passed = [trial for trial in others(record) if record.procedure.passes(trial)]
+    if passed:
+        return f"not confirmed {at}: {loss}, but {passed[-1].rate} {rate} passed afterwards"
+    most = max(others(record), key=lambda trial: trial.completed_rate)
     return (
         f"not confirmed {at}: {loss}, but of {most.rate} {rate} the server completed "
         f"{most.completed_rate:.0f}, far more than the runs found"
@@ -100,8 +103,8 @@ def confirming(record: Record) -> Sequence[Trial]:
     return [one for one in found.trials if one.rate == found.rate] if found else []
 
 
-def overload(record: Record) -> Sequence[Trial]:
-    """The trial that offers far more than was confirmed; none of several servers."""
+def others(record: Record) -> Sequence[Trial]:
+    """The trials that offer more than was confirmed: a little, and far more."""
     found = record.confirmation
     return [one for one in found.trials if one.rate != found.rate] if found else []
 

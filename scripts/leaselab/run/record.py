@@ -91,7 +91,8 @@ def record_of(
         moving = unsteady(found.rounds, found.figure, bench.procedure.relative_width)
         if moving and point.error is None:
             found = replace(found, reasons=(Reason(word=UNSTEADY, text=moving),))
-        if found.figure.value is None:
+        # What did not hold after the rounds is no bound, though each of them passed it.
+        if found.figure.value is None and found.confirmation is None:
             found = replace(found, at_least=at_least(found.rounds, bench.procedure))
     return found
 

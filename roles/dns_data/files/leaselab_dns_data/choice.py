@@ -15,6 +15,10 @@ _SEED = 17
 _WHOLE = 1 << 52
 """Weight of the most popular name; 1/k of it is that of the name at rank k."""
 
+POPULAR, FRESH_EACH = 10, 5
+"""Of `mixed`: how many names are asked for again and again, and of how many queries one asks
+for a name that was not asked for before."""
+
 
 def uniform(size: int, count: int) -> Iterator[int]:
     """Yield `count` numbers of 1 to `size`: shuffled, each as often as any other.
@@ -48,7 +52,23 @@ def zipf(size: int, count: int) -> Iterator[int]:
         yield order[bisect.bisect_right(sums, dealt.getrandbits(64) % sums[-1])]
 
 
-NAMES = {"uniform": uniform, "zipf": zipf}
+def mixed(size: int, count: int) -> Iterator[int]:
+    """Yield `count` numbers of 1 to `size`: each fifth for the first time, else one of ten.
+
+    So a cache that is empty at first has four of five names after some dozen queries, however
+    many follow and however fast.  Beyond five times the size no number is new any more.
+    """
+    dealt = random.Random(_SEED)  # noqa: S311  # as above
+    order = _shuffled(size, dealt)
+    popular, others = order[:POPULAR], itertools.cycle(order[POPULAR:] or order)
+    for number in range(count):
+        if number % FRESH_EACH == 0:
+            yield next(others)
+        else:
+            yield popular[int(dealt.random() * len(popular))]
+
+
+NAMES = {"mixed": mixed, "uniform": uniform, "zipf": zipf}
 
 
 def missed(count: int, share: Fraction) -> Iterator[bool]:

@@ -7,7 +7,6 @@ its module knows the tool.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -83,7 +82,10 @@ class Adapter(Protocol):
 
     @property
     def capacity(self) -> int | None:
-        """How much servers can hold of what the clients want; None where nothing bounds it."""
+        """How much one load may take: of what servers can hold, or of what must not come again.
+
+        None where nothing bounds it.
+        """
 
     def answers(self) -> bool:
         """Whether the server completes a transaction: a running process is no proof."""
@@ -93,19 +95,3 @@ class Adapter(Protocol):
 
         The reading may be lazy: what takes long waits until it is asked for.
         """
-
-
-def unserved(answered: int, after: int, traffic_s: float, usual_s: float) -> int:
-    """Return how many transactions lay in buffers as the traffic of `traffic_s` seconds ended.
-
-    Of those `answered`, `after` came after the traffic.  A server that is too slow by some per
-    cent fills its socket's buffer, some 277 packets, and serves them after the traffic: of
-    short trials at low rates that is several per cent of all that was offered, and none of its
-    throughput.  What is under way in a server that keeps up is not counted: at the rate served,
-    what takes `usual_s` (s), as nine of ten transactions took before a queue could grow, in the
-    first tenth of the traffic.
-    """
-    if not after:
-        return 0
-    served = (answered - after) / max(traffic_s - usual_s, traffic_s / 2)
-    return max(0, after - math.ceil(served * usual_s))

@@ -2,7 +2,8 @@
 
 For adapters of protocols whose servers have caches.  A load says it by its key `cache`: none
 (there is nothing to be cached), cold (whatever is asked was never asked before), mixed, or hot
-(all of it was).  `queries` is how many different things it asks before it begins again.
+(all of it was).  `queries` is how many it asks before it begins again.  A load whose names are
+mixed asks for a share of them for the first time, until then.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from leaselab.model.procedure import Procedure
     from leaselab.model.record import Scenario
 
-CACHE, QUERIES = "cache", "queries"
+CACHE, QUERIES, NAMES = "cache", "queries", "names"
 """Keys of a load."""
 NONE, COLD, MIXED, HOT = STATES = ("none", "cold", "mixed", "hot")
 
@@ -33,10 +34,16 @@ def check_cache(scenario: Scenario, procedure: Procedure) -> None:
         raise usage_error(
             "no state of a cache", where=where, found=repr(state), wanted=", ".join(STATES)
         )
-    if state == COLD:
+    if once_only(scenario):
         _check_cold(procedure, queries, where)
     if state == HOT:
         _check_hot(procedure, queries, where)
+
+
+def once_only(scenario: Scenario) -> bool:
+    """Whether a load may not begin again before the cache is emptied."""
+    load = scenario.load
+    return load.get(NAMES) == MIXED or load.get(CACHE, NONE) == COLD
 
 
 def _check_cold(procedure: Procedure, queries: int, where: str) -> None:
@@ -44,7 +51,7 @@ def _check_cold(procedure: Procedure, queries: int, where: str) -> None:
         raise usage_error(
             "a cache that is to be cold would be warm: nothing is reset after the start",
             where=where,
-            found=f"cache {COLD}, reset {procedure.reset}",
+            found=f"reset {procedure.reset}",
             wanted="a reset after each trial",
             todo="leave out --reset, or take a load whose cache is hot",
         )

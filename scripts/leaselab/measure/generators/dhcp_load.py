@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from leaselab.measure.generators.adapter import Seen
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
+from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
@@ -133,10 +134,17 @@ def returning_clients(scenario: Scenario) -> int:
     return clients
 
 
+def clients_of(scenario: Scenario, load: Load) -> int:
+    """How many clients a load has that come back in turn; 0: each of them is a new one."""
+    return returning_clients(scenario) or load.clients
+
+
 @dataclass(frozen=True, slots=True)
 class Granted:
     """What clients were answered in a trial."""
 
+    clients: int
+    """How many clients there were, which came back in turn; 0: each of them was a new one."""
     attempted: int
     """Exchanges begun."""
     answered: int
@@ -158,7 +166,7 @@ def lease_doubts(bench: Bench, granted: Granted, seen: Seen, *, passes: bool) ->
     exchanges that stayed without an answer, but no answered client may be unknown to either;
     a pair that was not in its state is doubted for that instead.
     """
-    most_leased = returning_clients(bench.scenario) or math.inf
+    most_leased = granted.clients or math.inf
     in_use = max(min(granted.attempted, most_leased), seen.in_use or 0)
     if granted.malformed:
         yield MALFORMED

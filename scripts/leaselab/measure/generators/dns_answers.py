@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from leaselab.measure.generators.cache_state import COLD, QUERIES, check_cache
+from leaselab.measure.generators.cache_state import QUERIES, check_cache, once_only
 from leaselab.model.errors import server_broken, usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
@@ -100,8 +100,14 @@ def expected_of(scenario: Scenario) -> Expected:
 
 
 def repeats(scenario: Scenario, queries: int) -> bool:
-    """Whether so many queries ask for a name again that a cold cache has then."""
-    return scenario.load.get("cache") == COLD and queries > scenario.load.get(QUERIES, 0)
+    """Whether so many queries ask for a name again that was to be new."""
+    most = most_queries(scenario)
+    return most is not None and queries > most
+
+
+def most_queries(scenario: Scenario) -> int | None:
+    """How many queries may be asked until the cache is emptied; None without a bound."""
+    return int(scenario.load.get(QUERIES, 0)) if once_only(scenario) else None
 
 
 def check_queries(scenario: Scenario, procedure: Procedure, tool: str) -> None:

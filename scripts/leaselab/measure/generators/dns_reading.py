@@ -13,11 +13,6 @@ from leaselab.measure.generators.dns_answers import Expected
 from leaselab.measure.generators.printed import PrintedReading, printed
 from leaselab.model.record import GENERATOR
 
-OFFERED_SHARE = 0.99
-"""Share of the queries asked for that the generator must send."""
-START_SLACK = 2
-"""Queries that may be missing whatever the rate: the last ones are due as traffic ends."""
-
 
 @dataclass(frozen=True)
 class DnsReading(PrintedReading):
@@ -55,8 +50,3 @@ def by_second(counts: Sequence[int]) -> NDArray[np.float64]:
     `counts` are the answers in each second.
     """
     return np.repeat(np.arange(1.0, len(counts) + 1), counts)
-
-
-def enough(sent: int, asked: float) -> bool:
-    """Whether the generator offered what was asked."""
-    return sent >= OFFERED_SHARE * asked - START_SLACK

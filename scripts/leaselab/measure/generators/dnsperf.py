@@ -23,10 +23,11 @@ from leaselab.measure.generators.dns_answers import (
     TRANSPORTS,
     check_queries,
     expected_of,
+    most_queries,
     transport_of,
 )
 from leaselab.measure.generators.dnsperf_output import parse
-from leaselab.measure.generators.dnsperf_reading import DnsperfReading
+from leaselab.measure.generators.dnsperf_reading import DnsperfReading, outstanding
 from leaselab.measure.generators.printed import printed
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
@@ -34,14 +35,14 @@ from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, SERVER, Scenario
 
+SHORT_S, SHORT_STEP_S = 10, 0.1
+"""Longest load of which dnsperf tells steps shorter than a second, and these (s): what it
+completes after the last of them may have waited in a buffer as the traffic ended."""
 PORTS = {"udp": 53, "tcp": 53, "dot": 853}
 
 
 class Dnsperf:
     """dnsperf, against the server of one bench."""
-
-    capacity = None
-    """Nothing is given out that could be used up."""
 
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
         self._bench = bench
@@ -50,6 +51,11 @@ class Dnsperf:
         self._host = host
         self._transport = transport_of(bench.scenario, TRANSPORTS, "dnsperf")
         self._expected = expected_of(bench.scenario)
+
+    @property
+    def capacity(self) -> int | None:
+        """Queries that a trial may ask, where names must not come again."""
+        return most_queries(self._bench.scenario)
 
     @staticmethod
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:
@@ -95,8 +101,10 @@ class Dnsperf:
         argv += ["-a", bench.hosts[GENERATOR].test_address]
         argv += ["-d", str(self._tool.files["queries"]["path"])]
         argv += ["-c", str(settings["clients"]), "-T", str(settings["threads"])]
-        argv += ["-q", str(settings["outstanding"])]
-        argv += ["-l", str(load.duration_s), "-t", f"{self._procedure.late_s:g}", "-S", "1"]
+        argv += ["-q", str(outstanding(self._tool, load))]
+        step_s = SHORT_STEP_S if load.duration_s <= SHORT_S else 1
+        argv += ["-l", str(load.duration_s), "-t", f"{self._procedure.late_s:g}"]
+        argv += ["-S", f"{step_s:g}"]
         if not load.flood:
             argv += ["-Q", str(load.rate)]
         for option in settings["long_options"]:

@@ -6,16 +6,19 @@ Facts this reading rests on (dnsperf 2.10 to 2.14, read in its source and tried)
   was answered is said by "Response codes:", which is empty where nothing came.
 - "Queries lost" are those without an answer within ``-t``, seen at a look each 0.1 s.
 - Average sizes are whole bytes, rounded down.
-- With ``-S 1`` 2.10 prints the rate completed of each second alone.  With
-  ``verbose-interval-stats`` each second has a section like the one at the end.  The second in
-  which it ends is printed by neither.
+- With ``-S`` 2.10 prints the rate completed of each step alone.  With
+  ``verbose-interval-stats`` each step has a section like the one at the end.  The step in
+  which the traffic ends, and what comes after it, is printed by neither.
+- Of the first step 2.10 prints the rate since 1970: 0.000003/s are some 5000 queries.
 - "Queries per second" of such a section is wrong by a factor (2.14), and never used.
 - A histogram (``latency-histogram``) has steps of 1.6 % or less, from 1 us on.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +41,9 @@ _COUNTS = {
     "completed": rb"Queries completed: +(\d+)",
     "lost": rb"Queries lost: +(\d+)",
 }
+
+_MOMENT_S = 0.05
+"""By how much a step may end beside the second that it belongs to (s)."""
 
 Histogram = NDArray[np.float64]
 """Buckets of latency, shape (buckets, 3): shortest, longest (s), count."""
@@ -95,6 +101,13 @@ class Output:
     """Each second, of versions that tell all of it, the last one included."""
     completed: tuple[int, ...] = ()
     """Completed in each second, of other versions."""
+    told_until_s: float = 0.0
+    """Since the start, when the last step ended that is told (s)."""
+    told_completed: int = 0
+    """Completed until then."""
+    usual_s: float = 0.0
+    """Within which nine of ten answers came in the first tenth of the steps (s); of versions
+    that do not tell it the mean latency."""
 
 
 def parse(text: bytes) -> Output:
@@ -114,10 +127,29 @@ def parse(text: bytes) -> Output:
     for what, holds in _invariants(whole):
         if not holds:
             raise _malformed(f"it contradicts itself: {what}", text)
-    seconds = [tally for name, tally in sections if name == _INTERVAL]
-    if seconds:
-        return Output(whole, (*seconds, *_rest(whole, seconds)))
-    return Output(whole, completed=tuple(_completed(whole, traffic)))
+    steps = [tally for name, tally in sections if name == _INTERVAL]
+    if steps:
+        early = _joined(steps[: max(1, len(steps) // 10)])
+        usual = early.percentiles
+        return Output(
+            whole,
+            tuple(_by_second([*steps, *_rest(whole, steps)])),
+            told_until_s=steps[-1].run_s,
+            told_completed=sum(one.completed for one in steps),
+            usual_s=usual.p90 if usual else early.mean_latency_s,
+        )
+    counts, until_s = _completed(traffic)
+    last = max(0, whole.completed - sum(counts))
+    by_second: Counter[int] = Counter()
+    for number, count in enumerate([*counts, last]):
+        by_second[int(number * until_s / max(1, len(counts)) + _MOMENT_S)] += count
+    return Output(
+        whole,
+        completed=tuple(count for _, count in sorted(by_second.items())),
+        told_until_s=until_s,
+        told_completed=sum(counts),
+        usual_s=whole.mean_latency_s,
+    )
 
 
 def _invariants(whole: Tally) -> Iterator[tuple[str, bool]]:
@@ -161,16 +193,50 @@ def _rest(whole: Tally, seconds: list[Tally]) -> Iterator[Tally]:
     )
 
 
-def _completed(whole: Tally, traffic: bytes) -> Iterator[int]:
-    """Completed in each second, by the rates that older versions print."""
+def _by_second(steps: list[Tally]) -> Iterator[Tally]:
+    """The steps of each second together, by when they began."""
+    began = [0.0, *(one.run_s for one in steps[:-1])]
+    for _, part in itertools.groupby(
+        zip(began, steps, strict=True), key=lambda pair: int(pair[0] + _MOMENT_S)
+    ):
+        yield _joined([tally for _, tally in part])
+
+
+def _joined(tallies: list[Tally]) -> Tally:
+    """What some steps tell together."""
+    completed = sum(one.completed for one in tallies)
+    waited_s = sum(one.completed * one.mean_latency_s for one in tallies)
+    codes: Counter[str] = Counter()
+    buckets: Counter[tuple[float, float]] = Counter()
+    for one in tallies:
+        codes.update(one.rcodes)
+        if one.histogram is not None:
+            buckets.update({(low, high): int(count) for low, high, count in one.histogram})
+    rows = [(low, high, count) for (low, high), count in sorted(buckets.items())]
+    return Tally(
+        sent=sum(one.sent for one in tallies),
+        completed=completed,
+        lost=sum(one.lost for one in tallies),
+        run_s=tallies[-1].run_s,
+        mean_latency_s=waited_s / completed if completed else 0.0,
+        rcodes=dict(codes),
+        histogram=np.array(rows) if rows else None,
+    )
+
+
+def _completed(traffic: bytes) -> tuple[list[int], float]:
+    """Completed in each step, by the rates that older versions print, and until when (s).
+
+    The first step's rate is one since 1970, so as many are taken as in the middle one.
+    """
     told = [(float(at), float(rate)) for at, rate in _RATE.findall(traffic)]
-    total, before = 0, told[0][0] - 1.0 if told else 0.0
-    for at, rate in told:
-        count = round(rate * (at - before))
-        total, before = total + count, at
-        yield count
-    if whole.completed > total:
-        yield whole.completed - total
+    if len(told) < 2:
+        return [], 0.0
+    counts = [
+        round(rate * (at - before)) for (before, _), (at, rate) in itertools.pairwise(told)
+    ]
+    start_s = told[0][0] - (told[1][0] - told[0][0])
+    return [round(statistics.median(counts)), *counts], told[-1][0] - start_s
 
 
 def _sections(text: bytes) -> list[tuple[str, Tally]]:

@@ -13,32 +13,26 @@ from leaselab.measure.generators.dns_answers import (
     OTHER_ANSWERS,
     repeats,
 )
-from leaselab.measure.generators.dns_reading import (
-    OFFERED_SHARE,
-    DnsReading,
-    by_second,
-    enough,
-)
+from leaselab.measure.generators.dns_reading import DnsReading, by_second
 from leaselab.measure.generators.dnsperf_output import Histogram, Output, Tally, parse
+from leaselab.measure.generators.transactions import (
+    MISSING_SHARE,
+    Transactions,
+    unserved,
+)
+from leaselab.model.bench import GeneratorTool
+from leaselab.model.load import Load
 from leaselab.model.trial import Second, Trial
 
 FULL = 0.5
 """Share of the queries that may be unanswered at once, above which dnsperf stood at that
 limit: one that is short of its rate by less than that is at it for the whole time."""
+ROOM = 1.02
+"""By how much the rest of the traffic after the last step may be longer than it looks: steps
+end some milliseconds late."""
 SHORT = 0.2
 """Share of the queries asked for that are missing, from which on the time that was waited for
 a dead server shows in how many were unanswered."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """An output judged; sums to `attempted`."""
-
-    attempted: int
-    completed: int
-    late: int
-    lost: int
-    failures: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -66,7 +60,7 @@ class DnsperfReading(DnsReading):
     @property
     def _most(self) -> int:
         """Queries that may wait for an answer at once."""
-        return int(self.bench.generator.settings["outstanding"])
+        return outstanding(self.bench.generator, self.load)
 
     @cached_property
     def server_was_full(self) -> bool:
@@ -76,7 +70,7 @@ class DnsperfReading(DnsReading):
         of such seconds.
         """
         whole, rate = self.output.whole, self.load.rate
-        if self.load.flood or enough(whole.sent, self.asked):
+        if self.load.flood or not self.counts.left_out:
             return False
         missing = {True: 0, False: 0}
         before, unanswered = 0.0, 0
@@ -102,22 +96,43 @@ class DnsperfReading(DnsReading):
         return full >= FULL or (short >= SHORT and full >= 0.8 * short)
 
     @cached_property
-    def counts(self) -> Counts:
-        """The same, counted.
-
-        What was asked for and not sent, because the server was full, is lost.
-        """
+    def counts(self) -> Transactions:
+        """The same, counted."""
         whole = self.output.whole
-        attempted = self.asked if self.server_was_full else whole.sent
-        failures = self.expected.failures(whole.rcodes)
-        answered = whole.completed - sum(failures.values())
-        late = min(answered, whole.later_than(self.procedure.late_s))
-        return Counts(attempted, answered - late, late, attempted - whole.completed, failures)
+        return Transactions(
+            due=max(self.asked, whole.sent),
+            begun=whole.sent,
+            answered=whole.completed,
+            slow=whole.later_than(self.procedure.late_s),
+            queued=0 if self.load.flood else self._queued,
+            wrong=sum(self.failures.values()),
+        )
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """Answers that were not expected, by RCODE."""
+        return self.expected.failures(self.output.whole.rcodes)
+
+    @property
+    def _queued(self) -> int:
+        """Queries that lay in buffers as the traffic ended.
+
+        What came after the last step that is told came in the rest of the traffic, or later.
+        """
+        output, traffic_s = self.output, float(self.load.duration_s)
+        if not output.told_until_s:
+            return 0
+        after = max(0, output.whole.completed - output.told_completed)
+        rest_s = ROOM * max(0.0, traffic_s - output.told_until_s)
+        found = unserved(output.whole.completed, after, traffic_s, output.usual_s + rest_s)
+        return min(found, self._most)
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""
         load, counts = self.load, self.counts
-        reason = next(self._doubts(seen), "")
+        short = self._short()
+        counts = counts.as_begun if short else counts
+        reason = short or next(self._doubts(counts, seen), "")
         (stage,) = self.bench.scenario.transaction.stages
         return Trial(
             rate=load.rate,
@@ -127,7 +142,7 @@ class DnsperfReading(DnsReading):
             completed=counts.completed,
             late=counts.late,
             lost=counts.lost,
-            failures=counts.failures,
+            failures=self.failures,
             traffic_s=float(load.duration_s),
             valid=not reason,
             reason=reason,
@@ -136,21 +151,20 @@ class DnsperfReading(DnsReading):
             argv=self.argv,
         )
 
-    def _doubts(self, seen: Seen) -> Iterator[str]:
+    def _short(self) -> str:
+        """Return the word for a rate that dnsperf did not keep; empty if it did or waited."""
+        if not self.counts.falls_short(self.procedure.loss_ratio) or self.server_was_full:
+            return ""
+        return GENERATOR_STALLED if self._kept_up_mostly else GENERATOR_LIMITED
+
+    def _doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
         """Yield the words for why a trial does not count.
 
         A stall of the generator's host explains a failure, but no pass; answers that are not
         the probe's make a pass doubtful, but no failure.
         """
-        counts, whole = self.counts, self.output.whole
-        failed = counts.attempted - counts.completed
+        whole, failed = self.output.whole, counts.failed
         may_fail = self.procedure.loss_ratio * counts.attempted
-        if (
-            not self.load.flood
-            and not self.server_was_full
-            and not enough(whole.sent, self.asked)
-        ):
-            yield GENERATOR_STALLED if self._kept_up_mostly else GENERATOR_LIMITED
         if repeats(self.bench.scenario, whole.sent):
             yield NAMES_REPEATED
         if failed <= may_fail:
@@ -163,7 +177,7 @@ class DnsperfReading(DnsReading):
     def _kept_up_mostly(self) -> bool:
         """Whether it kept its rate in most seconds: then it was held up, not too slow."""
         sent = [one.sent for one in self.output.seconds]
-        return bool(sent) and statistics.median(sent) >= OFFERED_SHARE * self.load.rate
+        return bool(sent) and statistics.median(sent) >= (1 - MISSING_SHARE) * self.load.rate
 
     def _per_second(self) -> Iterator[Second]:
         for place, one in enumerate(self.output.seconds):
@@ -179,3 +193,12 @@ class DnsperfReading(DnsReading):
             yield Second(
                 t=float(place), attempted=None, completed=completed, p50_s=None, p99_s=None
             )
+
+
+def outstanding(tool: GeneratorTool, load: Load) -> int:
+    """Queries that may wait for an answer at once.
+
+    Of a flood they are what bounds it.  Else so many that no server holds dnsperf up: with
+    few, a stall of the server stops the queries, and most of what it costs is never asked.
+    """
+    return int(tool.settings["flood_outstanding" if load.flood else "outstanding"])

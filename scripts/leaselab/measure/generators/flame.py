@@ -34,6 +34,8 @@ from leaselab.model.record import GENERATOR
 
 LEAD_S = 2
 """Time before the load in which it reads the query file (s)."""
+REPORT_S = 0.02
+"""By how much its reports may differ from the second that they are of (s)."""
 DELAY_MS = 1
 """``-d``: how often each sender looks what is due (ms)."""
 
@@ -46,6 +48,11 @@ class FlameReading(OpenLoopReading):
     def output(self) -> Output:
         """What it printed, parsed; raises a broken-lab error for what is no measurement."""
         return parse(self.text, self.load.duration_s)
+
+    @property
+    def step_s(self) -> float:
+        """Its senders are in step, and it tells of the end up to that much too soon (s)."""
+        return int(self.bench.generator.settings["senders"]) / self.load.rate + REPORT_S
 
     def dropped(self, seen: Seen) -> int:
         """Answers that its host dropped, or that waited while that stood still."""

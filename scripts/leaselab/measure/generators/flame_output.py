@@ -100,7 +100,8 @@ def parse(text: bytes, duration_s: float) -> Output:
         )
         for earlier, later in itertools.pairwise([lead, *seconds, end])
     )
-    return Output(whole, tuple(spans), end.errors, lead.sent)
+    after = end.answered - traffic[-1].answered
+    return Output(whole, tuple(spans), end.errors, after, lead.sent)
 
 
 def _less(end: Mapping[str, int], lead: Mapping[str, int]) -> dict[str, int]:

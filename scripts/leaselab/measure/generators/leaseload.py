@@ -14,6 +14,7 @@ from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
 from leaselab.measure.generators.dhcp_load import (
     WANTED,
     check_leases,
+    clients_of,
     returning_clients,
     wanted_of,
 )
@@ -27,6 +28,7 @@ from leaselab.measure.generators.dns_answers import (
     check_queries,
     expected_of,
     is_dns,
+    most_queries,
     transport_of,
 )
 from leaselab.measure.generators.leaseload_reading import (
@@ -93,8 +95,9 @@ class Leaseload:
 
     @property
     def capacity(self) -> int | None:
-        """Addresses that the pool has; None for DNS, where nothing can be used up."""
-        return None if self._is_dns else pool_size(self._bench.scenario.load["pool"])
+        """Addresses that the pool has; of DNS what may be asked before a name comes again."""
+        scenario = self._bench.scenario
+        return most_queries(scenario) if self._is_dns else pool_size(scenario.load["pool"])
 
     def answers(self) -> bool:
         """Whether the server completes an exchange, in a few tries of a second each.
@@ -194,7 +197,7 @@ class Leaseload:
             argv = ["dhcp6", *argv, "--server", self._server, "--relay", relay]
         else:
             argv = ["dhcp6", *argv]
-        clients = returning_clients(scenario)
+        clients = clients_of(scenario, load)
         first = int(scenario.load.get("first_client", FIRST_CLIENT).replace(":", ""), 16)
         first += 0 if clients else load.first_client
         argv += ["--first-mac", first.to_bytes(6, "big").hex(":")]

@@ -14,9 +14,13 @@ from leaselab.measure.generators.adapter import (
     GENERATOR_LIMITED,
     GENERATOR_STALLED,
     Seen,
-    unserved,
 )
-from leaselab.measure.generators.dhcp_load import POOL_TOO_FULL, Granted, lease_doubts
+from leaselab.measure.generators.dhcp_load import (
+    POOL_TOO_FULL,
+    Granted,
+    clients_of,
+    lease_doubts,
+)
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
     OTHER_ANSWERS,
@@ -24,6 +28,7 @@ from leaselab.measure.generators.dns_answers import (
     repeats,
 )
 from leaselab.measure.generators.printed import PrintedReading, printed, unreadable
+from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.model.bench import Bench
 from leaselab.model.observation import Generated
 from leaselab.model.procedures.burst import RESENT
@@ -172,16 +177,16 @@ class LeaseloadReading(PrintedReading):
         return np.repeat(ends, self.report.bins)
 
     @cached_property
-    def counts(self) -> Counts:
-        """What came of the exchanges: those still open are lost, and late what was queued."""
-        counts = self.report.counts
-        slow = 0 if self.load.at_once else min(counts.completed, queued(self.report))
-        return msgspec.structs.replace(
-            counts,
-            completed=counts.completed - slow,
-            late=counts.late + slow,
-            lost=counts.lost + counts.open,
-            open=0,
+    def transactions(self) -> Transactions:
+        """What came of the exchanges; those still open are lost."""
+        report, counts = self.report, self.report.counts
+        return Transactions(
+            due=counts.attempted + report.left_out,
+            begun=counts.attempted,
+            answered=counts.completed + counts.late + counts.refused,
+            slow=counts.late,
+            queued=0 if self.load.at_once else min(counts.completed, queued(report)),
+            wrong=sum(self.failures().values()),
         )
 
     def failures(self) -> dict[str, int]:
@@ -194,11 +199,11 @@ class LeaseloadReading(PrintedReading):
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""
-        report, load, counts = self.report, self.load, self.counts
-        failures = self.failures()
-        wrong = sum(failures.values()) - counts.refused
-        counts = msgspec.structs.replace(counts, completed=counts.completed - wrong)
-        words = list(self._words(counts, seen))
+        report, load, counts = self.report, self.load, self.transactions
+        is_short = counts.falls_short(self.procedure.loss_ratio)
+        counts = counts.as_begun if is_short else counts
+        words = [GENERATOR_LIMITED] if is_short else []
+        words += self._words(counts, seen)
         lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
         reason = next((word for word in words if word not in lifted), "")
         asked = self.bench.scenario.transaction.stages
@@ -219,7 +224,7 @@ class LeaseloadReading(PrintedReading):
                 GENERATOR_SOCKET: report.dropped + report.unsent,
                 CLOSED_CONNECTIONS: report.connections.lost if report.connections else 0,
             },
-            failures=failures,
+            failures=self.failures(),
             traffic_s=self._traffic_s(),
             valid=not reason,
             reason=reason,
@@ -256,14 +261,11 @@ class LeaseloadReading(PrintedReading):
         is_whole = report.counts.completed == self.load.at_once and report.whole is not None
         return report.whole.max if is_whole and report.whole else float(self.load.duration_s)
 
-    def _words(self, counts: Counts, seen: Seen) -> Iterator[str]:
+    def _words(self, counts: Transactions, seen: Seen) -> Iterator[str]:
         """Yield the words for why the trial does not count."""
         report = self.report
-        failed = counts.attempted - counts.completed
-        may_fail = self.procedure.loss_ratio * counts.attempted
+        failed, may_fail = counts.failed, self.procedure.loss_ratio * counts.attempted
         passes = failed <= may_fail
-        if report.left_out:
-            yield GENERATOR_LIMITED
         yield from self.doubts(seen, passes=passes)
         own = report.dropped + report.unsent
         if not passes and (report.fell_behind or failed - own <= may_fail):
@@ -280,8 +282,9 @@ class ClientsReading(LeaseloadReading):
 
     def doubts(self, seen: Seen, *, passes: bool) -> Iterator[str]:
         """Yield what leases and replies say against it."""
-        report, counts = self.report, self.counts
+        report, counts = self.report, self.report.counts
         granted = Granted(
+            clients=clients_of(self.bench.scenario, self.load),
             attempted=counts.attempted,
             answered=counts.completed + counts.late,
             refusals=counts.refused,
@@ -303,7 +306,7 @@ class QueriesReading(LeaseloadReading):
 
     def doubts(self, seen: Seen, *, passes: bool) -> Iterator[str]:  # noqa: ARG002  # of a protocol
         """Yield what the answers say against it."""
-        if repeats(self.bench.scenario, self.counts.attempted):
+        if repeats(self.bench.scenario, self.report.counts.attempted):
             yield NAMES_REPEATED
         if passes and not self.expected.same_size(self.report.answer_bytes):
             yield OTHER_ANSWERS

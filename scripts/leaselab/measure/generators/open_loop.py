@@ -31,8 +31,9 @@ from leaselab.measure.generators.dns_answers import (
     repeats,
     transport_of,
 )
-from leaselab.measure.generators.dns_reading import DnsReading, by_second, enough
+from leaselab.measure.generators.dns_reading import DnsReading, by_second
 from leaselab.measure.generators.dnsperf import Dnsperf
+from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
 from leaselab.model.errors import usage_error
@@ -65,6 +66,8 @@ class Output:
     """Each second, the last one included."""
     errors: int
     """Packets that it failed to send."""
+    after: int = 0
+    """Responses that came after the traffic; none where it stops listening then."""
     before: int = 0
     """Queries that it sent before those that count: the first of the query file."""
 
@@ -77,6 +80,11 @@ class OpenLoopReading(DnsReading):
     def output(self) -> Output:
         """What it printed, parsed; raises a broken-lab error for what is no measurement."""
         raise NotImplementedError
+
+    @property
+    def step_s(self) -> float:
+        """How exactly it tells when the traffic ended (s)."""
+        return 0.0
 
     def dropped(self, seen: Seen) -> int:
         """Answers that the generator's host may have dropped or held up."""
@@ -91,16 +99,25 @@ class OpenLoopReading(DnsReading):
         """Return what came of the load."""
         load, whole = self.load, self.output.whole
         failures = self.expected.failures(whole.rcodes)
-        completed = whole.responses - sum(failures.values())
-        reason = next(self._doubts(completed, seen), "")
+        counts = Transactions(
+            due=max(whole.queries, load.rate * load.duration_s),
+            begun=whole.queries,
+            answered=whole.responses,
+            queued=unserved(whole.responses, self.output.after, whole.seconds, self.step_s),
+            wrong=sum(failures.values()),
+        )
+        is_short = counts.falls_short(self.procedure.loss_ratio)
+        counts = counts.as_begun if is_short else counts
+        doubts = self._doubts(counts, seen)
+        reason = GENERATOR_LIMITED if is_short else next(doubts, "")
         (stage,) = self.bench.scenario.transaction.stages
         return Trial(
             rate=load.rate,
             duration_s=load.duration_s,
-            attempted=whole.queries,
-            completed=completed,
-            late=0,
-            lost=whole.queries - whole.responses,
+            attempted=counts.attempted,
+            completed=counts.completed,
+            late=counts.late,
+            lost=counts.lost,
             failures=failures,
             traffic_s=whole.seconds,
             valid=not reason,
@@ -119,13 +136,10 @@ class OpenLoopReading(DnsReading):
             argv=self.argv,
         )
 
-    def _doubts(self, completed: int, seen: Seen) -> Iterator[str]:
+    def _doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
         """Yield the words for why a trial does not count."""
-        queries = self.output.whole.queries
-        failed, may_fail = queries - completed, self.procedure.loss_ratio * queries
-        if not enough(queries, self.load.rate * self.load.duration_s):
-            yield GENERATOR_LIMITED
-        if repeats(self.bench.scenario, self.output.before + queries):
+        failed, may_fail = counts.failed, self.procedure.loss_ratio * counts.attempted
+        if repeats(self.bench.scenario, self.output.before + counts.begun):
             yield NAMES_REPEATED
         excused = self.output.errors or failed - self.dropped(seen) <= may_fail
         if failed > may_fail and excused:
@@ -135,8 +149,6 @@ class OpenLoopReading(DnsReading):
 class OpenLoop:
     """Such a tool, against the server of one bench."""
 
-    capacity = None
-    """Nothing is given out that could be used up."""
     procedures: ClassVar[tuple[type[Procedure], ...]]
     """Procedures that need no more than counts."""
     reading: ClassVar[type[OpenLoopReading]]
@@ -164,6 +176,11 @@ class OpenLoop:
                 wanted=" or ".join(str(one.__struct_config__.tag) for one in cls.procedures),
                 todo="take a load of dnsperf",
             )
+
+    @property
+    def capacity(self) -> int | None:
+        """Queries that a trial may ask, where names must not come again."""
+        return self._proof.capacity
 
     def answers(self) -> bool:
         """Whether the server answers queries of the load, as dnsperf asks it."""

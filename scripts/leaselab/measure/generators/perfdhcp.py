@@ -14,13 +14,16 @@ Facts this adapter rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
 
 from __future__ import annotations
 
-import math
-
 from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
-from leaselab.measure.generators.dhcp_load import WANTED, check_leases, returning_clients
+from leaselab.measure.generators.dhcp_load import (
+    WANTED,
+    check_leases,
+    clients_of,
+    returning_clients,
+)
 from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
-from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading
+from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, exchanges
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
 from leaselab.model.errors import usage_error
@@ -29,11 +32,6 @@ from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, SERVER, Scenario
 
-COUNT_SHARE = 0.998
-"""Share of rate x duration that a trial starts.  perfdhcp ends as soon as all replies are
-in only when it was told how many to start, and its clock of the period (``-p``) runs out
-just before the last ones are due; stopping by count a little earlier saves the wait of
-each trial without loss, and keeps the rate exact."""
 IN_FLIGHT_S = 0.5
 """Share of a second's load that may be unanswered before an abort is thought of (s)."""
 EVERYBODY = "all"
@@ -130,11 +128,12 @@ class Perfdhcp:
         late_s, wait_s = self._procedure.late_s, self._procedure.wait_s
         count = exchanges(load)
         argv = self._begun(self._tool.threading)
-        clients = self._clients or 2 * count + 1000
+        come_back = clients_of(self._bench.scenario, load)
+        clients = come_back or 2 * count + 1000
         argv += ["-r", str(load.rate), "-R", str(clients), "-p", str(load.duration_s)]
         argv += ["-n", str(count), "-n", str(count)]
         argv += ["-W", str(round(wait_s * 1e6)), "-d", f"{late_s:g}"]
-        argv += [*([] if self._clients else ["-u"]), "-t", "1", "-x", "t", *self._first(load)]
+        argv += [*([] if come_back else ["-u"]), "-t", "1", "-x", "t", *self._first(load)]
         if limit is not None:
             argv += ["-D", str(limit)]
         return [*argv, self._server]
@@ -170,11 +169,6 @@ def abort_after(load: Load, procedure: Procedure) -> int:
     still has to prove an aborted trial's failure.
     """
     return round(procedure.loss_ratio * load.rate * load.duration_s + IN_FLIGHT_S * load.rate)
-
-
-def exchanges(load: Load) -> int:
-    """Number of exchanges that a trial starts unless it is cut short."""
-    return math.ceil(COUNT_SHARE * load.rate * load.duration_s)
 
 
 def _mac(number: int) -> str:

@@ -19,7 +19,8 @@ from leaselab.measure.generators.perfdhcp_output import (
     parse_resent,
     percentiles,
 )
-from leaselab.measure.generators.perfdhcp_reading import OFFERED_SHARE, PerfdhcpReading
+from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading
+from leaselab.measure.generators.transactions import MISSING_SHARE
 from leaselab.model.procedures.burst import RESENT
 from leaselab.model.trial import WHOLE, Second, Trial
 
@@ -73,7 +74,7 @@ class BurstReading(PerfdhcpReading):
             (REJECTED, served == clients and refusals > 0),
             (POOL_TOO_FULL, clients > POOL_USE_LIMIT * self.capacity),
             # Clients whose replies the generator has dropped ask again for want of them.
-            (GENERATOR_STALLED, dropped > (1 - OFFERED_SHARE) * clients),
+            (GENERATOR_STALLED, dropped > MISSING_SHARE * clients),
         )
         return next((word for word, is_so in found if is_so), "")
 

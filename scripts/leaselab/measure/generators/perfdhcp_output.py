@@ -101,8 +101,6 @@ class Exchanges:
 
     started_at: Times
     answered_at: Times
-    slowest_s: Times
-    """The longer of the two stages (s), which has to be in time."""
 
     @property
     def latency_s(self) -> Times:
@@ -205,7 +203,6 @@ def join(output: Output) -> Exchanges:
     return Exchanges(
         started_at=began[at],
         answered_at=answered,
-        slowest_s=np.maximum(offered[at] - began[at], answered - sent),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,7 +9,7 @@ import msgspec
 from leaselab.model.procedure import (
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
-    STALLED_LIMIT,
+    SPOILED_LIMIT,
     TRIAL_OVERHEAD_S,
     Length,
     LengthOrNone,
@@ -21,6 +20,9 @@ from leaselab.model.procedure import (
     cpu_kind,
     refuse,
 )
+
+STRETCHES = (1, 2, 4)
+"""Lengths of the stretches that may confirm a result, one after the other, over the first."""
 
 
 class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
@@ -40,9 +42,9 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
     """First offered load of the first round (transactions/s)."""
     max_trials: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 40
     """Trials of one round after which the search gives up."""
-    confirm_s: LengthOrNone | None = 30
-    """Traffic for which the result has to hold in the end (s), in trials one after the other;
-    0: switched off, null: the release that measured did not do it yet."""
+    confirm_s: LengthOrNone | None = 60
+    """Traffic without a rest for which the result has to hold in the end (s), more where that
+    does not decide; 0: switched off, null: the release that measured did not do it yet."""
 
     limit: Literal["server", "generator"] = "server"
     """Whose limit is looked for.  generator: that of the generator and of the path, by a server
@@ -91,18 +93,25 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
         beside = self.wait_s + TRIAL_OVERHEAD_S
         trial = self.trial_s + beside
         one = self.max_trials * trial + self.warm_up_s + beside + ROUND_OVERHEAD_S
-        confirmation = (self.confirming_trials + STALLED_LIMIT + 1) * trial + ROUND_OVERHEAD_S
-        return self.rounds * one + confirmation + PAUSE_LIMIT_S
+        return self.rounds * one + self._longest_confirmation_s + PAUSE_LIMIT_S
+
+    @property
+    def _longest_confirmation_s(self) -> float:
+        """Upper bound of the time that confirming the result can take (s)."""
+        if not self.confirm_s:
+            return 0.0
+        beside = self.wait_s + TRIAL_OVERHEAD_S
+        stretches = sum(STRETCHES) * (self.confirm_s + beside * self.confirm_s / self.trial_s)
+        spoiled = SPOILED_LIMIT * (max(STRETCHES) * self.confirm_s + beside)
+        others = SPOILED_LIMIT * (self.trial_s + beside)
+        return stretches + spoiled + others + ROUND_OVERHEAD_S
 
     @property
     def confirming_s(self) -> float:
         """About how long the trials that confirm the result take (s)."""
-        return self.confirming_trials * (self.trial_s + 1.0)
-
-    @property
-    def confirming_trials(self) -> int:
-        """How many trials confirm the result."""
-        return math.ceil((self.confirm_s or 0) / self.trial_s)
+        if not self.confirm_s:
+            return 0.0
+        return self.confirm_s + 1.0 + 2.0 * (self.trial_s + 1.0)
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the max rate, the rate completed at its lower bound, and what that costs."""

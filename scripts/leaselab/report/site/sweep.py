@@ -15,7 +15,7 @@ from leaselab.report.facts import (
     confirmation_words,
     confirming,
     facts,
-    overload,
+    others,
     shown_where,
 )
 from leaselab.report.site.figure import Figure, figure
@@ -125,8 +125,8 @@ def _loss_note(record: Record) -> str:
     if not record.confirmation:
         return told
     told += " Diamonds: the trials that confirm the result."
-    beyond = ", ".join(f"{trial.rate}/s" for trial in overload(record))
-    return told + (f" Their last one, at {beyond}, is in its table alone." if beyond else "")
+    beyond = ", ".join(f"{trial.rate}/s" for trial in others(record))
+    return told + (f" Those at {beyond} are in their table alone." if beyond else "")
 
 
 def _seconds(record: Record, one: Round, other: str = "") -> Spec | None:
@@ -145,7 +145,7 @@ def _confirmation(record: Record) -> dict[str, Any] | None:
     found = record.confirmation
     if not found:
         return None
-    last = overload(record)
+    last = others(record)
     as_round = Round(
         index=len(record.rounds) + 1,
         started_at=found.trials[0].started_at,

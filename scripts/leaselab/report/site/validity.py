@@ -40,14 +40,16 @@ NO_FIGURE = {
     "below-min-rate": "the server loses too much at the lowest load that can be tried",
     "above-max-rate": "the server passes at the highest load that may be tried",
     "loses-at-any-load": "the server loses transactions far below what it can complete",
-    "not-sustained": "the server passed single trials, and not 30 s of them below its max rate",
+    "not-sustained": "the server passed single trials, and not a minute below its max rate",
+    "warming-up": "the server was faster after all runs than in any of them",
     "invalid-trial": "the same trial was made several times and never counted",
     "invalid": "the figures cannot be believed",
     "build-failed": "the server does not build, or does not start",
 }
 """Why a result has no figure, likewise."""
 DOUBTS = {
-    "unsteady": "the machine's own speed changed while it was measured",
+    "unsteady": "the machine, or what a transaction costs the server, changed from run to run",
+    "cold start": "the server loses what it could serve, for some time after its start",
     "no interval": "too few runs to say how well the figure is known",
     "wide spread": "the runs differ by more than 5 % (standard deviation over mean)",
     "wide bracket": "passing and failing trial of a run are further apart than asked for",
@@ -58,7 +60,8 @@ DOUBTS = {
     "no ceiling": "the figure may be that of the generator: leaselab calibrate tells",
     "shared processor": "generator and server compete for CPU",
     "clock": "the processor's clock may follow the load, and the figure with it",
-    "not confirmed": "no traffic of 30 s below the max rate, after the runs",
+    "not confirmed": "no traffic of a minute below the max rate, after the runs",
+    "runs follow each other": "the machine or the server drifts; the interval allows for it",
     "traffic": "the rest is waiting for late replies, reading output, starting servers",
 }
 """What makes a figure doubtful, or is to be known of it."""
