@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 MISSING_SHARE = 0.01
 """Share of the transactions that were due which a generator may leave out."""
+_SCATTER = 3.0
 MISSING = 2
 """Transactions that may be missing, and are not due: the last ones are as the traffic ends."""
 
@@ -92,9 +93,12 @@ def unserved(answered: int, after: int, traffic_s: float, usual_s: float) -> int
     short trials at low rates that is several per cent of all that was offered, and none of its
     throughput.  What is under way in a server that keeps up is not counted: at the rate served,
     what takes `usual_s` (s), as nine of ten transactions took before a queue could grow, in the
-    first tenth of the traffic.
+    first tenth of the traffic.  Their number scatters: only more than `_SCATTER` standard
+    deviations of a Poisson process above that are a queue.
     """
     if not after:
         return 0
-    served = (answered - after) / max(traffic_s - usual_s, traffic_s / 2)
-    return max(0, after - math.ceil(served * usual_s))
+    under_way = usual_s * (answered - after) / max(traffic_s - usual_s, traffic_s / 2)
+    if after <= under_way + _SCATTER * math.sqrt(max(under_way, 1.0)):
+        return 0
+    return after - math.ceil(under_way)
