@@ -148,8 +148,7 @@ class PacketWorld:
             count = given_up(first, rate, count, option("-D"))
         end = count / rate
         first = [pair for pair in first if pair[0] < end and pair[1] <= end + wait_s]
-        second = second[: len(first)] if count < int(option("-n")) else second
-        second = [pair for pair in second if pair[1] <= end + wait_s]
+        second = [pair for pair in second if pair[1] <= end + wait_s][: len(first)]
         self.cpu_s += len(second) * 1e-6 * CPU_US * self._cpu_share
         last = max([end, *(done for _, done in second)])
         took_s = last if len(second) == count else end + wait_s

@@ -66,7 +66,7 @@ CASES = [
         Case(
             f"stands still 1 s in 10 s, from {start_rate}/s",
             Faults(stands_still=(10.0, 1.0)),
-            ("not-sustained",),
+            ("not-sustained", "warming-up"),
             start_rate,
         )
         for start_rate in (500, 2000)

@@ -281,7 +281,7 @@ def example_trial(
                 for second in range(seconds + 1)
             )
         },
-        cpu_us=150.0 + index,
+        cpu_us=151.0 + 4 * (index - 1) % 9,
         argv=("perfdhcp", "-4", "-r", str(rate), "-p", str(seconds), "198.18.0.2"),
         raw_file=f"raw/run-{index}-trial-{number:02}.txt.gz",
     )

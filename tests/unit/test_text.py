@@ -36,14 +36,14 @@ v4-memfile · kea 2.6.3 · durability written: 6006 ± 25 exchanges/s
 Runs
 run  max rate    bracket  completed  trials  server CPU µs
   1      6015  5997-6045       5895       3          151.0
-  2      5988  5970-6018       5869       3          152.0
-  3      6122  6104-6153       6000       3          153.0  dropped: highest
+  2      5988  5970-6018       5869       3          155.0
+  3      6122  6104-6153       6000       3          159.0  dropped: highest
   4      6003  5985-6033       5883       3          154.0
-  5      5731  5714-5760       5617       3          155.0  dropped: lowest
-  6      6040  6022-6070       5920       3          156.0
+  5      5731  5714-5760       5617       3          158.0  dropped: lowest
+  6      6040  6022-6070       5920       3          153.0
   7      5996  5978-6026       5876       3          157.0
-  8      6021  6003-6051       5901       3          158.0
-  9      5979  5961-6009       5860       3          159.0
+  8      6021  6003-6051       5901       3          152.0
+  9      5979  5961-6009       5860       3          156.0
 
 Latency at the lower bound (ms, median of the runs)
 stage            p50   p90    p99  p99.9    max

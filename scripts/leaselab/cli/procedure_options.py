@@ -63,7 +63,7 @@ _OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ..
         "--confirm-s",
         int,
         "confirm_s",
-        "traffic of the final confirmation, s (30; 0: none)",
+        "traffic of the final confirmation, s (60; 0: none)",
     ),
     ("--max-trials", int, "max_trials", "trials of one run at most (40)"),
     ("--rate", int, "rate", "load of a fixed load, of an event or after filling, 1/s"),
