@@ -76,10 +76,8 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     "titles": lambda one: json.dumps({each.name: each.title for each in one.metrics}),
     "wall_s": lambda one: one.wall_s,
     "experiment": lambda one: one.experiment and one.experiment.id,
-    # 1: its rounds took turns with those of the other points
-    "interleaved": lambda one: int(bool(one.experiment and one.experiment.interleaved)),
-    # id of the result of the session's fixed reference
-    "anchor": lambda one: one.experiment and one.experiment.anchor,
+    # id of the result of the fixed reference that its rounds took turns with
+    "anchor": lambda one: one.anchor,
     # keys of the builds that it names
     "builds": lambda one: " ".join(sorted(_builds(one))),
 }

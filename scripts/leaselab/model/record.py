@@ -28,6 +28,7 @@ from leaselab.model.bounds import (
 )
 from leaselab.model.moment import Moment
 from leaselab.model.procedures import AnyProcedure
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.source import Commit, Hash
 from leaselab.model.trial import Description, Figures, Trial
 
@@ -583,6 +584,17 @@ class Record(Description, frozen=True, kw_only=True):
         """Distribution and version of the server's host; None where that is not known."""
         host = self.bench.hosts.get(SERVER)
         return host.os if host else None
+
+    @property
+    def anchor(self) -> str | None:
+        """Id of the fixed reference that it was measured in turn with, maybe its own.
+
+        In a duel, that is the first of the two.  None without one.
+        """
+        of = self.experiment
+        if of is None or not of.interleaved:
+            return None
+        return of.points[0] if isinstance(self.procedure, Duel) else of.anchor
 
     @property
     def traffic_share(self) -> float | None:

@@ -104,9 +104,14 @@ def review_of(
 
     A duel that cannot be read is said, and settles nothing.
     """
-    rows = {row["id"]: row for pattern in patterns for row in store.index.every(pattern)}
-    found = list(_duels(store, rows))
-    return Review(period or Period(), tuple(histories(rows.values(), found)))
+    rows = [row for pattern in patterns for row in store.index.every(pattern)]
+    return Review(period or Period(), tuple(series_of(store, rows)))
+
+
+def series_of(store: Store, rows: Sequence[Row]) -> list[Series]:
+    """The series of rows of the index, with what duels among them say of their changes."""
+    known = {row["id"]: row for row in rows}
+    return histories(known.values(), list(_duels(store, known)))
 
 
 def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
