@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
 from leaselab.cli.source import open_source
 from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
+from leaselab.model.identity import Conditions
 from leaselab.model.procedures.profile import PROFILE
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ PREVIOUS = "previous"
 VERSION = "version:"
 """Before the version of a server, whose newest result is meant."""
 
-_SAME = ("server", "version", "commit", "bench", "environment", "ruler", "metric")
-"""Columns in which two results of two scenarios have to agree."""
 _MAY_DIFFER = frozenset({"scenario", "durability"})
 """Hindrances that two scenarios which are compared on purpose may have."""
 
@@ -169,11 +167,15 @@ def _alike(store: Store, point: str, base: str) -> Iterator[tuple[Row, Row]]:
 
     That is the one of its experiment, else the newest.
     """
+
+    def same(row: Row) -> tuple[object, ...]:
+        return row["metric"], Conditions.of_row(row), *build_of(row)
+
     bases: dict[tuple[object, ...], list[Row]] = {}
     for row in _with_figure(store, base):
-        bases.setdefault(tuple(row[key] for key in _SAME), []).append(row)
+        bases.setdefault(same(row), []).append(row)
     for row in _with_figure(store, point):
-        alike = bases.get(tuple(row[key] for key in _SAME), [])
+        alike = bases.get(same(row), [])
         if alike:
             yield row, next((one for one in alike if _together(row, one)), alike[0])
 
@@ -215,14 +217,12 @@ def _common(one: str, other: str, anchors: Mapping[str, object]) -> bool:
 def _candidates(rows: Sequence[Row], other: Record) -> Iterator[Row]:
     """Rows before `other` that may be it, newest first: most are left out unread."""
     moment = (other.started_at, other.id)
-    ruler = other.procedure.ruler()
+    conditions = Conditions.of_record(other)
     for row in reversed(rows):
         if (
             (row["started_at"], row["id"]) < moment
             and (row["outcome"] in BELIEVED or row["outcome"] == Outcome.INVALID.label)
-            and row["bench"] == other.bench.name
-            and row["environment"] == other.bench.environment
-            and json.loads(row["ruler"]) == ruler
+            and Conditions.of_row(row) == conditions
         ):
             yield row
 
@@ -258,7 +258,7 @@ def _compared_by(store: Store, ref: str, names: CommitNames) -> list[Row]:
 
 def _conditions(row: Row) -> tuple[object, ...]:
     """In what two results agree that are compared."""
-    return tuple(row[key] for key in ("bench", "environment", "ruler", "metric"))
+    return Conditions.of_row(row), row["metric"]
 
 
 def _farther(
@@ -269,11 +269,11 @@ def _farther(
     if beside is None:
         return (without,)
     experiment = beside.experiment.id if beside.experiment else None
-    bench = (beside.bench.name, beside.bench.environment)
+    conditions = Conditions.of_record(beside)
     return (
         without,
         experiment is None or row["experiment"] != experiment,
         not _common(row["id"], beside.id, anchors),
-        (row["bench"], row["environment"]) != bench,
-        json.loads(row["ruler"]) != beside.procedure.ruler(),
+        Conditions.of_row(row).place != conditions.place,
+        Conditions.of_row(row) != conditions,
     )

@@ -95,7 +95,7 @@ class Session:
     @property
     def max_rates(self) -> MaxRates:
         """The max rates that were measured on the bench."""
-        return MaxRates(self.store, self.inventory.bench, self.overrides, self.together)
+        return MaxRates(self.earlier, self.together)
 
     def procedure(self, task: Task) -> AnyProcedure:
         """The procedure of a task: what its file says, and what was asked for."""
@@ -281,7 +281,7 @@ class Session:
         Returns the tasks whose loads are known then; `sealed` is told the results of those
         that came to no max rate.  `why` and `refused` are as in `measure`.
         """
-        unknown = [task for task in tasks if self.max_rates.lacks(task)]
+        unknown = [task for task in tasks if self._lacks_rate(task)]
         if not unknown:
             return tasks
         print("first the max rates that the loads are shares of", file=sys.stderr, flush=True)
@@ -303,6 +303,13 @@ class Session:
         first.measure(unknown, ended, why=why, refused=left_out)
         self.environment, self.distribution = first.environment, first.distribution
         return [task for task in tasks if task not in failed]
+
+    def _lacks_rate(self, task: Task) -> bool:
+        """Whether the load of a task is a share of a max rate that nobody has measured."""
+        if self.procedure(task).share_of_max_rate is None:
+            return False
+        self.prepare(task.distribution)  # else it is not known whether it is the same lab
+        return self.max_rates.lacks(task)
 
     def deployed(
         self, task: Task, keep: Sequence[str] = (), places: Sequence[int] = PLACES[:1]

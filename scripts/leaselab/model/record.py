@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 2
 SERVER, PARTNER, GENERATOR = "server", "partner", "generator"
 """Roles of hosts: the server under test, what serves with it or for it, the load's source."""
+_SAID_OTHERWISE = frozenset({"name", "description", "factors", "across"})
+"""Parts of a scenario that are no settings, or say again what these are."""
 Sha256 = Annotated[str, Meta(pattern=f"^[0-9a-f]{{64}}{END}")]
 
 
@@ -235,6 +237,11 @@ class Scenario(Description, frozen=True, kw_only=True):
             for name in untold:
                 asked["options"].pop(name, None)
         return fields
+
+    def settings(self, other: Scenario) -> dict[str, Any]:
+        """What it asks of servers, hosts and generator, as far as another may ask else."""
+        known = self.beside_another(other)
+        return {name: known[name] for name in known if name not in _SAID_OTHERWISE}
 
     @property
     def needs_partner(self) -> bool:
