@@ -94,9 +94,7 @@ def test_no_other_command_calls_a_build_faster_or_slower(capsys, command):
     assert not CALLED.search(capsys.readouterr().out)
 
 
-def test_no_page_calls_a_build_faster_or_slower_or_has_the_anchor_among_commits(
-    equal, tmp_path, monkeypatch
-):
+def test_no_page_calls_a_build_faster_or_slower(equal, tmp_path, monkeypatch):
     monkeypatch.setattr(site, "EXPERIMENTS", 1)
     copied(equal[0], tmp_path / "results")
     folder = site.write_site(Store(tmp_path / "results"), tmp_path / "report", sweeps=0).parent
@@ -109,6 +107,9 @@ def test_no_page_calls_a_build_faster_or_slower_or_has_the_anchor_among_commits(
     for name in ("index", "compare", "review"):
         body = re.sub(r"<[^>]+>", " ", pages[name].partition("<h1>")[2])
         assert not CALLED.search(body), (name, CALLED.search(body))
+    ratios = re.findall(r">([01]\.\d{3}) \([01]\.\d{3} to [01]\.\d{3}\)<", pages["index"])
+    assert pages["index"].count(">the anchor<") == len(ratios) == 25
+    assert [float(ratio) for ratio in ratios] == pytest.approx([1.0] * 25, abs=0.03)
     history = pages["history"]
     assert not {RED, ORANGE, GREEN} & set(re.findall(r"#[0-9a-f]{6}", history))
     by_commit = history.split('data-chart="commits"')[1].split("</figure>")[0]

@@ -116,7 +116,8 @@ def history(
         "others": others,
         "beside": beside,
         "rows": [
-            _listed(row, beside, href(row), drawing.against(row)) for row in reversed(listed)
+            _listed(row, beside, href(row), anchor_words(row, drawing.known))
+            for row in reversed(listed)
         ],
         "older": max(0, len(line.rows) - _LISTED),
     }
@@ -183,7 +184,7 @@ class _Drawing:
         self._line = line
         self._colours = colours
         self._href = href
-        self._known = {row["id"]: row for row in line.rows}
+        self.known = {row["id"]: row for row in line.rows}
 
     def panel(self, number: int, bench: str | None, environment: str | None) -> Panel:
         """The charts of one bench in one environment."""
@@ -200,16 +201,6 @@ class _Drawing:
             *self._by_commit(rows, place, suffix),
         ]
         return Panel(place, [one for one in charts if one is not None], marks)
-
-    def against(self, row: Row) -> str:
-        """The ratio of a result to its anchor in words; empty without one."""
-        base = self._anchor(row)
-        if base is None:
-            return ""
-        if base is row:
-            return "the anchor"
-        found = _to_anchor(base, row)
-        return "" if found is None else f"{found.value:.3f}"
 
     def _over_time(
         self, rows: Sequence[Row], marks: Sequence[Mark], place: str, suffix: str
@@ -264,7 +255,7 @@ class _Drawing:
         return f"{self._line.title} ({self._line.unit})"
 
     def _anchor(self, row: Row) -> Row | None:
-        return self._known.get(row["anchor"])
+        return self.known.get(row["anchor"])
 
     def _commit(self, row: Row) -> dict[str, Any]:
         """A point among commits: the ratio to its anchor, where it has one."""
@@ -293,6 +284,23 @@ class _Drawing:
             "href": self._href(row),
             "colour": GREY if grey else self._colours.get(row["id"], BLUE),
         }
+
+
+def anchor_words(row: Row, known: Mapping[str, Row]) -> str:
+    """The ratio of a result to its anchor, with its 95 % interval; empty without one.
+
+    `known` are rows by their ids.
+    """
+    base = known.get(row["anchor"])
+    if base is None:
+        return ""
+    if base["id"] == row["id"]:
+        return "the anchor"
+    found = _to_anchor(base, row)
+    if found is None:
+        return ""
+    ends = f" ({found.ci95[0]:.3f} to {found.ci95[1]:.3f})" if found.ci95 else ""
+    return f"{found.value:.3f}{ends}"
 
 
 def _to_anchor(base: Row, row: Row) -> Ratio | None:

@@ -88,8 +88,8 @@ def overview(
 ) -> dict[str, Any]:
     """What the overview's template gets: newest results by place, and the newest of all.
 
-    `records` are the newest of their scenarios, `rows` rows of the index, newest first,
-    `outcomes` how many of all results ended how.
+    `records` are the newest of their scenarios, `rows` rows of the index, newest first, with
+    the ratio to the anchor in words as `against`, `outcomes` how many of all results ended how.
     """
     rows = rows_in_shown_units(rows)
     cells = [cell_of(record) for record in in_shown_units(records)]

@@ -19,7 +19,7 @@ from leaselab.report.listing import common_kind
 from leaselab.report.review import review_of, series_of
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.experiment import experiment, experiment_line
-from leaselab.report.site.history import history, history_line, lines_of
+from leaselab.report.site.history import anchor_words, history, history_line, lines_of
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
 from leaselab.report.site.review import REVIEW, review_page
@@ -233,7 +233,11 @@ class _Site:
     ) -> None:
         """The pages that show results of all scenarios."""
         records = [one for ref in newest if (one := self._light(ref)) is not None]
-        latest = self._index.every(newest=NEWEST)[::-1]
+        known = {row["id"]: row for row in self._index.every(newest=2 * NEWEST)}
+        latest = [
+            {**row, "against": anchor_words(row, known)}
+            for row in [*known.values()][-NEWEST:][::-1]
+        ]
         outcomes = self._index.outcomes()
         failed = self._index.without_figure(NOT_OK + 1)
         linked = {"href": self._href}
