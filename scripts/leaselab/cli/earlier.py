@@ -10,7 +10,7 @@ from leaselab.model.identity import Conditions, Subject
 from leaselab.model.procedures import procedure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.archive.store import Store
     from leaselab.cli.task import Task
@@ -101,6 +101,30 @@ class EarlierResults:
         if name in unfinished:
             return self.is_of(anchor, unfinished[name]["bench"])
         return self._is_made_of(name, anchor)
+
+    def experiments_of(
+        self, tasks: Sequence[Task]
+    ) -> Iterator[tuple[str, dict[str, Task], Mapping[str, Any]]]:
+        """Unfinished experiments of just these tasks, in their order.
+
+        Of each: the id of an unfinished point, the tasks of all that are unfinished, and what
+        that point was begun with.  Others of its points may be sealed.
+        """
+        unfinished = self.unfinished()
+
+        def is_of(point: str, task: Task) -> bool:
+            if point in unfinished:
+                return self.is_of(task, unfinished[point]["bench"])
+            return any(
+                self.is_like(task, record, task.procedure(self.overrides))
+                for record in self.store.load_readable([point])
+            )
+
+        for point_id, begun in unfinished.items():
+            points = (begun.get("experiment") or {}).get("points", [])
+            if len(points) == len(tasks) and all(map(is_of, points, tasks)):
+                of = zip(points, tasks, strict=True)
+                yield point_id, {at: task for at, task in of if at in unfinished}, begun
 
     def is_of(self, task: Task, bench: Mapping[str, Any]) -> bool:
         """Whether an unfinished measurement with this bench document is of a task, here."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from leaselab.archive.running import RunningSweep
     from leaselab.archive.store import Store
     from leaselab.cli.bench_setup import LeasedBench
     from leaselab.cli.generator_source import GeneratorSource
@@ -175,23 +176,28 @@ class Session:
                 sealed(task, Ended(error, place))
         if not documents:
             return
-        root = checkout_root()
-        points = begin(
-            self.store,
-            {point_id: document for point_id, (_, document) in documents.items()},
-            BENCH_FILE,
-            root,
-            experiment,
-        )
-        self.begun |= {task for task, _ in documents.values()}
-        finish(
-            self.store,
-            points,
-            root,
-            progress,
-            lambda ended: sealed(documents[ended.place.name][0], ended),
-            lease=self.bench.lease,
-        )
+        made = {point_id: document for point_id, (_, document) in documents.items()}
+        points = begin(self.store, made, BENCH_FILE, checkout_root(), experiment)
+        of = {point_id: task for point_id, (task, _) in documents.items()}
+        self.finish(points, of, sealed)
+
+    def finish(
+        self,
+        points: Sequence[RunningSweep],
+        of: Mapping[str, Task],
+        sealed: Callable[[Task, Ended], object],
+    ) -> None:
+        """Measure what is left of begun points; `sealed` is told each result that is of a task.
+
+        `of` has the tasks by the ids of their points.
+        """
+        self.begun |= set(of.values())
+
+        def ended(found: Ended) -> None:
+            if found.place.name in of:
+                sealed(of[found.place.name], found)
+
+        finish(self.store, points, checkout_root(), progress, ended, lease=self.bench.lease)
 
     def go_on(
         self,
@@ -231,24 +237,9 @@ class Session:
 
         Its points are theirs, in that order; some of them may be sealed.
         """
-        earlier = self.earlier
-        unfinished = earlier.unfinished()
-
-        def is_of(point: str, task: Task) -> bool:
-            if point in unfinished:
-                return earlier.is_of(task, unfinished[point]["bench"])
-            return any(
-                earlier.is_like(task, record, self.procedure(task))
-                for record in self.store.load_readable([point])
-            )
-
-        for point_id, begun in unfinished.items():
-            points = (begun.get("experiment") or {}).get("points", [])
-            if len(points) == len(tasks) and all(map(is_of, points, tasks)):
-                of = zip(points, tasks, strict=True)
-                left = {point: task for point, task in of if point in unfinished}
-                self._finish(point_id, left, sealed)
-                return True
+        for point_id, left, _ in self.earlier.experiments_of(tasks):
+            self._finish(point_id, left, sealed)
+            return True
         return False
 
     def _finish(
@@ -259,14 +250,7 @@ class Session:
         for one in of.values():
             [document] = self.deployed(one, there)
             there.append(variant_of(document))
-        self.begun |= set(of.values())
-
-        def ended(found: Ended) -> None:
-            if found.place.name in of:
-                sealed(of[found.place.name], found)
-
-        opened = open_experiment(self.store, point_id)
-        finish(self.store, opened, checkout_root(), progress, ended, lease=self.bench.lease)
+        self.finish(open_experiment(self.store, point_id), of, sealed)
         self.give_back()
 
     def _with_known_rates(
