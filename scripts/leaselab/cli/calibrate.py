@@ -176,7 +176,7 @@ def _budget(session: Session, task: Task, slowdown: float) -> ErrorBudget | None
     if not isinstance(plan, Duel):
         raise AssertionError(f"a bench is calibrated by {plan}")
     bench = session.inventory.bench
-    made = calibrating(session.store, task.scenario.name, bench, session.environment)
+    made = calibrating(session.store, task.scenario.name, bench, session.lab.environment)
     return error_budget(made, plan, slowdown)
 
 

@@ -77,8 +77,6 @@ def profile(session: Session, a: Task, b: Task, **parameters: int) -> Sequence[s
             again.measure([a, b], sealed)
     except LeaselabError as error:
         failed.append(str(error))
-    session.environment, session.distribution = again.environment, again.distribution
-    session.generator_key = again.generator_key
     if failed:
         _none(failed[0])
     return ids

@@ -40,6 +40,21 @@ _QUICK_ROUNDS = 3
 
 
 @dataclass(slots=True)
+class Prepared:
+    """What was done to a bench by now; the sessions of a command share it."""
+
+    environment: str = ""
+    """The lab's own state; known once it is prepared."""
+    distribution: str | None = None
+    """What serves there now, None before it is prepared."""
+    changed_hosts: bool = False
+    """Whether the scenario tuned last has settings of its own for hosts."""
+    generator_key: str = ""
+    """Key of the generator's artifact, once it is built."""
+    leased: LeasedBench | None = None
+
+
+@dataclass(slots=True)
 class Session:
     """Where tasks are measured and kept, and how; one for all of a command."""
 
@@ -55,42 +70,34 @@ class Session:
     """The commit of the generator that tasks are measured with; None for what is there."""
     built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
     """Key of the artifact, or why there is none.  Filled as commits are built."""
-    generator_key: str = ""
-    """Key of the generator's artifact, once it is built."""
-    environment: str = ""
-    """The lab's own state; known once it is prepared."""
-    distribution: str | None = None
-    """What serves there now, None before it is prepared."""
-    changed_hosts: bool = False
-    """Whether the scenario tuned last has settings of its own for hosts."""
+    lab: Prepared = field(default_factory=Prepared)
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
     together: Sequence[Task] = ()
     """The points of the experiment that is being measured."""
-    _leased: LeasedBench | None = None
 
     @contextmanager
     def leased(self, purpose: str) -> Iterator[None]:
         """Have the bench for all that is done with it; others read `purpose`."""
         check_room(self.store)
         with leased(self.inventory, purpose) as bench:
-            self._leased = bench
+            self.lab.leased = bench
             yield
-        self._leased = None
+        self.lab.leased = None
 
     @property
     def bench(self) -> LeasedBench:
         """The bench, which `leased` has locked."""
-        if self._leased is None:
+        if self.lab.leased is None:
             raise AssertionError("a bench is changed that is not leased")
-        return self._leased
+        return self.lab.leased
 
     @property
     def earlier(self) -> EarlierResults:
         """What the archive has of tasks on the bench as it is now."""
         generator = self.generator.commit.hash if self.generator else None
         return EarlierResults(
-            self.store, self.inventory.bench, self.environment, self.overrides, generator
+            self.store, self.inventory.bench, self.lab.environment, self.overrides, generator
         )
 
     @property
@@ -104,9 +111,9 @@ class Session:
 
     def prepare(self, distribution: str) -> None:
         """Bring it up and provision it, once for as long as the release stays the same."""
-        if distribution != self.distribution:
-            self.environment = prepare(self.bench, distribution, full=self.full)
-            self.distribution = distribution
+        if distribution != self.lab.distribution:
+            self.lab.environment = prepare(self.bench, distribution, full=self.full)
+            self.lab.distribution = distribution
             self.built.clear()  # for another release it is another artifact
 
     def measure(
@@ -153,9 +160,9 @@ class Session:
 
     def give_back(self) -> None:
         """Tune hosts as their inventory says, where a scenario has set something else."""
-        if self.changed_hosts:
+        if self.lab.changed_hosts:
             give_back(self.bench)
-            self.changed_hosts = False
+            self.lab.changed_hosts = False
 
     def _measure(
         self,
@@ -285,7 +292,6 @@ class Session:
             refused(task, error)
 
         first.measure(unknown, ended, why=why, refused=left_out)
-        self.environment, self.distribution = first.environment, first.distribution
         return [task for task in tasks if task not in failed]
 
     def _lacks_rate(self, task: Task) -> bool:
@@ -314,7 +320,7 @@ class Session:
             keep=keep,
             places=places,
         )
-        self.changed_hosts = bool(task.scenario.hosts)
+        self.lab.changed_hosts = bool(task.scenario.hosts)
         return documents
 
     def archive(
@@ -339,7 +345,7 @@ class Session:
             commit=task.commit,
             log=build_log(task.commit) if error is self.built.get(task.commit) else None,
             inventory=self.inventory,
-            environment=self.environment,
+            environment=self.lab.environment,
             experiment=experiment,
             root=checkout_root(),
         )
@@ -368,7 +374,7 @@ class Session:
         source = self.generator
         if source is None:
             return ""
-        if not self.generator_key:
+        if not self.lab.generator_key:
             key = self._build(source.name, source.commit, source.files)
             if isinstance(key, LeaselabError):
                 raise lab_broken(
@@ -376,8 +382,8 @@ class Session:
                     where=f"{source.name} {source.commit.hash}",
                     todo=f"see {build_log(source.commit)}, or name another commit",
                 ) from key
-            self.generator_key = key
-        return self.generator_key
+            self.lab.generator_key = key
+        return self.lab.generator_key
 
     def _build(self, name: str, commit: Commit, files: Path) -> str | LeaselabError:
         """Build a commit of a server or generator; return its key, or why there is none."""
