@@ -2,9 +2,13 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
-from tests.past import copied, name_of, past
+from msgspec.structs import replace
+from tests.examples import START, archive_result, built, example_result
+from tests.past import RATE, SWEEP, copied, name_of, past
+from tests.repositories import commit, make_repository
 
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
@@ -72,6 +76,26 @@ def test_a_result_is_compared_with_the_anchor_of_another_session_by_its_own(arch
     assert document["ratio"] == pytest.approx(1.0, abs=0.03)
     document, *_ = told("version:2.6.3", archived[20].id)
     assert document["basis"] in ("by the common anchor", "measured in turn")
+
+
+def test_commits_are_compared_by_their_anchor_though_a_newer_result_has_none(
+    tmp_path, monkeypatch, capsys
+):
+    place = make_repository(tmp_path / "server")
+    hashes = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(2)]
+    results = tmp_path / "results"
+    base, other = past(results, [1.0, 1.0], commits=hashes, days=0.1)
+    alone = replace(
+        example_result([0.9 * RATE] * 5, started=START + timedelta(days=1), procedure=SWEEP),
+        bench=other.bench,
+    )
+    archive_result(results, built(alone, hashes[1]))
+    monkeypatch.setenv("LEASELAB_RESULTS", str(results))
+    names = ["--repo", str(place), "--scenario", "v4-memfile", "--json"]
+    assert main(["compare", *hashes, *names]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["a"]["id"], document["b"]["id"]) == (base.id, other.id)
+    assert document["basis"] == "by the common anchor"
 
 
 def test_two_results_of_the_anchor_itself_are_not_compared(archived, capsys):
