@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 from tests.examples import START, archive_result, built, example_result
+from tests.made_up import Lab
 from tests.past import RATE, SWEEP, copied, name_of, past
 from tests.repositories import commit, make_repository
 
@@ -96,6 +97,17 @@ def test_commits_are_compared_by_their_anchor_though_a_newer_result_has_none(
     document = json.loads(capsys.readouterr().out)
     assert (document["a"]["id"], document["b"]["id"]) == (base.id, other.id)
     assert document["basis"] == "by the common anchor"
+
+
+def test_bisect_knows_nothing_of_a_range_that_has_no_duel(tmp_path, monkeypatch, capsys):
+    lab = Lab(tmp_path, monkeypatch)
+    place = make_repository(tmp_path / "server")
+    hashes = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(4)]
+    past(lab.results, [1.0] * 4, commits=hashes, days=0.1)
+    ends = ["--good", hashes[0], "--bad", hashes[3]]
+    assert main(["bisect", "v4-memfile", "--repo", str(place), *ends, "--dry-run"]) == 0
+    told = "".join(capsys.readouterr())
+    assert not CALLED.search(told), told
 
 
 def test_two_results_of_the_anchor_itself_are_not_compared(archived, capsys):

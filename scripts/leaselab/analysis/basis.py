@@ -32,11 +32,11 @@ def common_anchor(
     None without a common one: both references are of one build, measured by the same scenario
     and procedure, on one bench in one environment.
     """
-    one, two = (anchors.get(record.anchor or "") for record in (base, other))
-    if one is None or two is None:
+    first, second = (anchors.get(record.anchor or "") for record in (base, other))
+    if first is None or second is None:
         return None
-    same = one.server.made_of == two.server.made_of and not hindrances(one, two)
-    return (one, two) if same else None
+    same = first.server.made_of == second.server.made_of and not hindrances(first, second)
+    return (first, second) if same else None
 
 
 def ratio_of(base: Record, other: Record, anchors: Anchors) -> Ratio | None:
@@ -52,12 +52,12 @@ def ratio_of(base: Record, other: Record, anchors: Anchors) -> Ratio | None:
     if rounds:
         return paired_ratio(*zip(*rounds, strict=True))
     common = common_anchor(base, other, anchors)
-    sides = [
-        _to_anchor(anchor, record)
-        for anchor, record in zip(common or (), (base, other), strict=False)
-    ]
-    one, two = sides or (None, None)
-    return ratio(baseline, runs) if one is None or two is None else anchored_ratio(one, two)
+    if common is None:
+        return ratio(baseline, runs)
+    before, after = _to_anchor(common[0], base), _to_anchor(common[1], other)
+    if before is None or after is None:
+        return ratio(baseline, runs)
+    return anchored_ratio(before, after)
 
 
 def _to_anchor(anchor: Record, record: Record) -> list[float] | None:
@@ -67,7 +67,7 @@ def _to_anchor(anchor: Record, record: Record) -> list[float] | None:
     """
     if anchor.id == record.id:
         return []
-    return [math.log(two / one) for one, two in _rounds(anchor, record)] or None
+    return [math.log(rate / reference) for reference, rate in _rounds(anchor, record)] or None
 
 
 def _rounds(base: Record, other: Record) -> list[tuple[float, float]]:

@@ -148,13 +148,13 @@ def _ratio(
 ) -> tuple[Ratio | None, str]:
     """The ratio to the first result, and what it rests on; None where there is none."""
     same = (record.figure.name, record.figure.unit) == (base.figure.name, base.figure.unit)
-    found = ratio_of(base, record, anchors) if same and record is not base else None
-    if found is None:
+    ratio = ratio_of(base, record, anchors) if same and record is not base else None
+    if ratio is None:
         return None, ""
     common = common_anchor(base, record, anchors)
-    if found.basis is Basis.ANCHOR and common is not None:
-        return found, f"{found.basis.value} {server_name(common[0].server)}"
-    return found, found.basis.value
+    if ratio.basis is Basis.ANCHOR and common is not None:
+        return ratio, f"{ratio.basis.value} {server_name(common[0].server)}"
+    return ratio, ratio.basis.value
 
 
 def _column(

@@ -161,18 +161,18 @@ def _colours(series: Sequence[Series]) -> dict[str, str]:
 
     That is the colour of the change; a change that a duel refuted leaves the colour before it.
     """
-    found: dict[str, str] = {}
-    for one in series:
+    colours: dict[str, str] = {}
+    for each in series:
         begun = {
             change.after.build: change_colour(change)
-            for change in one.changes
+            for change in each.changes
             if change.state is not State.REFUTED
         }
         colour = BLUE
-        for point in one.points:
+        for point in each.points:
             colour = begun.get(point.build, colour)
-            found |= dict.fromkeys(point.ids, colour)
-    return found
+            colours |= dict.fromkeys(point.ids, colour)
+    return colours
 
 
 class _Drawing:
@@ -241,14 +241,14 @@ class _Drawing:
                 axis=f"ratio to {anchor}" if anchor else self._axis,
                 by_commit=True,
             )
-            found = figure(
+            by_commit = figure(
                 f"commits{suffix}{f'-to-{number}' if number else ''}",
                 name,
                 drawn,
                 note=_commit_note(self._line, anchor, len(members)),
             )
-            if found is not None:
-                yield found
+            if by_commit is not None:
+                yield by_commit
 
     @property
     def _axis(self) -> str:
@@ -263,10 +263,10 @@ class _Drawing:
         base = self._anchor(row)
         if base is None:
             return point
-        found = _to_anchor(base, row)
-        low, high = (found.ci95 if found else None) or (None, None)
-        mean = found.value if found else None
-        runs = [(two / one, False) for one, two in _rounds(base, row)]
+        ratio = _to_anchor(base, row)
+        low, high = (ratio.ci95 if ratio else None) or (None, None)
+        mean = ratio.value if ratio else None
+        runs = [(rate / reference, False) for reference, rate in _rounds(base, row)]
         return {**point, "mean": mean, "low": low, "high": high, "runs": runs}
 
     def _figure(self, row: Row, at: str) -> dict[str, Any]:
@@ -296,11 +296,11 @@ def anchor_words(row: Row, known: Mapping[str, Row]) -> str:
         return ""
     if base["id"] == row["id"]:
         return "the anchor"
-    found = _to_anchor(base, row)
-    if found is None:
+    ratio = _to_anchor(base, row)
+    if ratio is None:
         return ""
-    ends = f" ({found.ci95[0]:.3f} to {found.ci95[1]:.3f})" if found.ci95 else ""
-    return f"{found.value:.3f}{ends}"
+    ends = f" ({ratio.ci95[0]:.3f} to {ratio.ci95[1]:.3f})" if ratio.ci95 else ""
+    return f"{ratio.value:.3f}{ends}"
 
 
 def _to_anchor(base: Row, row: Row) -> Ratio | None:
@@ -311,14 +311,16 @@ def _to_anchor(base: Row, row: Row) -> Ratio | None:
 
 def _rounds(base: Row, row: Row) -> list[tuple[float, float]]:
     """What each round came to in both, of those that have a figure in both."""
-    values = ([one for one, _ in json.loads(each["rounds"] or "[]")] for each in (base, row))
-    return [(one, two) for one, two in zip(*values, strict=False) if one and two]
+    values = (
+        [value for value, _ in json.loads(each["rounds"] or "[]")] for each in (base, row)
+    )
+    return [both for both in zip(*values, strict=False) if all(both)]
 
 
 def _goals(rows: Sequence[Row]) -> list[Mark]:
     """A mark where the goal is not that of the result before."""
     known = [row for row in rows if row["value"] is not None]
-    changed = [pair for pair in pairwise(known) if pair[0]["ruler"] != pair[1]["ruler"]]
+    changed = [both for both in pairwise(known) if both[0]["ruler"] != both[1]["ruler"]]
     return [
         Mark(number, row["started_at"], _goal_change(before, row))
         for number, (before, row) in enumerate(changed, start=1)
