@@ -25,6 +25,7 @@ from typing import Any
 from benchmarks._synthetic import COMMITS_A_YEAR, SCENARIOS, write_result
 from leaselab.archive.index_file import INDEX
 from leaselab.archive.store import Store
+from leaselab.report.review import series_of
 from leaselab.report.site.figure import svg
 from leaselab.report.site.history import history, lines_of
 from leaselab.report.site.pages import Pages
@@ -141,10 +142,16 @@ def _history(root: Path, scenario: str) -> float:
     with tempfile.TemporaryDirectory() as folder:
         pages = Pages(Path(folder) / "site", NAV)
         began = time.monotonic()
-        rows = Store(root).index.every(scenario)
+        store = Store(root)
+        rows = store.index.every(scenario)
         page = f"history/{scenario}"
         (line,) = lines_of(scenario, rows)
-        pages.write(page, "history.html", rows, lambda: history(line, _nowhere))
+        pages.write(
+            page,
+            "history.html",
+            rows,
+            lambda: history(line, series_of(store, rows), _nowhere),
+        )
         return time.monotonic() - began
 
 

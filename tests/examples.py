@@ -395,6 +395,7 @@ def example_cell(value: float | None = 1000.0, **fields: Any) -> Cell:
         "environment": "1-aa",
         "started_at": "2026-11-21T11:30:05.000Z",
         "finished_at": "2026-11-21T11:33:09.050Z",
+        "session": "20261121T113005Z-v4-memfile-3f9a",
     }
     return Cell(value=value, factors=factors, **{**known, **fields})
 

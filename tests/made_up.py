@@ -198,7 +198,11 @@ class Lab:
     def _prepare(self, _bench: Any, distribution: str, *, full: bool) -> str:
         assert full in (True, False)
         self.prepared.append(distribution)
-        return self.environment
+        return self._environment_of(distribution)
+
+    def _environment_of(self, distribution: str) -> str:
+        """Facts of hosts name their release, and so does the environment."""
+        return f"{self.environment}{distribution}"
 
     def _give_back(self, _bench: Any) -> None:
         self.deployed.append("hosts given back")
@@ -239,7 +243,7 @@ class Lab:
         document = copy.deepcopy(DOCUMENT)
         document |= {
             "name": bench.inventory.bench,
-            "environment": self.environment,
+            "environment": self._environment_of(distribution),
             "scenario": msgspec.to_builtins(scenario),
             "procedure": msgspec.to_builtins(procedure),
             "distribution": distribution,

@@ -83,7 +83,7 @@ def test_what_was_measured_is_told_with_its_interval_and_results(results, debugg
     plain = archived(results, PLAIN)
     assert main(["advise", debugging]) == 0
     out = capsys.readouterr().out
-    assert "measured here: max rate 60 % lower (ratio 0.400, 95 % interval 0.39" in out
+    assert "measured here: max rate 60 % lower across sessions (ratio 0.400, 95" in out
     assert f"{COSTLY} against {PLAIN}: results {costly.id}, {plain.id}" in out
     assert "2026-11-21, bench docker, kea 2.6.3, one after the other: drift" in out
     assert "1 known cost, 1 of them measured here" in out

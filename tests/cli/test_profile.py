@@ -55,7 +55,8 @@ def test_the_session_goes_on_with_its_own_procedure(lab, session, two):
     profile(session, *two, rate=700, rounds=1)
     session.measure(two[:1], lambda *_: None)
     assert lab.procedures[-1].name == "fixed-load"
-    assert session.environment == lab.environment
+    assert session.lab.environment == lab.environment
+    assert lab.prepared == [""], "a bench is prepared once for all that a command does"
 
 
 @pytest.fixture

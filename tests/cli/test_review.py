@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from tests.made_up import Lab
@@ -11,7 +12,7 @@ from tests.repositories import commit, make_repository
 from leaselab.analysis.history import State
 from leaselab.analysis.verdict import compare
 from leaselab.archive.store import Store
-from leaselab.cli import review
+from leaselab.cli import bench_setup, review
 from leaselab.cli.duel import DuelResult
 from leaselab.cli.main import main
 from leaselab.model.errors import Outcome, lab_broken, server_broken
@@ -96,10 +97,11 @@ class Duels:
 
     def __init__(self, folder, ratio, records):
         self.folder, self.ratio, self.records = folder, ratio, records
-        self.asked = []
+        self.asked, self.benches = [], []
         self.error = None
 
-    def __call__(self, _args, _store, _inventory, series, change):
+    def __call__(self, _args, _store, inventory, series, change):
+        self.benches.append(inventory)
         self.asked.append((series.scenario, change.before.commit, change.after.commit))
         if self.error is not None:
             raise self.error
@@ -126,6 +128,25 @@ def test_what_is_suspected_is_measured_again_once_and_known_from_the_archive(
     assert "0 suspected, 1 confirmed" in capsys.readouterr().out
 
 
+def test_a_change_is_measured_again_on_its_bench_and_on_no_other_that_is_free(
+    duels, monkeypatch
+):
+    benches = {name: SimpleNamespace(bench=name) for name in ("rack2", "docker")}
+    monkeypatch.setattr(bench_setup, "read_benches", lambda *_: tuple(benches.values()))
+    monkeypatch.setattr(bench_setup, "free_bench", lambda _: benches["rack2"])
+    assert main(["review", "--confirm"]) == 0
+    assert duels.benches == [benches["docker"]]
+
+
+def test_a_bench_that_is_taken_ends_it_without_a_duel_on_another(duels, monkeypatch, capsys):
+    benches = {name: SimpleNamespace(bench=name) for name in ("rack2", "docker")}
+    monkeypatch.setattr(bench_setup, "read_benches", lambda *_: tuple(benches.values()))
+    duels.error = lab_broken("bench docker is in use")
+    assert main(["review", "--confirm"]) == Outcome.LAB.value
+    assert duels.benches == [benches["docker"]]
+    assert "bench docker is in use" in capsys.readouterr().err
+
+
 def test_a_commit_that_does_not_build_any_more_leaves_it_suspected_and_is_said(duels, capsys):
     duels.error = server_broken("it does not build")
     assert main(["review", "--confirm"]) == Outcome.BUILD.value
@@ -143,14 +164,14 @@ def test_what_cannot_be_measured_again_here_is_said(own, tmp_path):
     (series,) = review_of(Store(tmp_path)).series
     (change,) = series.changes
     cannot = review._cannot
-    assert cannot(series, change, "docker") == ""
-    assert "bench docker, and this is rack1" in cannot(series, change, "rack1")
+    assert cannot(series, change, {"docker", "rack1"}) == ""
+    assert "it is of bench docker" in cannot(series, change, {"rack1"})
     package = replace(change, before=replace(change.before, commit=None))
-    assert "not built from a commit" in cannot(series, package, "docker")
+    assert "not built from a commit" in cannot(series, package, {"docker"})
     fought(tmp_path, own[13], own[14], 0.985, noise=0.1)
     (series,) = review_of(Store(tmp_path)).series
     assert series.changes[0].state is State.SUSPECTED
-    assert "could not tell" in cannot(series, series.changes[0], "docker")
+    assert "could not tell" in cannot(series, series.changes[0], {"docker"})
 
 
 def test_the_duel_is_of_the_commits_around_the_change_by_its_scenario(

@@ -5,8 +5,9 @@ import shutil
 from datetime import timedelta
 
 import pytest
-from tests.examples import START, archive_result, example_result, invalid_result
+from tests.examples import START, archive_result, invalid_result
 from tests.made_up import RATE, Lab
+from tests.repositories import commit, make_repository
 
 from leaselab.cli import resume, run
 from leaselab.cli.main import Parser, main
@@ -23,7 +24,7 @@ from leaselab.model.errors import (
 )
 from leaselab.model.procedures.max_rate import MaxRate
 
-MEASURED = example_result().figure.value
+MEASURED = 6006.0
 
 
 @pytest.fixture
@@ -34,8 +35,9 @@ def lab(tmp_path, monkeypatch):
 @pytest.fixture
 def asked(lab):
     """Results of two scenarios, the later one invalid; no host to deploy anything to."""
-    archive_result(lab.results)
-    archive_result(lab.results, example_result(scenario="v6-memfile", token="0002"))
+    lab.rates["v4-memfile"] = MEASURED
+    assert main(["run", "v4-memfile", "v6-memfile", "--runs", "1"]) == 0
+    lab.forget()
     archive_result(
         lab.results, invalid_result(token="0bad", started=START + timedelta(hours=1))
     )
@@ -175,6 +177,23 @@ class TestShares:
         assert main(["run", "v4-memfile", *arguments]) == 0
         assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 500)]
 
+    @pytest.mark.parametrize("changed", ["environment", "options"])
+    def test_one_of_another_environment_or_other_options_is_not_used(self, lab, changed):
+        lab.rates["v4-memfile"] = 1000.0
+        main(["run", "v4-memfile", "--runs", "1"])
+        lab.forget()
+        lab.rates["v4-memfile"] = 5000.0
+        if changed == "environment":
+            lab.environment = "1-another"
+        else:
+            lab.set_option("v4-memfile", "queue_size", 1)
+        share = ["--procedure", "fixed-load", "--share", "0.8", "--runs", "1"]
+        assert main(["run", "v4-memfile", *share]) == 0
+        assert [(one.name, one.rate) for one in lab.procedures if one.name == "fixed-load"] == [
+            ("fixed-load", 4000)
+        ]
+        assert [one.name for one in lab.procedures] == ["max-rate", "fixed-load"]
+
     def test_of_several_known_ones_that_of_the_same_release_is_taken(self, lab, capsys):
         """Though a newer one is there: releases differ by more than a share."""
         lab.made_by = "docker"
@@ -189,18 +208,32 @@ class TestShares:
         assert [one.rate for one in lab.procedures] == [500]
         assert "0.5 of 1000/s, the max rate of " in capsys.readouterr().err
 
-    def test_without_one_of_the_same_release_the_newest_is_taken_and_named(self, lab, capsys):
+    def test_without_one_of_the_same_release_it_is_measured_first(self, lab):
         lab.made_by = "docker"
-        for rate in (1000.0, 3000.0):
-            lab.rates["v4-memfile"] = rate
-            main(["run", "v4-memfile", "--distribution", "trixie", "--runs", "1"])
-        newest = lab.store.index.rows()[0]["id"]
+        lab.rates["v4-memfile"] = 3000.0
+        main(["run", "v4-memfile", "--distribution", "trixie", "--runs", "1"])
         lab.forget()
-        capsys.readouterr()
+        lab.rates["v4-memfile"] = 1000.0
         fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
         assert main(["run", "v4-memfile", *fixed, "--distribution", "bookworm"]) == 0
+        first, then = lab.procedures
+        assert (first.name, then.name, then.rate) == ("max-rate", "fixed-load", 500)
+
+    def test_without_one_of_the_same_build_that_of_another_is_taken_and_named(
+        self, lab, tmp_path, capsys
+    ):
+        repository = make_repository(tmp_path / "kea")
+        for number in range(2):
+            commit(repository, f"Change {number}", {"n": str(number)}, minute=number)
+        place = ["--repo", str(repository)]
+        lab.rates["v4-memfile"] = 3000.0
+        assert main(["run", "v4-memfile", "--runs", "1"]) == 0
+        known = lab.store.index.rows()[0]["id"]
+        lab.forget()
+        fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
+        assert main(["run", "v4-memfile", *fixed, *place, "--commit", "HEAD"]) == 0
         assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 1500)]
-        told = f"0.5 of 3000/s, the max rate of {newest}: of another build or release"
+        told = f"0.5 of 3000/s, the max rate of {known}: of another build"
         assert told in capsys.readouterr().err
 
     def test_a_filling_says_what_its_share_is_of(self, lab, capsys):

@@ -34,7 +34,10 @@ def test_an_unsteady_machine_is_told_before_the_verdict():
 
 @pytest.mark.parametrize(
     ("interleaved", "test"),
-    [(True, "t test of the rounds' ratios: p"), (False, "Yuen's test: p")],
+    [
+        (True, "t test of the rounds' ratios, measured in turn: p"),
+        (False, "Yuen's test, across sessions: p"),
+    ],
 )
 def test_the_test_that_is_named_is_the_one_that_was_used(interleaved, test):
     base, other = (

@@ -12,6 +12,7 @@ from leaselab.analysis.history import State
 from leaselab.archive.store import Store
 from leaselab.report.review import (
     Period,
+    cells,
     markdown_of_review,
     month,
     notes,
@@ -50,6 +51,16 @@ def test_a_ratio_to_the_anchor_has_no_drift_of_the_machine(moved):
     assert change.ci95[0] < 0.97 / 1.02 < change.ci95[1]
     values = [record.figure.value for record in records]
     assert max(values) / min(values) > 1.15, "the machine drifts by far more than that"
+
+
+def test_without_an_anchor_what_is_worse_says_so_in_the_same_cell(tmp_path):
+    past(tmp_path, [1.0] * 8 + [0.9] * 4, anchor=False, drift=0.002)
+    found = review_of(Store(tmp_path))
+    ((series, change),) = found.of(State.SUSPECTED)
+    assert cells(series, change)[3] == "worse across sessions"
+    assert any(line.startswith("across sessions: no anchor") for line in notes(found))
+    (told,) = review_document(found)["changes"]
+    assert told["anchor"] is None
 
 
 def test_without_an_anchor_the_figures_are_of_one_environment_and_say_that_drift_is_in_them(

@@ -125,6 +125,15 @@ def test_rows_come_newest_first_and_can_be_chosen(root, index):
     assert index.rows(outcome="invalid")[0]["value"] is None
 
 
+def test_the_anchor_of_a_session_is_not_the_newest_of_its_scenario(root, index):
+    anchor, other = (example_result(token=token) for token in ("ffff", "0001"))
+    points = (anchor.id, other.id)
+    of = Experiment(id=anchor.id, points=points, interleaved=True, anchor=anchor.id)
+    for record in (anchor, other):
+        archive_result(root, replace(record, experiment=of))
+    assert ids(index.newest_places("*")) == [other.id]
+
+
 def test_without_a_results_folder_there_are_no_rows_and_none_is_made(root, index):
     assert index.rows() == []
     assert index.newest() is None

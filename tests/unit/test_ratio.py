@@ -10,12 +10,15 @@ from msgspec.structs import replace
 from scipy import stats
 from tests.examples import MAX_RATES, example_result, invalid_result
 
+from leaselab.analysis.basis import common_anchor, ratio_of
 from leaselab.analysis.ratio import (
+    ANCHORED,
+    Basis,
     Runs,
+    anchored_ratio,
     common_share,
     paired_ratio,
     ratio,
-    ratio_of,
     runs_of,
 )
 from leaselab.analysis.statistics import standard_error
@@ -247,7 +250,7 @@ def in_experiment(record, ident="20261123-a", *, interleaved=True):
 
 def test_points_of_one_interleaved_experiment_are_compared_round_by_round():
     base, other = (example_result(values) for values in alternating(0.97))
-    paired = ratio_of(in_experiment(base), in_experiment(other))
+    paired = ratio_of(in_experiment(base), in_experiment(other), {})
     assert paired == paired_ratio(base.values("max_rate"), other.values("max_rate"))
     apart = ratio(runs_of(base), runs_of(other))
     for one, two in (
@@ -256,15 +259,62 @@ def test_points_of_one_interleaved_experiment_are_compared_round_by_round():
         (in_experiment(base), in_experiment(other, "20261123-b")),
         (in_experiment(base), in_experiment(other, interleaved=False)),
     ):
-        assert ratio_of(one, two) == apart
-    assert ratio_of(base, invalid_result()) is None
+        assert ratio_of(one, two, {}) == apart
+    assert ratio_of(base, invalid_result(), {}) is None
 
 
 def test_a_round_that_one_point_lacks_is_left_out_of_both():
     base, other = (in_experiment(example_result(values)) for values in alternating(0.97))
     fewer = replace(other, rounds=other.rounds[1:])
     values = [record.values("max_rate")[1:] for record in (base, other)]
-    assert ratio_of(base, fewer) == paired_ratio(*values)
+    assert ratio_of(base, fewer, {}) == paired_ratio(*values)
+
+
+def session(factor, speed, token, *, commit="a" * 40):
+    """A result and that of its anchor, of one session in which the machine had this speed."""
+    base, other = (
+        example_result([speed * of * rate for rate in MAX_RATES], token=name, commit=build)
+        for of, name, build in (
+            (1.0, f"{token}0", commit),
+            (factor * 1.001, f"{token}1", "b" * 40),
+        )
+    )
+    ids = (base.id, other.id)
+    of = Experiment(id=ids[0], points=ids, interleaved=True, anchor=ids[0])
+    return replace(base, experiment=of), replace(other, experiment=of)
+
+
+def test_a_common_anchor_takes_the_drift_out_of_two_sessions():
+    (first, base), (second, other) = session(1.0, 1.0, "00a"), session(0.97, 1.05, "00b")
+    anchors = {one.id: one for one in (first, second)}
+    found = ratio_of(base, other, anchors)
+    assert (found.basis, found.test) == (Basis.ANCHOR, ANCHORED)
+    assert found.value == pytest.approx(0.97)
+    assert ratio_of(first, other, anchors).value == pytest.approx(0.97 * 1.001)
+    apart = ratio_of(base, other, {first.id: first})
+    assert apart.basis is Basis.SESSIONS
+    assert apart.value == pytest.approx(0.97 * 1.05)
+
+
+def test_an_anchor_of_another_build_or_environment_is_no_common_one():
+    (first, base), (second, other) = session(1.0, 1.0, "00a"), session(1.0, 1.05, "00b")
+    assert common_anchor(base, other, {first.id: first, second.id: second})
+    moved = replace(second, bench=replace(second.bench, environment="2"))
+    for strange in (session(1.0, 1.05, "00b", commit="c" * 40)[0], moved):
+        assert common_anchor(base, other, {first.id: first, strange.id: strange}) is None
+
+
+@settings(max_examples=25)
+@given(*[st.lists(st.floats(-0.1, 0.1), min_size=2, max_size=9)] * 2)
+def test_a_ratio_by_the_anchor_is_that_of_welchs_test(base, other):
+    assume(min(max(side) - min(side) for side in (base, other)) > 1e-3)
+    found, welch = anchored_ratio(base, other), stats.ttest_ind(other, base, equal_var=False)
+    assert found.p == pytest.approx(welch.pvalue)
+    ends = welch.confidence_interval()
+    assert found.ci95 == pytest.approx((math.exp(ends.low), math.exp(ends.high)))
+    alone = anchored_ratio([], other)
+    assert alone.p == pytest.approx(stats.ttest_1samp(other, 0.0).pvalue)
+    assert anchored_ratio([], other[:1]).ci95 is None
 
 
 RATES = {

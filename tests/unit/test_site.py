@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from datetime import timedelta
 from functools import partial
 from html.parser import HTMLParser
@@ -31,11 +32,12 @@ from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.report.facts import confirmation_words
+from leaselab.report.review import series_of
 from leaselab.report.site import site
 from leaselab.report.site.history import history, lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_benches, write_site
-from leaselab.report.site.vega import PURPLE
+from leaselab.report.site.vega import BLUE, ORANGE, PURPLE, RED
 
 WHEN = "2026-11-23T10:00:00.000Z"
 SECONDS = [f"seconds-{run}" for run in range(1, 10)]
@@ -183,25 +185,43 @@ def test_a_result_that_is_not_confirmed_says_why(record, words):
     assert confirmation_words(record) == words
 
 
-def test_a_history_has_nine_dots_a_mean_an_interval_and_a_mark_where_the_lab_changed(archive):
+def test_a_history_has_nine_dots_a_mean_and_an_interval_by_bench_and_environment(archive):
     root, _ = archive
     text = (root / "report" / "history" / "v4-memfile.html").read_text(encoding="utf-8")
     over_time = text.split('data-chart="time"')[1].split("</figure>")[0]
     dots, *layers = re.findall(
         r'class="mark-(\w+) role-mark \w+_marks".*?</g>', over_time, re.S
     )
-    assert (dots, layers) == ("symbol", ["rule", "symbol", "rule", "text"])
+    assert (dots, layers) == ("symbol", ["rule", "symbol"])
     circles = over_time.split("layer_0_marks")[1].split("</g>")[0]
-    assert circles.count("<path") == 2 * 9
-    assert over_time.count("<a ") == 2
-    assert "<h2>Changes of the lab</h2>" in text
-    assert 'data-chart="commits"' in text
+    assert circles.count("<path") == 9
+    assert over_time.count("<a ") == 1
+    assert text.count("<h2>Bench docker, environment 1-") == 2
+    assert 'data-chart="time-2"' in text
+
+
+def test_dots_of_a_history_have_the_colour_of_the_change_before_them(tmp_path):
+    records = past(tmp_path, [1.02] * 8 + [0.97] * 4, noise=0.002, days=0.1)
+    assert _colours(Store(tmp_path)) == {BLUE: 8, ORANGE: 4}
+    fought(tmp_path, records[7], records[8], 0.95, days=4)
+    assert _colours(Store(tmp_path)) == {BLUE: 8, RED: 4}
+
+
+def _colours(store):
+    """How many commits of a history have which colour."""
+    rows = store.index.every("v4-memfile")
+    line = lines_of("v4-memfile", rows)[0]
+    context, _ = history(line, series_of(store, rows), lambda _: "")
+    (panel,) = context["panels"]
+    (chart,) = [one for one in panel.charts if one.id == "commits"]
+    means = next(one for one in chart.spec["layer"] if one.get("name") == "means")
+    return Counter(one["colour"] for one in means["data"]["values"])
 
 
 def test_the_axis_of_a_history_has_iso_dates_in_utc():
     row = row_of(example_result(), "2026/11/x")
     rows = [row | {"started_at": f"2026-11-{day:02}T23:30:00.000Z"} for day in (1, 9, 17, 25)]
-    _, (chart, _) = history(*lines_of("v4-memfile", rows), lambda _: "")
+    _, (chart,) = history(*lines_of("v4-memfile", rows), [], lambda _: "")
     labels = chart.drawing.split("role-axis-label")[1].split("</g>")[0]
     dates = re.findall(r">([^<]+)</text>", labels)
     assert len(dates) >= 3
@@ -222,7 +242,7 @@ def test_the_overview_explains_its_columns_where_they_stand(tmp_path):
     words = [word.strip() for word in page.words if word.strip()]
     head = words[words.index("durability") + 1 :][:3]
     assert head == ["single", "multi", "multi / single"]
-    assert "1.50 (+50 %)" in words
+    assert "1.50 (+50 %) across sessions" in words
     assert words.count("multi / single") == 2, "a heading and its line"
     assert words[words.index("threading") + 1] == "single, multi"
 
@@ -258,12 +278,16 @@ def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_number
     row = row_of(example_result(), "2026/11/x")
     rows = [
         row
-        | {"started_at": f"2026-{month:02}-{day:02}T00:00:00.000Z", "environment": f"1-{month}"}
+        | {
+            "started_at": f"2026-{month:02}-{day:02}T00:00:00.000Z",
+            "ruler": json.dumps({"trial_s": month}),
+        }
         for month in range(1, 11)
         for day in range(1, 29)
     ]
-    context, (chart, _) = history(*lines_of("v4-memfile", rows), lambda _: "page.html")
-    assert [mark.number for mark in context["marks"]] == list(range(1, 10))
+    context, (chart,) = history(*lines_of("v4-memfile", rows), [], lambda _: "page.html")
+    (panel,) = context["panels"]
+    assert [mark.number for mark in panel.marks] == list(range(1, 10))
     drawn = re.findall(r"<text[^>]*>(\d)</text>", chart.drawing)
     assert drawn[-7:] == ["3", "4", "5", "6", "7", "8", "9"]
     assert chart.drawing.count("<a ") == 200

@@ -144,28 +144,13 @@ def rows_with(*results):
     return rows
 
 
-@pytest.mark.parametrize(
-    ("better", "red"), [("higher", [False, False, True]), ("lower", [False, True, False])]
-)
-def test_what_is_worse_than_before_is_red_by_the_direction_of_its_metric(better, red):
-    fields = {"better": better}
+def test_a_result_far_below_the_one_before_it_is_no_change_of_level():
+    fields = {"better": "higher"}
     (line,) = lines_of("one", rows_with((6000, fields), (7000, fields), (5000, fields)))
-    _, (chart, _) = history(line, lambda row: row["id"])
-    means = next(layer for layer in chart.spec["layer"] if layer.get("name") == "means")
-    assert [value["worse"] for value in means["data"]["values"]] == red
-    assert means["encoding"]["color"]["condition"]["value"] == RED
-    assert chart.drawing.split("means_marks")[1].split("</g>")[0].count(RED) == 1
-    assert "Red: worse than the result before" in chart.note
-
-
-@pytest.mark.parametrize(
-    "fields", [{"better": "neither"}, {"better": "higher", "environment": "2"}]
-)
-def test_nothing_is_red_that_has_no_direction_or_was_measured_otherwise(fields):
-    (line,) = lines_of("one", rows_with((6000, {"better": "higher"}), (5000, fields)))
-    _, (chart, _) = history(line, lambda row: row["id"])
+    _, (chart,) = history(line, [], lambda row: row["id"])
     drawn = chart.drawing.split("means_marks")[1].split("</g>")[0]
-    assert (drawn.count(RED), drawn.count(BLUE)) == (0, 2)
+    assert (drawn.count(RED), drawn.count(BLUE)) == (0, 3)
+    assert "orange where it is suspected" not in chart.note
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -54,6 +54,15 @@ def test_a_gain_that_may_be_none_is_none_seen():
     assert lines[1].endswith("1000 ± 10  1015 ± 10  none seen")
 
 
+def test_a_gain_across_two_sessions_says_so_in_its_cell():
+    lines = printed([cell(), cell(1500.0, **THREADS, session="another")])
+    assert lines[1].endswith("1500 ± 10  +50 % across sessions")
+    assert lines[4].endswith("; across sessions: the drift of the machine is in it")
+    (row,) = document([cell(), cell(1500.0, **THREADS, session="another")])
+    assert row["results"]["v4-memfile-mt"]["across_sessions"] is True
+    assert row["results"]["v4-memfile"]["across_sessions"] is False
+
+
 def test_a_terminal_that_is_too_narrow_gets_a_line_for_each(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     stream = io.StringIO()

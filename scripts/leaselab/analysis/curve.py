@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.ratio import ratio_of, runs_of
+from leaselab.analysis.basis import ratio_of
+from leaselab.analysis.ratio import runs_of
 from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def standing(record: Record, best: Record | None) -> Standing | None:
         return None
     if record is best:
         return Standing.BEST
-    ratio = ratio_of(best, record)
+    ratio = ratio_of(best, record, {})
     if ratio is None:
         return None
     if ratio.differs is None:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from leaselab.model.record import Record, Scenario, Server
 
-_SAID_OTHERWISE = frozenset({"name", "description", "factors", "across"})
-"""Parts of a scenario that are no settings, or say again what these are."""
 _NONE = "-"
 
 
@@ -196,18 +194,8 @@ def _parts(what: str, wanted: object, found: object) -> Iterator[Hindrance]:
         yield Hindrance(what, one.values[1], one.values[0], one.field)
 
 
-def same_settings(one: Scenario, other: Scenario) -> bool:
-    """Whether two scenarios ask the same of servers, hosts and generator."""
-    return _asked(one, other) == _asked(other, one)
-
-
 def _scenario(record: Record, other: Record) -> dict[str, Any]:
-    return _asked(record.scenario, other.scenario)
-
-
-def _asked(scenario: Scenario, other: Scenario) -> dict[str, Any]:
-    known = scenario.beside_another(other)
-    return {name: known[name] for name in known if name not in _SAID_OTHERWISE}
+    return record.scenario.settings(other.scenario)
 
 
 def _generator(record: Record) -> dict[str, Any]:

@@ -194,7 +194,7 @@ def _of_results(known: Mapping[str, Row]) -> Iterator[_Member]:
             continue
         if row["id"] == row["anchor"] or row["better"] == "neither" or not row["value"]:
             continue
-        base = known.get(row["anchor"]) if row["interleaved"] else None
+        base = known.get(row["anchor"])
         reading = relative(_rounds(base), _rounds(row)) if base else _figure(row)
         if reading is not None:
             yield _Member(row, reading, base)

@@ -55,6 +55,9 @@ class Cell:
     environment: str
     started_at: str
     finished_at: str
+    session: str
+    """Of the experiment in which it took turns with others, else its own: drift of the machine
+    is between figures of two."""
 
     @property
     def known(self) -> Known | None:
@@ -111,6 +114,12 @@ class Row:
         (base_low, base, base_high), (low, value, high) = known
         return None if base_low <= high and low <= base_high else value / base - 1.0
 
+    def apart(self, column: Column) -> bool:
+        """Whether a column and `base` are compared, and are of two sessions."""
+        if self.compared(column) is None:
+            return False
+        return self.cells[self.base].session != self.cells[column].session
+
 
 def _like(cell: Cell) -> tuple[str, ...]:
     """What two cells must have in common for one to be set against the other."""
@@ -143,6 +152,9 @@ def cell_of(record: Record) -> Cell:
         environment=record.bench.environment or "",
         started_at=record.started_at,
         finished_at=record.finished_at,
+        session=record.experiment.id
+        if record.experiment and record.experiment.interleaved
+        else record.id,
     )
 
 

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.ratio import alternated
+from leaselab.analysis.basis import alternated
 from leaselab.analysis.statistics import CONFIDENCE
 from leaselab.model.procedures.profile import SAMPLED_US, STACKS
 

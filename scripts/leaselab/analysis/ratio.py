@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.statistics import (
@@ -25,10 +27,26 @@ if TYPE_CHECKING:
 SIGNIFICANT = 1 - CONFIDENCE
 """Chance of a difference among equals (0..1) below which one counts as seen."""
 YUEN, PAIRED, STUDENT = "Yuen's test", "t test of the rounds' ratios", "t test"
-"""Tests that two figures are equal: of `ratio`, of `paired_ratio`, and of `against`."""
+ANCHORED = "t test of the rounds' ratios to the anchor"
+"""Tests that two figures are equal: of `ratio`, of `paired_ratio`, of `against`, and of
+`anchored_ratio`."""
 _FIRST_STEP = 1e-3
 _FURTHEST = math.log(1000)
 """Steps in which an end of an interval is looked for, as logarithms of a factor."""
+
+
+class Basis(enum.Enum):
+    """What a comparison of two results rests on; the value is the phrase for it."""
+
+    TURNS = "measured in turn"
+    """Their rounds took turns: drift of the machine cancels within each round."""
+    ANCHOR = "by the common anchor"
+    """Each took turns with the same fixed reference: drift cancels in the ratios to that."""
+    SESSIONS = "across sessions"
+    """Neither: drift of the machine between the two is part of the ratio."""
+
+
+_TESTS = {Basis.TURNS: PAIRED, Basis.ANCHOR: ANCHORED, Basis.SESSIONS: YUEN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +93,12 @@ class Ratio:
     p: float | None
     """Test that the figures are equal (0..1); None where `ci95` is for want of runs or of
     one share."""
-    test: str = YUEN
-    """Which test that is, in words."""
+    basis: Basis = Basis.SESSIONS
+
+    @property
+    def test(self) -> str:
+        """Which test `p` is of, in words."""
+        return _TESTS[self.basis]
 
     @property
     def differs(self) -> bool | None:
@@ -93,39 +115,6 @@ def runs_of(record: Record) -> Runs | None:
     return Runs(
         tuple(value for value in values if value is not None), figure.trim, in_order=True
     )
-
-
-def ratio_of(base: Record, other: Record) -> Ratio | None:
-    """How much of the figure of `base` that of `other` is; None where one has none.
-
-    By `paired_ratio` where both are points of one interleaved experiment, else by `ratio`.
-    """
-    runs, baseline = runs_of(other), runs_of(base)
-    if runs is None or baseline is None:
-        return None
-    blocks = _blocks(base, other)
-    return paired_ratio(*zip(*blocks, strict=True)) if blocks else ratio(baseline, runs)
-
-
-def alternated(base: Record, other: Record) -> bool:
-    """Whether the rounds of both took turns, as those of points of one experiment do."""
-    one, two = base.experiment, other.experiment
-    return bool(one and two and one.id == two.id and one.interleaved and two.interleaved)
-
-
-def _blocks(base: Record, other: Record) -> list[tuple[float, float]]:
-    """What each round came to in both; empty where their rounds did not alternate."""
-    if not alternated(base, other):
-        return []
-    values = [
-        {each.index: each.metrics.get(base.figure.name) for each in record.rounds}
-        for record in (base, other)
-    ]
-    return [
-        (first, second)
-        for index, first in values[0].items()
-        if first and (second := values[1].get(index))
-    ]
 
 
 def common_share(base: Runs, other: Runs) -> float | None:
@@ -182,10 +171,35 @@ def paired_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
     wider = widening(logs)
     ends = interval(logs, 0, wider)
     if error is None or ends is None:
-        return Ratio(math.exp(mean), None, None, PAIRED)
+        return Ratio(math.exp(mean), None, None, Basis.TURNS)
     t = abs(mean) / error / wider if error else math.inf * abs(mean)
     p = 2.0 * float(stdtr(len(logs) - 1, -t)) if mean else 1.0
-    return Ratio(math.exp(mean), (math.exp(ends[0]), math.exp(ends[1])), p, PAIRED)
+    return Ratio(math.exp(mean), (math.exp(ends[0]), math.exp(ends[1])), p, Basis.TURNS)
+
+
+def anchored_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
+    """How much of one figure another is, where each was measured in turn with one anchor.
+
+    `base` and `other`: logarithms of the rounds' ratios to the anchor; empty for a result of
+    the anchor itself, whose ratio is 1 by definition.  Interval and p are of Welch's t test.
+    Without interval and p where one has a single round, and where both are of the anchor.
+    """
+    sides = [(standard_error(side, 0), len(side) - 1) for side in (base, other) if side]
+    mean = (fmean(other) if other else 0.0) - (fmean(base) if base else 0.0)
+    value = math.exp(mean)
+    known = [(error**2, free) for error, free in sides if error is not None]
+    if not sides or len(known) < len(sides):
+        return Ratio(value, None, None, Basis.ANCHOR)
+    variance = math.fsum(square for square, _ in known)
+    if not variance:
+        return Ratio(value, (value, value), float(mean == 0.0), Basis.ANCHOR)
+    from scipy.special import stdtr, stdtrit  # noqa: PLC0415  # slow to import, seldom needed
+
+    freedom = variance**2 / math.fsum(square**2 / free for square, free in known)
+    error = math.sqrt(variance)
+    reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
+    p = 2.0 * float(stdtr(freedom, -abs(mean) / error))
+    return Ratio(value, (math.exp(mean - reach), math.exp(mean + reach)), p, Basis.ANCHOR)
 
 
 def against(runs: Runs, value: float) -> tuple[float, tuple[float, float], float]:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from leaselab.analysis.basis import alternated, common_anchor, ratio_of
 from leaselab.analysis.duel import LEAST_LOSS, Answer, judge
 from leaselab.analysis.hindrances import hindrances
-from leaselab.analysis.ratio import (
-    PAIRED,
-    SIGNIFICANT,
-    STUDENT,
-    against,
-    alternated,
-    ratio_of,
-    runs_of,
-)
+from leaselab.analysis.ratio import PAIRED, SIGNIFICANT, STUDENT, Basis, against, runs_of
 from leaselab.model.errors import (
     BELIEVED,
     LeaselabError,
@@ -26,8 +20,10 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
+from leaselab.model.server import server_name
 
 if TYPE_CHECKING:
+    from leaselab.analysis.basis import Anchors
     from leaselab.analysis.duel import DuelVerdict
     from leaselab.analysis.error_budget import ErrorBudget
     from leaselab.analysis.ratio import Ratio, Runs
@@ -35,6 +31,7 @@ if TYPE_CHECKING:
 
 THRESHOLD_PERCENT = 5.0
 """Change of the figure that counts, unless another is asked for (%)."""
+_NO_ANCHORS: Anchors = MappingProxyType({})
 FIRST = "first"
 """Word for a result that there is nothing to compare with."""
 
@@ -92,6 +89,9 @@ class Verdict:
     higher_is_better: bool = True
     test: str = STUDENT
     """Which test `p` is of, in words."""
+    basis: Basis = Basis.SESSIONS
+    anchor: str = ""
+    """The common anchor in words, where the ratio is by one."""
     duel: DuelVerdict | None = None
     """What the duel came to that both results are of; None where they are of none."""
 
@@ -150,28 +150,45 @@ class Comparison:
             return self.error.outcome.label
         return self.verdict.change.value if self.verdict is not None else FIRST
 
+    @property
+    def apart(self) -> bool:
+        """Whether drift of the machine between two sessions is part of the verdict."""
+        return self.verdict is not None and self.verdict.basis is Basis.SESSIONS
+
+    @property
+    def words(self) -> str:
+        """`word`, with what the verdict rests on where that is two sessions."""
+        return f"{self.word} {Basis.SESSIONS.value}" if self.apart else self.word
+
 
 def compare(
-    base: Record | None, other: Record, threshold_percent: float = THRESHOLD_PERCENT
+    base: Record | None,
+    other: Record,
+    threshold_percent: float = THRESHOLD_PERCENT,
+    anchors: Anchors = _NO_ANCHORS,
 ) -> Comparison:
     """Compare a result with an earlier one; None for a first of its kind.
 
-    `threshold_percent`: as of `check_threshold`.  What `verdict` raises becomes
-    the comparison's error.
+    `threshold_percent`: as of `check_threshold`.  `anchors`: results that the two name as their
+    anchors, by id; without these, drift of the machine is in the ratio of two sessions, and the
+    verdict says so.  What `verdict` raises becomes the comparison's error.
     """
     found = error = None
     try:
         if base is None:
             measured_runs(other)
         else:
-            found = verdict(base, other, threshold_percent)
+            found = verdict(base, other, threshold_percent, anchors)
     except LeaselabError as caught:
         error = caught
     return Comparison(other, base, found, error, threshold_percent)
 
 
 def verdict(
-    base: Record, other: Record, threshold_percent: float = THRESHOLD_PERCENT
+    base: Record,
+    other: Record,
+    threshold_percent: float = THRESHOLD_PERCENT,
+    anchors: Anchors = _NO_ANCHORS,
 ) -> Verdict:
     """Judge one result against another, by the figure that their procedure is about.
 
@@ -190,7 +207,8 @@ def verdict(
     limited = _limited(base, other, threshold_percent)
     if limited is not None:
         _like_with_like(base, other)
-        return limited
+        turns = Basis.TURNS if alternated(base, other) else Basis.SESSIONS
+        return replace(limited, basis=turns)
     measured_runs(other)
     baseline = measured_runs(base, baseline=True)
     _like_with_like(base, other)
@@ -198,7 +216,8 @@ def verdict(
         raise usage_error(
             f"neither a higher nor a lower {other.figure.title} is better", where=other.id
         )
-    found = ratio_of(base, other)
+    _not_the_anchor_twice(base, other, anchors)
+    found = ratio_of(base, other, anchors)
     if found is None or found.ci95 is None or found.p is None:
         raise invalid_measurement(
             "the runs differ so much that the ratio has no interval",
@@ -215,7 +234,26 @@ def verdict(
         threshold_percent,
         higher_is_better=higher,
         test=found.test,
+        basis=found.basis,
+        anchor=_anchor_words(base, other, anchors) if found.basis is Basis.ANCHOR else "",
     )
+
+
+def _not_the_anchor_twice(base: Record, other: Record, anchors: Anchors) -> None:
+    ids = (base.id, other.id)
+    common = common_anchor(base, other, anchors)
+    if common is not None and tuple(one.id for one in common) == ids:
+        raise usage_error(
+            "both are results of the anchor: what differs between them is the machine",
+            where=other.id,
+            found=_anchor_words(base, other, anchors),
+            wanted="a result that was measured in turn with it",
+        )
+
+
+def _anchor_words(base: Record, other: Record, anchors: Anchors) -> str:
+    common = common_anchor(base, other, anchors)
+    return server_name(common[0].server) if common else ""
 
 
 def one_duel(base: Record, other: Record) -> bool:
@@ -250,6 +288,7 @@ def _of_duel(base: Record, other: Record) -> Verdict:
         found.p,
         100 * plan.find,
         test=f"one-sided {PAIRED}, look {found.look} of {len(plan.looks)}",
+        basis=Basis.TURNS,
         duel=found,
     )
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from leaselab.model.errors import Outcome
+from leaselab.model.identity import Conditions
 from leaselab.model.record import Ceiling
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ def ceiling_for(store: Store, record: Record) -> Ceiling | None:
     That is: of the same generator in the same version, with the same transaction over the same
     transport, on the same bench in the same environment.
     """
-    bench = (record.bench.name, record.bench.environment)
+    place = Conditions.of_record(record).place
     ended = datetime.fromisoformat(record.finished_at)
     newest_first = (
         row["id"]
         for row in reversed(store.index.every())
-        if (row["bench"], row["environment"]) == bench
+        if Conditions.of_row(row).place == place
         and row["outcome"] == Outcome.OK.label
         and timedelta(0) <= ended - datetime.fromisoformat(row["finished_at"]) <= FRESH
         and _is_ceiling(row)

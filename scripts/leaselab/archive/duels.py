@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import DUEL
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
+    from leaselab.model.identity import Place
     from leaselab.model.record import Record
 
 
@@ -34,9 +36,7 @@ def duels(store: Store, rows: Iterable[Row]) -> Iterator[tuple[Record, Record]]:
             yield found[of.points[0]], found[of.points[1]]
 
 
-def calibrating(
-    store: Store, scenario: str, bench: str, environment: str | None
-) -> list[tuple[Record, Record]]:
+def calibrating(store: Store, scenario: str, place: Place) -> list[tuple[Record, Record]]:
     """Return the duels (A, B) that calibrated a bench in an environment, the newest first.
 
     Their answer was known beforehand.
@@ -44,7 +44,6 @@ def calibrating(
     rows = [
         row
         for row in store.index.every(scenario)
-        if row["slowdown"] is not None
-        and (row["bench"], row["environment"]) == (bench, environment)
+        if row["slowdown"] is not None and Conditions.of_row(row).place == place
     ]
     return [*duels(store, rows)][::-1]

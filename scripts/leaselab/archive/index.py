@@ -115,11 +115,13 @@ class Index:
         """The newest result of each scenario that a pattern names, procedure and durability.
 
         On one bench or on all; a result without a durability never ran.  One that is dated in
-        the future is the newest where there is no other.
+        the future is the newest where there is no other.  In a session, the fixed reference
+        comes after what was set against it.
         """
         where = " WHERE durability NOT NULL AND scenario GLOB ? AND (bench = ? OR ? IS NULL)"
         query = (
-            f"SELECT {names(LISTED)}, max((started_at <= ?) || started_at || id)"  # noqa: S608
+            f"SELECT {names(LISTED)},"  # noqa: S608
+            " max((started_at <= ?) || started_at || (anchor IS NOT id) || id)"
             f" FROM result{where} GROUP BY {names(PLACE)} ORDER BY started_at DESC, id DESC"
         )
         return self._query(query, [_soon(), pattern, bench, bench])

@@ -11,6 +11,7 @@ from leaselab.archive.disk import content_of
 from leaselab.archive.running import RESULT
 from leaselab.archive.schema import decode
 from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.identity import Conditions, ruler_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +52,9 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     # 1: a checkout with changes that no commit has
     "dirty": lambda one: int(bool(one.source and one.source.dirty)),
     # JSON: the procedure, as far as results of another one are not compared
-    "ruler": lambda one: json.dumps(one.procedure.ruler()),
+    "ruler": lambda one: ruler_of(one.procedure),
+    # hash of the commit that the generator was built from
+    "generator": lambda one: Conditions.of_record(one).generator,
     "reasons": lambda one: " ".join(reason.word for reason in one.reasons),
     "better": lambda one: one.figure.better,
     # 95 % interval of the metric
@@ -76,10 +79,8 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     "titles": lambda one: json.dumps({each.name: each.title for each in one.metrics}),
     "wall_s": lambda one: one.wall_s,
     "experiment": lambda one: one.experiment and one.experiment.id,
-    # 1: its rounds took turns with those of the other points
-    "interleaved": lambda one: int(bool(one.experiment and one.experiment.interleaved)),
-    # id of the result of the session's fixed reference
-    "anchor": lambda one: one.experiment and one.experiment.anchor,
+    # id of the result of the fixed reference that its rounds took turns with
+    "anchor": lambda one: one.anchor,
     # keys of the builds that it names
     "builds": lambda one: " ".join(sorted(_builds(one))),
 }

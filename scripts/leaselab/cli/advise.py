@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from leaselab.analysis.ratio import ratio_of
+from leaselab.analysis.basis import ratio_of
 from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
 from leaselab.cli.pair import load_pair
 from leaselab.lab.advice import advise
@@ -146,7 +146,7 @@ def _measured(advice: Advice, store: Store) -> Advice:
 
 def _with_figures(cost: Cost, store: Store) -> Cost:
     pair = load_pair(store, cost.point, cost.base)
-    found = ratio_of(pair[1], pair[0]) if pair is not None else None
+    found = ratio_of(pair[1], pair[0], {}) if pair is not None else None
     if pair is None or found is None:
         return cost
     record, base = pair

@@ -155,7 +155,7 @@ def run(args: argparse.Namespace) -> Outcome:
     session = Session(store, inventory, parameters, full=args.full)
     search = Search(session, scenario, repository, commits, plan, limits)
     if args.dry_run:
-        session.environment = environment_of(inventory)
+        session.lab.environment = environment_of(inventory)
         search.foresee()
         return Outcome.OK
     try:

@@ -8,7 +8,7 @@ from leaselab.cli.bench_setup import add_inventory, asked, environment_of
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
 from leaselab.cli.procedure_options import add_procedure, procedure_overrides
-from leaselab.cli.session import Session
+from leaselab.cli.session import Prepared, Session
 from leaselab.cli.source import add_commit, one_commit, source_folder, source_of
 from leaselab.cli.task import Task
 from leaselab.model.errors import LeaselabError, Outcome
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> Outcome:
         inventory,
         procedure_overrides(args),
         {commit.tree: repository.archive(commit, source_folder())},
-        environment=environment_of(inventory),
+        lab=Prepared(environment_of(inventory)),
     )
     task = Task(scenario, commit)
     with session.leased(f"{NAME} {task}"):

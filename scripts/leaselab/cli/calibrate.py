@@ -175,8 +175,8 @@ def _budget(session: Session, task: Task, slowdown: float) -> ErrorBudget | None
     plan = session.procedure(task)
     if not isinstance(plan, Duel):
         raise AssertionError(f"a bench is calibrated by {plan}")
-    bench = session.inventory.bench
-    made = calibrating(session.store, task.scenario.name, bench, session.environment)
+    place = session.earlier.conditions(plan).place
+    made = calibrating(session.store, task.scenario.name, place)
     return error_budget(made, plan, slowdown)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
+from leaselab.archive.anchors import anchors_of
 from leaselab.cli.duel import add_live, live, with_budget
 from leaselab.cli.options import (
     add_json,
@@ -206,7 +207,8 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
         # B's own failure is told first: it is one whatever A is
         alone = compare(None, other, args.threshold)
         return replace(alone, error=alone.error or error)
-    return compare(base, other, args.threshold)
+    anchors = anchors_of(store, *(one for one in (base, other) if one is not None))
+    return compare(base, other, args.threshold, anchors)
 
 
 def _write_files(

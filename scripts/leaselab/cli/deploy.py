@@ -8,7 +8,7 @@ from leaselab.cli.bench_setup import add_inventory, asked, built_commit, environ
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
 from leaselab.cli.procedure_options import add_procedure, procedure_overrides
-from leaselab.cli.session import Session
+from leaselab.cli.session import Prepared, Session
 from leaselab.cli.task import Task
 from leaselab.cli.variants import install
 from leaselab.model.errors import LeaselabError, Outcome
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> Outcome:
         open_store(args),
         inventory,
         procedure_overrides(args),
-        environment=environment_of(inventory),
+        lab=Prepared(environment_of(inventory)),
     )
     with session.leased(f"{NAME} {task}"):
         try:

@@ -21,6 +21,7 @@ from leaselab.cli.source import open_source, source_folder
 from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
+from leaselab.model.identity import Conditions
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import DUEL, Duel
 
@@ -213,10 +214,10 @@ def duel(
 def with_budget(store: Store, comparison: Comparison) -> Comparison:
     """Add what duels can tell on the bench of a comparison, where it is one of a duel."""
     record = comparison.other
-    plan, bench = record.procedure, record.bench
+    plan, place = record.procedure, Conditions.of_record(record).place
     if comparison.verdict is None or not isinstance(plan, Duel):
         return comparison
-    made = calibrating(store, record.scenario.name, bench.name, bench.environment)
+    made = calibrating(store, record.scenario.name, place)
     return replace(comparison, budget=error_budget(made, plan))
 
 

@@ -9,20 +9,17 @@ import msgspec
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.options import checkout_root
-from leaselab.cli.progress import progress
 from leaselab.cli.variants import PLACES, variant_of
 from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import begin, open_experiment
-from leaselab.run.measurement import finish
 from leaselab.run.part import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
-    from leaselab.archive.running import RunningSweep
     from leaselab.cli.session import Session
     from leaselab.cli.task import Task
     from leaselab.model.procedures import AnyProcedure
@@ -63,8 +60,8 @@ def measure_duel(
     experiment = msgspec.structs.replace(experiment, both_up=bool(elsewhere))
     root = checkout_root()
     points = begin(session.store, documents, BENCH_FILE, root, experiment, elsewhere=elsewhere)
-    session.begun |= set(tasks)
-    _finish(session, points, of, sealed)
+    session.finish(points, of, sealed)
+    session.give_back()
 
 
 def go_on_with_duel(
@@ -79,28 +76,20 @@ def go_on_with_duel(
     Parameters and errors as those of `measure_duel`.
     """
     session.prepare(first.distribution)  # else it is not known whether it is the same lab
-    unfinished, tasks = session.earlier.unfinished(), (first, second)
-    wanted = _errors(session.procedure(first))
-    for point_id, begun in unfinished.items():
-        experiment = begun.get("experiment") or {}
-        points = experiment.get("points", [])
-        if len(points) != 2 or points[0] != point_id or points[1] not in unfinished:
-            continue
-        if experiment.get("slowdown") != slowdown:
-            continue
-        if _errors(procedure_of(begun["bench"]["procedure"])) != wanted:
-            continue
-        of = dict(zip(points, tasks, strict=True))
-        if all(session.earlier.is_of(one, unfinished[at]["bench"]) for at, one in of.items()):
+    tasks = (first, second)
+    wanted = (slowdown, _errors(session.procedure(first)))
 
-            def failed(side: int, error: LeaselabError) -> None:
-                place = session.archive(tasks[side], error)
-                sealed(tasks[side], Ended(error, place))
+    def failed(side: int, error: LeaselabError) -> None:
+        sealed(tasks[side], Ended(error, session.archive(tasks[side], error)))
 
-            if _both_deployed(session, tasks, failed):
-                session.begun |= set(tasks)
-                _finish(session, open_experiment(session.store, point_id), of, sealed)
-            return True
+    for point_id, of, begun in session.earlier.experiments_of(tasks):
+        errors = _errors(procedure_of(begun["bench"]["procedure"]))
+        if len(of) < len(tasks) or (begun["experiment"].get("slowdown"), errors) != wanted:
+            continue
+        if _both_deployed(session, tasks, failed):
+            session.finish(open_experiment(session.store, point_id), of, sealed)
+            session.give_back()
+        return True
     return False
 
 
@@ -131,18 +120,3 @@ def _both_deployed(
             return []
     # Both are at both places, or one after the other at the first.
     return [[first, second] for first, second in zip(*made, strict=False)]
-
-
-def _finish(
-    session: Session,
-    points: Sequence[RunningSweep],
-    of: Mapping[str, Task],
-    sealed: Callable[[Task, Ended], object],
-) -> None:
-    """Measure what is left of some points, each of a task by its id; give hosts back."""
-
-    def told(ended: Ended) -> None:
-        sealed(of[ended.place.name], ended)
-
-    finish(session.store, points, checkout_root(), progress, told, lease=session.bench.lease)
-    session.give_back()

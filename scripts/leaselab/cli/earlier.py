@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from leaselab.analysis.hindrances import same_settings
-from leaselab.cli.task import files_of
 from leaselab.model.errors import Outcome
+from leaselab.model.identity import Conditions, Subject
 from leaselab.model.procedures import procedure_of
-from leaselab.model.record import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.archive.store import Store
     from leaselab.cli.task import Task
@@ -46,6 +42,10 @@ class EarlierResults:
             if not sweep.active and (begun := self.store.first_event(sweep)) is not None
         }
 
+    def conditions(self, procedure: AnyProcedure) -> Conditions:
+        """Those of a measurement that would be made now."""
+        return Conditions.by((self.bench, self.environment), self.generator, procedure)
+
     def measured(self, task: Task, anchor: Task | None = None) -> str:
         """Id of a result of the same commit, settings, parameters and bench, or none.
 
@@ -63,37 +63,27 @@ class EarlierResults:
             # A commit that does not build has no figure that rounds or an anchor could move.
             if found.outcome == Outcome.BUILD.label or (
                 found.procedure.rounds == wanted.rounds
-                and (anchor is None or self._beside(found, anchor))
+                and (anchor is None or self._is_made_of(found.anchor or "", anchor))
             ):
                 return found.id
         return ""
 
     def is_like(self, task: Task, found: Record, procedure: AnyProcedure) -> bool:
-        """Whether a result of a task's scenario on its bench is of it, whatever its rounds.
+        """Whether a result is of a task on the bench as it is now, whatever its rounds.
 
-        That is: of the same commit and files, and of the same settings and parameters in the
-        same environment.  One that does not build was measured with none.
+        One that does not build was measured with no settings and no parameters.
         """
-        built = found.outcome != Outcome.BUILD.label
-        return (
-            files_of(found.source) == files_of(task.commit)
-            and (not built or same_settings(found.scenario, task.scenario))
-            and found.bench.environment == self.environment
-            and (not built or self._measured_with(found.generator.options))
-            and (not built or found.procedure.ruler() == procedure.ruler())
-        )
-
-    def _beside(self, found: Record, anchor: Task) -> bool:
-        """Whether a result stands in a ratio to this anchor."""
-        of = found.experiment
-        if of is None or of.anchor is None or not of.interleaved:
-            return False
-        return self._is_made_of(of.anchor, anchor)
+        subject, conditions = Subject.of_record(found), Conditions.of_record(found)
+        wanted = self.conditions(procedure)
+        if found.outcome == Outcome.BUILD.label:
+            same = subject.source == task.subject.source
+            return same and conditions.place == wanted.place
+        return subject.is_like(task.subject) and conditions == wanted
 
     def _is_made_of(self, name: str, task: Task) -> bool:
-        """Whether a result is of a task's commit."""
-        return any(
-            files_of(found.source) == files_of(task.commit)
+        """Whether there is a result of this id, and it is of a task's commit."""
+        return bool(name) and any(
+            Subject.of_record(found).source == task.subject.source
             for found in self.store.load_readable([name])
         )
 
@@ -107,31 +97,40 @@ class EarlierResults:
 
         `begun` is what it was begun with; `unfinished` is what that method returns.
         """
-        name = (begun.get("experiment") or {}).get("anchor")
-        if name is None:
-            return False
+        name = (begun.get("experiment") or {}).get("anchor") or ""
         if name in unfinished:
             return self.is_of(anchor, unfinished[name]["bench"])
         return self._is_made_of(name, anchor)
 
+    def experiments_of(
+        self, tasks: Sequence[Task]
+    ) -> Iterator[tuple[str, dict[str, Task], Mapping[str, Any]]]:
+        """Unfinished experiments of just these tasks, in their order.
+
+        Of each: the id of an unfinished point, the tasks of all that are unfinished, and what
+        that point was begun with.  Others of its points may be sealed.
+        """
+        unfinished = self.unfinished()
+
+        def is_of(point: str, task: Task) -> bool:
+            if point in unfinished:
+                return self.is_of(task, unfinished[point]["bench"])
+            return any(
+                self.is_like(task, record, task.procedure(self.overrides))
+                for record in self.store.load_readable([point])
+            )
+
+        for point_id, begun in unfinished.items():
+            points = (begun.get("experiment") or {}).get("points", [])
+            if len(points) == len(tasks) and all(map(is_of, points, tasks)):
+                of = zip(points, tasks, strict=True)
+                yield point_id, {at: task for at, task in of if at in unfinished}, begun
+
     def is_of(self, task: Task, bench: Mapping[str, Any]) -> bool:
         """Whether an unfinished measurement with this bench document is of a task, here."""
-        return (
-            bench["name"] == self.bench
-            and bench["scenario"]["name"] == task.scenario.name
-            and same_settings(msgspec.convert(bench["scenario"], Scenario), task.scenario)
-            and task.is_of(bench)
-            and self._measured_with(bench["generator"].get("settings", {}))
-            and self._same(task, bench["environment"], procedure_of(bench["procedure"]))
-        )
-
-    def _measured_with(self, settings: Mapping[str, Any]) -> bool:
-        """Whether a generator with these settings is of the commit that was asked for."""
-        return bool(settings.get("commit") == self.generator)
-
-    def _same(self, task: Task, environment: str | None, procedure: AnyProcedure) -> bool:
         wanted = task.procedure(self.overrides)
-        return environment == self.environment and (procedure.rounds, procedure.ruler()) == (
-            wanted.rounds,
-            wanted.ruler(),
+        return (
+            Subject.of_document(bench).is_like(task.subject)
+            and Conditions.of_document(bench) == self.conditions(wanted)
+            and procedure_of(bench["procedure"]).rounds == wanted.rounds
         )

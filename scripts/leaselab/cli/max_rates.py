@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from leaselab.archive.running import BENCH_FILE
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.identity import Conditions, Subject
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from leaselab.archive.store import Store
+    from leaselab.cli.earlier import EarlierResults
     from leaselab.cli.task import Task
     from leaselab.model.procedures import AnyProcedure
 
@@ -37,17 +36,14 @@ class _MaxRateFound:
     id: str
     """Of its result."""
     of_task: bool
-    """Whether it is of the same commit or release, and not of another one."""
+    """Whether it is of the same commit, and not of another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaxRates:
     """The max rates of a bench that were measured, for the loads of tasks."""
 
-    store: Store
-    bench: str
-    overrides: Mapping[str, Any]
-    """Parameters of the procedure that were asked for."""
+    earlier: EarlierResults
     together: Sequence[Task] = ()
     """The points of the experiment that is being measured."""
 
@@ -60,11 +56,11 @@ class MaxRates:
         """
         known = self._max_rate_for(task, procedure)
         if isinstance(procedure, MaxRate):
-            if known is None or "start_rate" in self.overrides:
+            if known is None or "start_rate" in self.earlier.overrides:
                 return procedure
             return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * known.rate))
         if isinstance(procedure, Duel):
-            if known is None or "rate" in self.overrides:
+            if known is None or "rate" in self.earlier.overrides:
                 return procedure
             rate = min(procedure.max_rate, round(procedure.over * known.rate))
             return msgspec.structs.replace(procedure, rate=rate)
@@ -73,12 +69,12 @@ class MaxRates:
             return procedure
         if known is None:
             raise usage_error(
-                "no max rate of this scenario is known on this bench",
+                "no max rate of this scenario is known on this bench as it is",
                 where=f"scenario {task.scenario.name}",
                 todo="give the load with --rate, or measure first: leaselab run "
                 f"{task.scenario.name}",
             )
-        of = "" if known.of_task else ": of another build or release, as this one has none"
+        of = "" if known.of_task else ": of another build, as this one has none"
         if procedure.same_load and len(self.together) > 1:
             of = ": the same load for all, by the lowest that is known"
         print(
@@ -90,9 +86,8 @@ class MaxRates:
         return procedure.at_max_rate(known.rate)
 
     def lacks(self, task: Task) -> bool:
-        """Whether the load of a task is a share of a max rate that nobody has measured."""
-        procedure = task.procedure(self.overrides)
-        return procedure.share_of_max_rate is not None and self._last_max_rate(task) is None
+        """Whether nobody has measured a max rate that the load of a task may be a share of."""
+        return self._last_max_rate(task) is None
 
     def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> _MaxRateFound | None:
         """The max rate that a task's load follows: its own, or the lowest of its experiment."""
@@ -101,30 +96,23 @@ class MaxRates:
         return min(found, key=lambda one: one.rate, default=None)
 
     def _last_max_rate(self, task: Task) -> _MaxRateFound | None:
-        """The newest max rate of a task's scenario on its bench; None without one.
+        """The newest max rate of a task's scenario under the same conditions; None without one.
 
-        One of the same commit or release comes before newer ones of others.
+        One of the same commit comes before newer ones of others.
         """
-        rows = self.store.index.rows(
-            scenario=task.scenario.name, outcome=Outcome.OK.label, bench=self.bench
-        )
-        found = None
-        for row in [one for one in rows if one["metric"] == "max_rate" and one["value"]][
-            :_RECENT
-        ]:
-            of_task = self._is_of(task, row)
-            if of_task or found is None:
-                found = _MaxRateFound(row["value"], row["id"], of_task)
-            if of_task:
-                break
-        return found
-
-    def _is_of(self, task: Task, row: Mapping[str, Any]) -> bool:
-        """Whether a row of the index is of a task's commit or release."""
-        if row["commit"] != (task.commit.hash if task.commit else None):
-            return False
-        path = self.store.root / row["path"] / BENCH_FILE
-        try:
-            return task.is_of(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError):
-            return False  # of an older release, or imported without it
+        wanted = self.earlier.conditions(task.procedure(self.earlier.overrides))
+        commit = task.commit.hash if task.commit else None
+        rows = [
+            row
+            for row in reversed(self.earlier.store.index.every(task.scenario.name))
+            if row["metric"] == "max_rate"
+            and row["outcome"] == Outcome.OK.label
+            and Conditions.of_row(row).same_lab(wanted)
+        ]
+        rows.sort(key=lambda row: row["commit"] != commit)
+        for found in self.earlier.store.load_readable(row["id"] for row in rows[:_RECENT]):
+            subject = Subject.of_record(found)
+            if found.figure.value and subject.same_scenario(task.subject):
+                of_task = subject.source == task.subject.source
+                return _MaxRateFound(found.figure.value, found.id, of_task)
+        return None

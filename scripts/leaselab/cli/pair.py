@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.hindrances import hindrances
+from leaselab.analysis.history import build_of
 from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
 from leaselab.cli.source import open_source
 from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
+from leaselab.model.identity import Conditions
 from leaselab.model.procedures.profile import PROFILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
@@ -26,8 +27,6 @@ PREVIOUS = "previous"
 VERSION = "version:"
 """Before the version of a server, whose newest result is meant."""
 
-_SAME = ("server", "version", "commit", "bench", "environment", "ruler", "metric")
-"""Columns in which two results of two scenarios have to agree."""
 _MAY_DIFFER = frozenset({"scenario", "durability"})
 """Hindrances that two scenarios which are compared on purpose may have."""
 
@@ -67,29 +66,49 @@ def load_named(
     """The record of a result; with `names`, `ref` is a branch, a tag or a hash.
 
     A commit may have several results: the one meant is of the experiment of `beside`, else of
-    its bench and procedure, else the newest.  With `against`, another commit, it is the newest
-    of which that one has a result that compares with it, if there is any.  A profile is meant
-    only where there is nothing else.
+    its anchor, else of its bench and procedure, else the newest.  With `against`, another
+    commit, it is the newest of which that one has a result that compares with it, if there is
+    any; those with an anchor in common come first.  A profile is meant only where there is
+    nothing else.
 
     Raises a usage error for what names none, and what `Store.load` raises.
     """
     if names is None:
         return store.load(ref)
     rows = _of_commit(store, ref, names)
+    anchors = _anchors(store.index.every(names.scenario))
     if against is not None:
         others = _compared_by(store, against, names)
-        rows.sort(key=lambda row: (row["procedure"] == PROFILE, _conditions(row) not in others))
-    return store.load(str(min(rows, key=lambda row: _farther(row, beside))["id"]))
+        shared = {anchors.get(row["id"]) for row in others} - {None}
+        compared = {_conditions(row) for row in others}
+        rows.sort(
+            key=lambda row: (
+                row["procedure"] == PROFILE,
+                _conditions(row) not in compared,
+                anchors.get(row["id"]) not in shared,
+            )
+        )
+    return store.load(str(min(rows, key=lambda row: _farther(row, beside, anchors))["id"]))
 
 
 def load_previous(store: Store, other: Record) -> Record | None:
     """The newest result of another server before `other` that it can be compared with.
 
-    It has a figure and an interval, or was faster than its bench and that suffices for a
-    verdict, and the same scenario, bench, environment and procedure.  One that cannot be read
-    is said and passed over.  None where there is none.
+    Those with an anchor in common come first, and of these the anchor's own last.  It has a
+    figure and an interval, or was faster than its bench and that suffices for a verdict, and
+    the same scenario, bench, environment and procedure.  One that cannot be read is said and
+    passed over.  None where there is none.
     """
-    for record in store.load_readable(row["id"] for row in _candidates(store, other)):
+    rows = store.index.every(other.scenario.name)
+    anchors = _anchors(rows)
+
+    def rank(row: Row) -> tuple[bool, bool]:
+        common = _common(row["id"], other.id, anchors)
+        return not common, common and row["id"] == row["anchor"]
+
+    # Sorting is stable: the newest stay first.
+    candidates = sorted(_candidates(rows, other), key=rank)
+    for record in store.load_readable(row["id"] for row in candidates):
         if (
             record.server.made_of != other.server.made_of
             and not hindrances(record, other)
@@ -102,14 +121,17 @@ def load_previous(store: Store, other: Record) -> Record | None:
 def load_version(store: Store, other: Record, version: str) -> Record:
     """The newest result that compares with `other` of a server that reports a version.
 
-    A fixed one, such as a release, against which changes add up.  Raises a usage error
-    where there is none.
+    A fixed one, such as a release, against which changes add up.  Those with an anchor in
+    common come first.  Raises a usage error where there is none.
     """
-    ids = (
+    rows = store.index.every(other.scenario.name)
+    anchors = _anchors(rows)
+    ids = [
         row["id"]
-        for row in reversed(store.index.every(other.scenario.name))
+        for row in reversed(rows)
         if row["version"] == version and row["id"] != other.id and row["outcome"] in BELIEVED
-    )
+    ]
+    ids.sort(key=lambda ident: not _common(ident, other.id, anchors))
     for record in store.load_readable(ids):
         if not hindrances(record, other):
             return record
@@ -145,11 +167,15 @@ def _alike(store: Store, point: str, base: str) -> Iterator[tuple[Row, Row]]:
 
     That is the one of its experiment, else the newest.
     """
+
+    def same(row: Row) -> tuple[object, ...]:
+        return row["metric"], Conditions.of_row(row), *build_of(row)
+
     bases: dict[tuple[object, ...], list[Row]] = {}
     for row in _with_figure(store, base):
-        bases.setdefault(tuple(row[key] for key in _SAME), []).append(row)
+        bases.setdefault(same(row), []).append(row)
     for row in _with_figure(store, point):
-        alike = bases.get(tuple(row[key] for key in _SAME), [])
+        alike = bases.get(same(row), [])
         if alike:
             yield row, next((one for one in alike if _together(row, one)), alike[0])
 
@@ -173,17 +199,30 @@ def _has_figure(record: Record, other: Record) -> bool:
     return proven_rate(record) is not None and compare(record, other).verdict is not None
 
 
-def _candidates(store: Store, other: Record) -> Iterator[Row]:
+def _anchors(rows: Sequence[Row]) -> dict[str, tuple[object, ...]]:
+    """By the id of each result that has an anchor: that one's build and conditions."""
+    known = {row["id"]: row for row in rows}
+    return {
+        ident: (*build_of(base), *_conditions(base))
+        for ident, row in known.items()
+        if (base := known.get(row["anchor"])) is not None
+    }
+
+
+def _common(one: str, other: str, anchors: Mapping[str, object]) -> bool:
+    """Whether two results have an anchor in common."""
+    return one in anchors and anchors[one] == anchors.get(other)
+
+
+def _candidates(rows: Sequence[Row], other: Record) -> Iterator[Row]:
     """Rows before `other` that may be it, newest first: most are left out unread."""
     moment = (other.started_at, other.id)
-    ruler = other.procedure.ruler()
-    for row in reversed(store.index.every(other.scenario.name)):
+    conditions = Conditions.of_record(other)
+    for row in reversed(rows):
         if (
             (row["started_at"], row["id"]) < moment
             and (row["outcome"] in BELIEVED or row["outcome"] == Outcome.INVALID.label)
-            and row["bench"] == other.bench.name
-            and row["environment"] == other.bench.environment
-            and json.loads(row["ruler"]) == ruler
+            and Conditions.of_row(row) == conditions
         ):
             yield row
 
@@ -209,29 +248,32 @@ def _of_commit(store: Store, ref: str, names: CommitNames) -> list[Row]:
     return rows
 
 
-def _compared_by(store: Store, ref: str, names: CommitNames) -> set[tuple[object, ...]]:
-    """Conditions of all results of a commit; none where the commit or a result is missing."""
+def _compared_by(store: Store, ref: str, names: CommitNames) -> list[Row]:
+    """All results of a commit; none where the commit or a result is missing."""
     try:
-        return {_conditions(row) for row in _of_commit(store, ref, names)}
+        return _of_commit(store, ref, names)
     except LeaselabError:
-        return set()  # that is told where the commit itself is asked for
+        return []  # that is told where the commit itself is asked for
 
 
 def _conditions(row: Row) -> tuple[object, ...]:
     """In what two results agree that are compared."""
-    return tuple(row[key] for key in ("bench", "environment", "ruler", "metric"))
+    return Conditions.of_row(row), row["metric"]
 
 
-def _farther(row: Row, beside: Record | None) -> tuple[bool, ...]:
+def _farther(
+    row: Row, beside: Record | None, anchors: Mapping[str, object]
+) -> tuple[bool, ...]:
     """Sorts the results of a commit, of which the newest come first: the least is meant."""
     without = row["outcome"] not in BELIEVED
     if beside is None:
         return (without,)
     experiment = beside.experiment.id if beside.experiment else None
-    bench = (beside.bench.name, beside.bench.environment)
+    conditions = Conditions.of_record(beside)
     return (
         without,
         experiment is None or row["experiment"] != experiment,
-        (row["bench"], row["environment"]) != bench,
-        json.loads(row["ruler"]) != beside.procedure.ruler(),
+        not _common(row["id"], beside.id, anchors),
+        Conditions.of_row(row).place != conditions.place,
+        Conditions.of_row(row) != conditions,
     )

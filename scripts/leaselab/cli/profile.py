@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.profile import difference, spent_of
 from leaselab.analysis.verdict import one_duel
 from leaselab.model.errors import LeaselabError
+from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.text import printable
@@ -76,8 +77,6 @@ def profile(session: Session, a: Task, b: Task, **parameters: int) -> Sequence[s
             again.measure([a, b], sealed)
     except LeaselabError as error:
         failed.append(str(error))
-    session.environment, session.distribution = again.environment, again.distribution
-    session.generator_key = again.generator_key
     if failed:
         _none(failed[0])
     return ids
@@ -105,13 +104,13 @@ def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDiff
 
 def _profiled(store: Store, base: Record, other: Record) -> tuple[Record, Record] | None:
     """The newest profiles of the two servers of a duel, made together; None without any."""
-    bench = base.bench
+    place = Conditions.of_record(base).place
     rows = store.index.every(base.scenario.name)
     sealed = {row["id"] for row in rows}
     for row in reversed(rows):
         if row["procedure"] != PROFILE or row["finished_at"] < other.started_at:
             continue
-        if (row["bench"], row["environment"]) != (bench.name, bench.environment):
+        if Conditions.of_row(row).place != place:
             continue
         after = next(store.load_readable([row["id"]]), None)
         points = after.experiment.points if after and after.experiment else ()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.history import State
-from leaselab.cli.bench_setup import add_full, add_inventory, check, inventory_of
+from leaselab.cli.bench_setup import add_full, add_inventory, benches_of, check
 from leaselab.cli.duel import Sides, duel
 from leaselab.cli.options import (
     add_json,
@@ -37,6 +37,7 @@ from leaselab.report.review import (
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Container
 
     from leaselab.analysis.history import Change, Series
     from leaselab.archive.store import Store
@@ -84,7 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the same; what a duel said is in the archive",
     )
     live.add_argument(
-        "--confirm", action="store_true", help="make the duels that are missing, on this bench"
+        "--confirm",
+        action="store_true",
+        help="make the duels that are missing, each on the bench that its change was seen on",
     )
     live.add_argument(
         "--no-profile",
@@ -154,21 +157,22 @@ def _last_month() -> str:
 
 
 def _confirm(args: argparse.Namespace, store: Store, found: Review) -> Outcome:
-    """Make a duel for each suspected change of the bench; how the first went that was not well.
+    """Make a duel for each suspected change, on the bench that it was seen on.
 
-    One that cannot be made does not keep the others from it; a broken lab does.
+    Returns how the first went that was not well.  One that cannot be made does not keep the
+    others from it; a broken lab does, such as a bench that somebody else has.
     """
-    inventory = inventory_of(args)
+    benches = {one.bench: one for one in benches_of(args)}
     outcome = Outcome.OK
     for series, change in found.of(State.SUSPECTED):
         told = f"{series.scenario} {range_words(change)}"
-        why = _cannot(series, change, inventory.bench)
+        why = _cannot(series, change, benches)
         if why:
             print(f"leaselab: {told}: not measured again: {why}", file=sys.stderr)
             continue
         print(f"measured again: {told}", file=sys.stderr, flush=True)
         try:
-            done = _duel(args, store, inventory, series, change)
+            done = _duel(args, store, benches[series.bench], series, change)
         except LeaselabError as error:
             if error.outcome is Outcome.LAB:
                 raise
@@ -179,12 +183,12 @@ def _confirm(args: argparse.Namespace, store: Store, found: Review) -> Outcome:
     return outcome
 
 
-def _cannot(series: Series, change: Change, bench: str) -> str:
-    """Why a change cannot be measured again here; empty where it can."""
+def _cannot(series: Series, change: Change, benches: Container[str]) -> str:
+    """Why a change cannot be measured again on these benches; empty where it can."""
     if not (change.before.commit and change.after.commit):
         return "what is not built from a commit cannot be had again"
-    if series.bench != bench:
-        return f"it is of bench {series.bench}, and this is {bench}"
+    if series.bench not in benches:
+        return f"it is of bench {series.bench}, which the inventory does not have"
     if change.duel is not None:
         return "a duel could not tell; compare them --live with a larger --budget"
     return ""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from leaselab.archive.running import RunningSweep
     from leaselab.archive.store import Store
     from leaselab.cli.bench_setup import LeasedBench
     from leaselab.cli.generator_source import GeneratorSource
@@ -36,6 +37,21 @@ if TYPE_CHECKING:
 
 _QUICK_ROUNDS = 3
 """Rounds of a max rate that is measured only as something else is a share of it."""
+
+
+@dataclass(slots=True)
+class Prepared:
+    """What was done to a bench by now; the sessions of a command share it."""
+
+    environment: str = ""
+    """The lab's own state; known once it is prepared."""
+    distribution: str | None = None
+    """What serves there now, None before it is prepared."""
+    changed_hosts: bool = False
+    """Whether the scenario tuned last has settings of its own for hosts."""
+    generator_key: str = ""
+    """Key of the generator's artifact, once it is built."""
+    leased: LeasedBench | None = None
 
 
 @dataclass(slots=True)
@@ -54,48 +70,40 @@ class Session:
     """The commit of the generator that tasks are measured with; None for what is there."""
     built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
     """Key of the artifact, or why there is none.  Filled as commits are built."""
-    generator_key: str = ""
-    """Key of the generator's artifact, once it is built."""
-    environment: str = ""
-    """The lab's own state; known once it is prepared."""
-    distribution: str | None = None
-    """What serves there now, None before it is prepared."""
-    changed_hosts: bool = False
-    """Whether the scenario tuned last has settings of its own for hosts."""
+    lab: Prepared = field(default_factory=Prepared)
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
     together: Sequence[Task] = ()
     """The points of the experiment that is being measured."""
-    _leased: LeasedBench | None = None
 
     @contextmanager
     def leased(self, purpose: str) -> Iterator[None]:
         """Have the bench for all that is done with it; others read `purpose`."""
         check_room(self.store)
         with leased(self.inventory, purpose) as bench:
-            self._leased = bench
+            self.lab.leased = bench
             yield
-        self._leased = None
+        self.lab.leased = None
 
     @property
     def bench(self) -> LeasedBench:
         """The bench, which `leased` has locked."""
-        if self._leased is None:
+        if self.lab.leased is None:
             raise AssertionError("a bench is changed that is not leased")
-        return self._leased
+        return self.lab.leased
 
     @property
     def earlier(self) -> EarlierResults:
         """What the archive has of tasks on the bench as it is now."""
         generator = self.generator.commit.hash if self.generator else None
         return EarlierResults(
-            self.store, self.inventory.bench, self.environment, self.overrides, generator
+            self.store, self.inventory.bench, self.lab.environment, self.overrides, generator
         )
 
     @property
     def max_rates(self) -> MaxRates:
         """The max rates that were measured on the bench."""
-        return MaxRates(self.store, self.inventory.bench, self.overrides, self.together)
+        return MaxRates(self.earlier, self.together)
 
     def procedure(self, task: Task) -> AnyProcedure:
         """The procedure of a task: what its file says, and what was asked for."""
@@ -103,9 +111,9 @@ class Session:
 
     def prepare(self, distribution: str) -> None:
         """Bring it up and provision it, once for as long as the release stays the same."""
-        if distribution != self.distribution:
-            self.environment = prepare(self.bench, distribution, full=self.full)
-            self.distribution = distribution
+        if distribution != self.lab.distribution:
+            self.lab.environment = prepare(self.bench, distribution, full=self.full)
+            self.lab.distribution = distribution
             self.built.clear()  # for another release it is another artifact
 
     def measure(
@@ -152,9 +160,9 @@ class Session:
 
     def give_back(self) -> None:
         """Tune hosts as their inventory says, where a scenario has set something else."""
-        if self.changed_hosts:
+        if self.lab.changed_hosts:
             give_back(self.bench)
-            self.changed_hosts = False
+            self.lab.changed_hosts = False
 
     def _measure(
         self,
@@ -175,23 +183,28 @@ class Session:
                 sealed(task, Ended(error, place))
         if not documents:
             return
-        root = checkout_root()
-        points = begin(
-            self.store,
-            {point_id: document for point_id, (_, document) in documents.items()},
-            BENCH_FILE,
-            root,
-            experiment,
-        )
-        self.begun |= {task for task, _ in documents.values()}
-        finish(
-            self.store,
-            points,
-            root,
-            progress,
-            lambda ended: sealed(documents[ended.place.name][0], ended),
-            lease=self.bench.lease,
-        )
+        made = {point_id: document for point_id, (_, document) in documents.items()}
+        points = begin(self.store, made, BENCH_FILE, checkout_root(), experiment)
+        of = {point_id: task for point_id, (task, _) in documents.items()}
+        self.finish(points, of, sealed)
+
+    def finish(
+        self,
+        points: Sequence[RunningSweep],
+        of: Mapping[str, Task],
+        sealed: Callable[[Task, Ended], object],
+    ) -> None:
+        """Measure what is left of begun points; `sealed` is told each result that is of a task.
+
+        `of` has the tasks by the ids of their points.
+        """
+        self.begun |= set(of.values())
+
+        def ended(found: Ended) -> None:
+            if found.place.name in of:
+                sealed(of[found.place.name], found)
+
+        finish(self.store, points, checkout_root(), progress, ended, lease=self.bench.lease)
 
     def go_on(
         self,
@@ -231,24 +244,9 @@ class Session:
 
         Its points are theirs, in that order; some of them may be sealed.
         """
-        earlier = self.earlier
-        unfinished = earlier.unfinished()
-
-        def is_of(point: str, task: Task) -> bool:
-            if point in unfinished:
-                return earlier.is_of(task, unfinished[point]["bench"])
-            return any(
-                earlier.is_like(task, record, self.procedure(task))
-                for record in self.store.load_readable([point])
-            )
-
-        for point_id, begun in unfinished.items():
-            points = (begun.get("experiment") or {}).get("points", [])
-            if len(points) == len(tasks) and all(map(is_of, points, tasks)):
-                of = zip(points, tasks, strict=True)
-                left = {point: task for point, task in of if point in unfinished}
-                self._finish(point_id, left, sealed)
-                return True
+        for point_id, left, _ in self.earlier.experiments_of(tasks):
+            self._finish(point_id, left, sealed)
+            return True
         return False
 
     def _finish(
@@ -259,14 +257,7 @@ class Session:
         for one in of.values():
             [document] = self.deployed(one, there)
             there.append(variant_of(document))
-        self.begun |= set(of.values())
-
-        def ended(found: Ended) -> None:
-            if found.place.name in of:
-                sealed(of[found.place.name], found)
-
-        opened = open_experiment(self.store, point_id)
-        finish(self.store, opened, checkout_root(), progress, ended, lease=self.bench.lease)
+        self.finish(open_experiment(self.store, point_id), of, sealed)
         self.give_back()
 
     def _with_known_rates(
@@ -281,7 +272,7 @@ class Session:
         Returns the tasks whose loads are known then; `sealed` is told the results of those
         that came to no max rate.  `why` and `refused` are as in `measure`.
         """
-        unknown = [task for task in tasks if self.max_rates.lacks(task)]
+        unknown = [task for task in tasks if self._lacks_rate(task)]
         if not unknown:
             return tasks
         print("first the max rates that the loads are shares of", file=sys.stderr, flush=True)
@@ -301,8 +292,14 @@ class Session:
             refused(task, error)
 
         first.measure(unknown, ended, why=why, refused=left_out)
-        self.environment, self.distribution = first.environment, first.distribution
         return [task for task in tasks if task not in failed]
+
+    def _lacks_rate(self, task: Task) -> bool:
+        """Whether the load of a task is a share of a max rate that nobody has measured."""
+        if self.procedure(task).share_of_max_rate is None:
+            return False
+        self.prepare(task.distribution)  # else it is not known whether it is the same lab
+        return self.max_rates.lacks(task)
 
     def deployed(
         self, task: Task, keep: Sequence[str] = (), places: Sequence[int] = PLACES[:1]
@@ -323,7 +320,7 @@ class Session:
             keep=keep,
             places=places,
         )
-        self.changed_hosts = bool(task.scenario.hosts)
+        self.lab.changed_hosts = bool(task.scenario.hosts)
         return documents
 
     def archive(
@@ -348,7 +345,7 @@ class Session:
             commit=task.commit,
             log=build_log(task.commit) if error is self.built.get(task.commit) else None,
             inventory=self.inventory,
-            environment=self.environment,
+            environment=self.lab.environment,
             experiment=experiment,
             root=checkout_root(),
         )
@@ -377,7 +374,7 @@ class Session:
         source = self.generator
         if source is None:
             return ""
-        if not self.generator_key:
+        if not self.lab.generator_key:
             key = self._build(source.name, source.commit, source.files)
             if isinstance(key, LeaselabError):
                 raise lab_broken(
@@ -385,8 +382,8 @@ class Session:
                     where=f"{source.name} {source.commit.hash}",
                     todo=f"see {build_log(source.commit)}, or name another commit",
                 ) from key
-            self.generator_key = key
-        return self.generator_key
+            self.lab.generator_key = key
+        return self.lab.generator_key
 
     def _build(self, name: str, commit: Commit, files: Path) -> str | LeaselabError:
         """Build a commit of a server or generator; return its key, or why there is none."""

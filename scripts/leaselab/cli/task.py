@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leaselab.cli.options import checkout_root
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.roles import apart
+from leaselab.model.identity import Subject
 from leaselab.model.source import SHORT
 
 if TYPE_CHECKING:
@@ -39,19 +40,10 @@ class Task:
         folder = checkout_root() / "scenarios"
         return find_procedure(folder, self.scenario.name, overrides)
 
-    def is_of(self, bench: Mapping[str, Any]) -> bool:
-        """Whether a bench document is of its commit, or of the packages of its release."""
-        source = (bench["servers"]["server"].get("build") or {}).get("source")
-        of_commit = (source["hash"], source["tree"]) if source else None
-        return (
-            of_commit == files_of(self.commit)
-            and bench.get("distribution", "") == self.distribution
-        )
-
-
-def files_of(commit: Commit | None) -> tuple[str, str] | None:
-    """Return hash and tree of a commit, which tell it from others; None for packages."""
-    return (commit.hash, commit.tree) if commit else None
+    @property
+    def subject(self) -> Subject:
+        """What results of it are of."""
+        return Subject.of_commit(self.scenario, self.commit)
 
 
 def separate(tasks: Sequence[Task]) -> str:

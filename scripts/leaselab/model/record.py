@@ -28,6 +28,7 @@ from leaselab.model.bounds import (
 )
 from leaselab.model.moment import Moment
 from leaselab.model.procedures import AnyProcedure
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.source import Commit, Hash
 from leaselab.model.trial import Description, Figures, Trial
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 2
 SERVER, PARTNER, GENERATOR = "server", "partner", "generator"
 """Roles of hosts: the server under test, what serves with it or for it, the load's source."""
+_SAID_OTHERWISE = frozenset({"name", "description", "factors", "across"})
+"""Parts of a scenario that are no settings, or say again what these are."""
 Sha256 = Annotated[str, Meta(pattern=f"^[0-9a-f]{{64}}{END}")]
 
 
@@ -239,6 +242,11 @@ class Scenario(Description, frozen=True, kw_only=True):
             for name in untold:
                 asked["options"].pop(name, None)
         return fields
+
+    def settings(self, other: Scenario) -> dict[str, Any]:
+        """What it asks of servers, hosts and generator, as far as another may ask else."""
+        known = self.beside_another(other)
+        return {name: known[name] for name in known if name not in _SAID_OTHERWISE}
 
     @property
     def needs_partner(self) -> bool:
@@ -588,6 +596,17 @@ class Record(Description, frozen=True, kw_only=True):
         """Distribution and version of the server's host; None where that is not known."""
         host = self.bench.hosts.get(SERVER)
         return host.os if host else None
+
+    @property
+    def anchor(self) -> str | None:
+        """Id of the fixed reference that it was measured in turn with, maybe its own.
+
+        In a duel, that is the first of the two.  None without one.
+        """
+        of = self.experiment
+        if of is None or not of.interleaved:
+            return None
+        return of.points[0] if isinstance(self.procedure, Duel) else of.anchor
 
     @property
     def traffic_share(self) -> float | None:

@@ -84,4 +84,5 @@ def _change(found: MeasuredCost) -> str:
         ends = f"95 % interval {low:.3f} to {high:.3f}"
         if low <= 1 <= high:
             ends += ", no difference seen"
-    return f"{abs(percent):.0f} % {word} (ratio {found.ratio:.3f}, {ends})"
+    rests = "" if found.alternated else " across sessions"
+    return f"{abs(percent):.0f} % {word}{rests} (ratio {found.ratio:.3f}, {ends})"

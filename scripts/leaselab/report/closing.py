@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from leaselab.analysis.duel import Answer
+from leaselab.analysis.ratio import Basis
 from leaselab.analysis.steadiness import UNSTEADY
 from leaselab.analysis.verdict import Change, Limit
+from leaselab.model import moment
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
@@ -59,7 +61,26 @@ def _closing(comparison: Comparison) -> str:
             f"{found}."
         )
     name, before = _apart_names(base, other)
-    return _judged(verdict, f"{name} is {_measured(verdict, other.figure)} than {before}")
+    measured = f"{name} is {_measured(verdict, other.figure)} than {before}"
+    return _judged(verdict, f"{measured}{_basis_words(verdict, base, other)}")
+
+
+def _basis_words(verdict: Verdict, base: Record, other: Record) -> str:
+    """What the ratio rests on, behind it; empty where the two were measured in turn."""
+    if verdict.basis is Basis.ANCHOR:
+        return f" {Basis.ANCHOR.value} {verdict.anchor}"
+    if verdict.basis is Basis.TURNS:
+        return ""
+    return (
+        f" {Basis.SESSIONS.value} {time_apart(base, other)} apart, with the drift of the "
+        "machine in it"
+    )
+
+
+def time_apart(base: Record, other: Record) -> str:
+    """The time from the start of one to that of the other: ``60 min``, ``26 h``."""
+    minutes = abs(moment.minutes(base.started_at, other.started_at))
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def _apart_names(base: Record, other: Record) -> tuple[str, str]:

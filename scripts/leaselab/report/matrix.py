@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.curve import Standing, curves_of
 from leaselab.analysis.matrix import by_figure, cell_of, columns_of, rows_of
+from leaselab.analysis.ratio import Basis
 from leaselab.model.text import printable
 from leaselab.report.console import Console
 from leaselab.report.listing import (
@@ -138,7 +139,11 @@ def document(cells: Sequence[Cell]) -> list[dict[str, Any]]:
             "factors": dict(row.factors),
             "durability": row.durability,
             "results": {
-                cell.scenario: {**cell_document(cell), "gain": row.gain(column)}
+                cell.scenario: {
+                    **cell_document(cell),
+                    "gain": row.gain(column),
+                    "across_sessions": row.apart(column),
+                }
                 for column, cell in row.cells.items()
             },
         }
@@ -205,11 +210,14 @@ def column_words(column: Column, across: Sequence[str]) -> str:
 def _legend(rows: Sequence[Row]) -> Iterator[str]:
     """What stands across in the table of rows of one kind, and what a gain is."""
     first = rows[0]
-    told = [f"across: {', '.join(first.across)}"] if first.across else []
-    yield "; ".join([*told, f"{_NONE}: not among these results"])
+    across = [f"across: {', '.join(first.across)}"] if first.across else []
+    yield "; ".join([*across, f"{_NONE}: not among these results"])
     if any(_gained(rows, column) for column in columns_of(rows)):
         base = column_words(first.base, first.across)
-        yield f"{_GAIN}: over {base}; {_OVERLAP}: the intervals overlap"
+        line = f"{_GAIN}: over {base}; {_OVERLAP}: the intervals overlap"
+        if any(row.apart(column) for row in rows for column in columns_of(rows)):
+            line += f"; {Basis.SESSIONS.value}: the drift of the machine is in it"
+        yield line
 
 
 def _gained(rows: Sequence[Row], column: Column) -> bool:
@@ -247,8 +255,13 @@ def gain_words(row: Row, column: Column) -> str:
     """What a column brings over the row's base, in words."""
     gain = row.gain(column)
     if gain is not None:
-        return f"{100 * gain:+.0f} %"
+        return f"{100 * gain:+.0f} %{apart_words(row, column)}"
     return _OVERLAP if row.compared(column) else _NONE
+
+
+def apart_words(row: Row, column: Column) -> str:
+    """What a gain rests on, behind it, where that is two sessions; else empty."""
+    return f" {Basis.SESSIONS.value}" if row.apart(column) else ""
 
 
 def _one_by_one(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:

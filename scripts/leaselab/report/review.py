@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.detectors import LEARNT, Shape
 from leaselab.analysis.history import Duel, State, build_of, histories
+from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import duels
 from leaselab.model.errors import LeaselabError
@@ -104,9 +105,14 @@ def review_of(
 
     A duel that cannot be read is said, and settles nothing.
     """
-    rows = {row["id"]: row for pattern in patterns for row in store.index.every(pattern)}
-    found = list(_duels(store, rows))
-    return Review(period or Period(), tuple(histories(rows.values(), found)))
+    rows = [row for pattern in patterns for row in store.index.every(pattern)]
+    return Review(period or Period(), tuple(series_of(store, rows)))
+
+
+def series_of(store: Store, rows: Sequence[Row]) -> list[Series]:
+    """The series of rows of the index, with what duels among them say of their changes."""
+    known = {row["id"]: row for row in rows}
+    return histories(known.values(), list(_duels(store, known)))
 
 
 def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
@@ -191,7 +197,7 @@ def notes(review: Review) -> list[str]:
         )
     changed = [one for one, _ in review.of(*State)]
     if any(not one.anchor for one in changed):
-        told.append(f"* {NO_ANCHOR}")
+        told.append(f"{Basis.SESSIONS.value}: {NO_ANCHOR}")
     if any(change.moved_lab for _, change in review.of(*State)):
         told.append("† the environment of the lab is another one after it")
     return told
@@ -211,12 +217,12 @@ def counts(review: Review) -> str:
 
 def cells(series: Series, change: Change) -> list[str]:
     """A change as a row below `HEADINGS`."""
-    marks = "*" * (not series.anchor) + "†" * change.moved_lab
+    rests = "" if series.anchor else f" {Basis.SESSIONS.value}"
     return [
         series.scenario,
-        f"{percent(change.ratio)}{marks}",
+        f"{percent(change.ratio)}{'†' * change.moved_lab}",
         interval_words(change.ci95),
-        shape_words(change),
+        f"{shape_words(change)}{rests}",
         point_words(change.before),
         point_words(change.after),
     ]
@@ -268,7 +274,12 @@ def review_document(review: Review) -> dict[str, Any]:
         "until": review.period.until if review.period.until != "9999" else None,
         "series": [_series_document(one) for one in review.series],
         "changes": [
-            {"scenario": series.scenario, "metric": series.metric, **change_document(change)}
+            {
+                "scenario": series.scenario,
+                "metric": series.metric,
+                "anchor": series.anchor or None,
+                **change_document(change),
+            }
             for series, change in review.of(*State)
         ],
         "notes": notes(review),

@@ -14,13 +14,12 @@ from leaselab.analysis.duel import Answer
 from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.hindrances import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.ratio import alternated
+from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import Limit
-from leaselab.model import moment
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
-from leaselab.report.closing import closing, p_words, sight_words, signed
+from leaselab.report.closing import closing, p_words, sight_words, signed, time_apart
 from leaselab.report.listing import aligned, heading, moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
@@ -35,6 +34,13 @@ if TYPE_CHECKING:
 
 NAMES = 5
 """Columns of `rows` that are words."""
+_BEGAN = {
+    Basis.TURNS: ": their runs alternated",
+    Basis.ANCHOR: ", {} later: the runs of each alternated with those of the anchor",
+    Basis.SESSIONS: ", {} later: what the machine itself became faster or slower by is part of "
+    "the ratio",
+}
+"""How the sessions of two results lie to each other, by what their ratio rests on."""
 _SUBJECT = 50
 """Letters of a subject that a table shows."""
 
@@ -79,6 +85,8 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         if verdict
         else None,
         "p": verdict.p if verdict else None,
+        "basis": verdict.basis.value if verdict else None,
+        "anchor": (verdict.anchor or None) if verdict else None,
         "threshold_percent": comparison.threshold_percent,
         "smallest_seen": verdict.smallest_seen if verdict else None,
         "duel": _duel_document(comparison),
@@ -146,17 +154,21 @@ def figures(comparison: Comparison) -> Iterator[str]:
         yield from _duel_figures(comparison, verdict, verdict.duel)
         return
     low, high = verdict.ci95
-    tested = f"{verdict.test}: {p_words(verdict.p)}; threshold: {verdict.threshold_percent:g} %"
+    rests = f"{verdict.basis.value}{f' {verdict.anchor}' * bool(verdict.anchor)}"
+    tested = (
+        f"{verdict.test}, {rests}: {p_words(verdict.p)}; threshold: "
+        f"{verdict.threshold_percent:g} %"
+    )
     if verdict.limit is not Limit.NONE:
         faster = "A" if verdict.limit is Limit.AT_MOST else "B"
         yield (
-            f"ratio B to A: {verdict.limit.value} {verdict.ratio:.3f}, 95 % interval {low:.3f} "
-            f"to {high:.3f}: {faster} passed all that its bench could offer"
+            f"ratio B to A {rests}: {verdict.limit.value} {verdict.ratio:.3f}, 95 % interval "
+            f"{low:.3f} to {high:.3f}: {faster} passed all that its bench could offer"
         )
         yield tested
         return
     yield (
-        f"ratio B to A: {verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
+        f"ratio B to A {rests}: {verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
         f"({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
     )
     yield tested
@@ -239,13 +251,8 @@ def conditions(comparison: Comparison) -> Iterator[str]:
     began = f"B began {moment_words(other.started_at)}"
     if base is not None:
         began = f"A began {moment_words(base.started_at)}, {began}"
-        if comparison.verdict is not None and alternated(base, other):
-            began += ": their runs alternated"
-        elif comparison.verdict is not None:
-            began += (
-                f", {_apart(base, other)} later: what the machine itself became faster or "
-                "slower by is part of the ratio"
-            )
+        if comparison.verdict is not None:
+            began += _BEGAN[comparison.verdict.basis].format(time_apart(base, other))
     yield began
 
 
@@ -291,11 +298,6 @@ def _cost_doubt(verdict: Verdict, found: DuelVerdict) -> Iterator[str]:
 
 def _runs(record: Record) -> str:
     return f"{cell_of(record).rounds} runs, {record.procedure.trim} dropped at each end"
-
-
-def _apart(base: Record, other: Record) -> str:
-    minutes = abs(moment.minutes(base.started_at, other.started_at))
-    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def _result(record: Record) -> dict[str, Any]:

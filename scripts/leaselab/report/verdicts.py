@@ -59,7 +59,7 @@ def rows(comparisons: Sequence[Comparison]) -> Iterator[list[str]]:
         figures = [shown(cell_of(record)) for record in records]
         yield [
             printable(one.other.scenario.name),
-            one.word,
+            one.words,
             heading(figure.title, figure.unit),
             *([_NOTHING] * (one.base is None)),
             *figures,

@@ -96,7 +96,7 @@ def markdown_of_profiles(found: ProfileDifference) -> str:
 def _comparison(comparison: Comparison) -> str:
     """The verdict, both results, the figures, the conditions."""
     parts = [
-        f"## Leaselab: {comparison.word}\n\n{escaped(closing(comparison))}\n\n",
+        f"## Leaselab: {comparison.words}\n\n{escaped(closing(comparison))}\n\n",
         *markdown_table(headings(comparison), list(rows(comparison)), NAMES),
     ]
     for heading, lines in (

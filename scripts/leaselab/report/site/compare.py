@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leaselab.analysis.basis import common_anchor, ratio_of
 from leaselab.analysis.differences import Difference, config_differences, differences
 from leaselab.analysis.hindrances import hindrances
 from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.ratio import Ratio, ratio_of
+from leaselab.analysis.ratio import Basis, Ratio
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import SERVER, Metric, Record
 from leaselab.model.server import server_name, settings_of
@@ -50,6 +51,8 @@ class Column:
     """Its metrics beside the figure, in the order of `Group.others`."""
     ratio: Ratio | None
     """To the first; None for itself, and where there is nothing to divide."""
+    rests: str
+    """What that rests on, in words."""
     hindrances: Sequence[str]
     """Why it is not compared as like with like; empty when it is."""
 
@@ -89,16 +92,24 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return chosen if len(chosen) > 1 else []
 
 
-def group(name: str, results: Sequence[tuple[Record, Path]]) -> Group:
-    """Compare results (records and their directories) with the first of them."""
-    records = in_shown_units([record for record, _ in results])
-    base = records[0]
+def group(
+    name: str, results: Sequence[tuple[Record, Path]], anchors: Mapping[str, Record]
+) -> Group:
+    """Compare results (records and their directories) with the first of them.
+
+    `anchors` are those that they name, by their ids.
+    """
+    measured = [record for record, _ in results]
+    records = in_shown_units(measured)
     several = len({record.scenario.name for record in records}) > 1
     titles = {(record.figure.title, record.figure.unit) for record in records}
     title, unit = titles.pop() if len(titles) == 1 else ("figure", "")
-    columns = [_column(base, record, several=several) for record in records]
+    columns = [
+        _column(records[0], record, *_ratio(measured[0], raw, anchors), several=several)
+        for record, raw in zip(records, measured, strict=True)
+    ]
     bars = [
-        (f"{number}. {column.label}", column.ratio)
+        (f"{number}. {column.label}, {column.rests}", column.ratio)
         for number, column in enumerate(columns, start=1)
         if column.ratio is not None
     ]
@@ -107,7 +118,7 @@ def group(name: str, results: Sequence[tuple[Record, Path]]) -> Group:
         name=name,
         title=title,
         unit=unit,
-        others=base.metrics[1:],
+        others=records[0].metrics[1:],
         columns=columns,
         figure=figure(
             f"ratio-{place}",
@@ -115,7 +126,8 @@ def group(name: str, results: Sequence[tuple[Record, Path]]) -> Group:
             _chart(bars, name=f"Ratios to {columns[0].label}", axis=f"ratio of {title}s")
             if len(bars) > 1
             else None,
-            note="1 is no difference; the line is the 95 % interval of the ratio.",
+            note="1 is no difference; the line is the 95 % interval of the ratio. Across "
+            "sessions, the interval does not count the drift of the machine.",
         ),
         differences=differences(records),
         configuration=config_differences(
@@ -131,7 +143,23 @@ def _settings(record: Record, directory: Path) -> str | None:
     return settings_of(text, server.variant, prefix) if text is not None else None
 
 
-def _column(base: Record, record: Record, *, several: bool) -> Column:
+def _ratio(
+    base: Record, record: Record, anchors: Mapping[str, Record]
+) -> tuple[Ratio | None, str]:
+    """The ratio to the first result, and what it rests on; None where there is none."""
+    same = (record.figure.name, record.figure.unit) == (base.figure.name, base.figure.unit)
+    ratio = ratio_of(base, record, anchors) if same and record is not base else None
+    if ratio is None:
+        return None, ""
+    common = common_anchor(base, record, anchors)
+    if ratio.basis is Basis.ANCHOR and common is not None:
+        return ratio, f"{ratio.basis.value} {server_name(common[0].server)}"
+    return ratio, ratio.basis.value
+
+
+def _column(
+    base: Record, record: Record, ratio: Ratio | None, rests: str, *, several: bool
+) -> Column:
     cell = cell_of(record)
     same = (record.figure.name, record.figure.unit) == (base.figure.name, base.figure.unit)
     label = ", ".join(filter(None, (cell.server, record.release)))
@@ -141,7 +169,8 @@ def _column(base: Record, record: Record, *, several: bool) -> Column:
         started_at=record.started_at,
         figure=shown(cell) if same else f"{shown(cell)} {record.figure.unit}",
         metrics=[record.metric(one.name) for one in base.metrics[1:]],
-        ratio=ratio_of(base, record) if same and record is not base else None,
+        ratio=ratio,
+        rests=rests,
         hindrances=list(
             dict.fromkeys(f"another {one.what}" for one in hindrances(base, record))
         ),

@@ -9,15 +9,22 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from leaselab.analysis.history import State
+from leaselab.analysis.ratio import paired_ratio
 from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import Mark, history_chart
+from leaselab.report.site.review import change_colour
+from leaselab.report.site.vega import BLUE, GREY
 from leaselab.report.units import rows_in_shown_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from leaselab.analysis.history import Series
+    from leaselab.analysis.ratio import Ratio
 
     Row = Mapping[str, Any]
 
@@ -26,8 +33,12 @@ _DRAWN = 200
 _LISTED = 200
 """Newest results of the table."""
 _NONE = "-"
-_CONDITIONS = ("bench", "environment", "durability", "ruler")
-"""Columns of the index in which results agree that are set against each other."""
+_PANELS = 6
+"""Benches and their environments that are drawn, those with the newest results."""
+_COLOURED = (
+    "From a change of level on, dots have its colour: orange where it is suspected, red where "
+    "a duel confirmed it for the worse, green for the better."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +79,29 @@ def lines_of(scenario: str, rows: Sequence[Row]) -> list[Line]:
     return lines
 
 
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The results of one bench in one environment: others are not set against these."""
+
+    name: str
+    charts: Sequence[Figure]
+    marks: Sequence[Mark]
+
+
 def history(
-    line: Line, href: Callable[[Row], str], others: Sequence[Line] = ()
+    line: Line,
+    series: Sequence[Series],
+    href: Callable[[Row], str],
+    others: Sequence[Line] = (),
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
-    `href` says where a result is shown, `others` are the scenario's figures on other pages.
+    `series` are those of the scenario, `href` says where a result is shown, `others` are the
+    scenario's figures on other pages.
     """
-    marks = _changes(line.rows)
-    worse = _worse(line.rows)
-    points = [
-        {**_point(row, row["started_at"], href(row)), "worse": row["id"] in worse}
-        for row in line.rows
-    ]
-    drawn = points[-_DRAWN:]
-    since = [mark for mark in marks if mark.at >= drawn[0]["at"]]
-    name = f"{line.name} over time"
-    draw = partial(history_chart, name=name, title=line.title, unit=line.unit, by_commit=False)
-    over_time = figure(
-        "time",
-        name,
-        draw(points, marks),
-        drawn=draw(drawn, since),
-        note=_note(len(points), worse=bool(worse)),
-    )
-    by_commit = _by_commit(line, href)
+    drawing = _Drawing(line, _colours(series), href)
+    places = dict.fromkeys((row["bench"], row["environment"]) for row in reversed(line.rows))
+    panels = [drawing.panel(number, *at) for number, at in enumerate([*places][:_PANELS])]
     listed = line.rows[-_LISTED:]
     beside = {
         metric: (title, json.loads(row["metrics"])[metric][3])
@@ -102,15 +111,17 @@ def history(
     }
     context = {
         "line": line,
-        "time": over_time,
-        "commits": by_commit,
+        "panels": [panel for panel in panels if panel.charts],
+        "undrawn": max(0, len(places) - _PANELS),
         "others": others,
         "beside": beside,
-        "rows": [_listed(row, beside, href(row)) for row in reversed(listed)],
+        "rows": [
+            _listed(row, beside, href(row), anchor_words(row, drawing.known))
+            for row in reversed(listed)
+        ],
         "older": max(0, len(line.rows) - _LISTED),
-        "marks": marks,
     }
-    return context, [over_time, by_commit]
+    return context, [one for panel in panels for one in panel.charts]
 
 
 def history_line(line: Line) -> dict[str, Any]:
@@ -126,7 +137,7 @@ def history_line(line: Line) -> dict[str, Any]:
     }
 
 
-def _listed(row: Row, beside: Mapping[str, object], href: str) -> dict[str, Any]:
+def _listed(row: Row, beside: Mapping[str, object], href: str, against: str) -> dict[str, Any]:
     """A row of the table, with its other metrics as value and unit."""
     metrics = json.loads(row["metrics"] or "{}")
     low, high = row["ci_low"], row["ci_high"]
@@ -134,6 +145,7 @@ def _listed(row: Row, beside: Mapping[str, object], href: str) -> dict[str, Any]
         **row,
         "server_words": server_name(row),
         "href": href,
+        "against": against,
         "half_width": None if high is None else (high - low) / 2,
         "beside": [(one[0], one[3]) if (one := metrics.get(name)) else None for name in beside],
     }
@@ -144,74 +156,174 @@ def _titles(row: Row) -> dict[str, str]:
     return titles
 
 
-def _worse(rows: Sequence[Row]) -> set[str]:
-    """The results whose interval lies wholly on the wrong side of that of the one before.
+def _colours(series: Sequence[Series]) -> dict[str, str]:
+    """The colour of each result of a build at a level that a change led to, by its id.
 
-    Both measured alike; where neither direction is wrong there are none.
+    That is the colour of the change; a change that a duel refuted leaves the colour before it.
     """
-    known = [row for row in rows if row["outcome"] in BELIEVED and row["ci_low"] is not None]
-    return {
-        row["id"]
-        for before, row in pairwise(known)
-        if all(row[name] == before[name] for name in _CONDITIONS)
-        and (
-            (row["better"] == "higher" and row["ci_high"] < before["ci_low"])
-            or (row["better"] == "lower" and row["ci_low"] > before["ci_high"])
+    colours: dict[str, str] = {}
+    for each in series:
+        begun = {
+            change.after.build: change_colour(change)
+            for change in each.changes
+            if change.state is not State.REFUTED
+        }
+        colour = BLUE
+        for point in each.points:
+            colour = begun.get(point.build, colour)
+            colours |= dict.fromkeys(point.ids, colour)
+    return colours
+
+
+class _Drawing:
+    """Draws the results of one line."""
+
+    def __init__(
+        self, line: Line, colours: Mapping[str, str], href: Callable[[Row], str]
+    ) -> None:
+        self._line = line
+        self._colours = colours
+        self._href = href
+        self.known = {row["id"]: row for row in line.rows}
+
+    def panel(self, number: int, bench: str | None, environment: str | None) -> Panel:
+        """The charts of one bench in one environment."""
+        rows = [
+            row
+            for row in self._line.rows
+            if (row["bench"], row["environment"]) == (bench, environment)
+        ]
+        place = f"{bench}, environment {environment or _NONE}"
+        marks = _goals(rows)
+        suffix = f"-{number + 1}" if number else ""
+        charts = [
+            self._over_time(rows, marks, place, suffix),
+            *self._by_commit(rows, place, suffix),
+        ]
+        return Panel(place, [one for one in charts if one is not None], marks)
+
+    def _over_time(
+        self, rows: Sequence[Row], marks: Sequence[Mark], place: str, suffix: str
+    ) -> Figure | None:
+        points = [self._figure(row, row["started_at"]) for row in rows]
+        drawn = points[-_DRAWN:]
+        since = [mark for mark in marks if mark.at >= drawn[0]["at"]]
+        name = f"{self._line.name} over time, {place}"
+        draw = partial(history_chart, name=name, axis=self._axis, by_commit=False)
+        return figure(
+            f"time{suffix}",
+            name,
+            draw(points, marks),
+            drawn=draw(drawn, since),
+            note=_note(points, anchored=any(map(self._anchor, rows))),
         )
-    }
+
+    def _by_commit(self, rows: Sequence[Row], place: str, suffix: str) -> Iterator[Figure]:
+        """Commits in the order in which they were made, by each anchor; those with two."""
+        built = sorted(
+            (row for row in rows if row["commit"] and row["commit_date"]),
+            key=lambda row: (datetime.fromisoformat(row["commit_date"]), row["started_at"]),
+        )
+        groups: dict[str, list[Row]] = {}
+        for row in built:
+            base = self._anchor(row)
+            if base is not row:
+                groups.setdefault(server_name(base) if base else "", []).append(row)
+        for number, (anchor, members) in enumerate(groups.items()):
+            name = f"{self._line.name} by commit, oldest first, {place}"
+            chosen = members[-_DRAWN:]
+            if len({row["commit"] for row in chosen}) < 2:
+                continue
+            drawn = history_chart(
+                [self._commit(row) for row in chosen],
+                [],
+                name=name,
+                axis=f"ratio to {anchor}" if anchor else self._axis,
+                by_commit=True,
+            )
+            by_commit = figure(
+                f"commits{suffix}{f'-to-{number}' if number else ''}",
+                name,
+                drawn,
+                note=_commit_note(self._line, anchor, len(members)),
+            )
+            if by_commit is not None:
+                yield by_commit
+
+    @property
+    def _axis(self) -> str:
+        return f"{self._line.title} ({self._line.unit})"
+
+    def _anchor(self, row: Row) -> Row | None:
+        return self.known.get(row["anchor"])
+
+    def _commit(self, row: Row) -> dict[str, Any]:
+        """A point among commits: the ratio to its anchor, where it has one."""
+        point = self._figure(row, row["commit"][:SHORT] + ("*" if row["dirty"] else ""))
+        base = self._anchor(row)
+        if base is None:
+            return point
+        ratio = _to_anchor(base, row)
+        low, high = (ratio.ci95 if ratio else None) or (None, None)
+        mean = ratio.value if ratio else None
+        runs = [(rate / reference, False) for reference, rate in _rounds(base, row)]
+        return {**point, "mean": mean, "low": low, "high": high, "runs": runs}
+
+    def _figure(self, row: Row, at: str) -> dict[str, Any]:
+        """A point of the chart, see `history_chart`; the anchor's are grey."""
+        believed = row["outcome"] in BELIEVED
+        runs = json.loads(row["rounds"] or "[]") if believed else []
+        grey = self._anchor(row) is row
+        return {
+            "at": at,
+            "label": server_name(row) + (f": {row['subject']}" if row["subject"] else ""),
+            "mean": row["value"] if believed else None,
+            "low": row["ci_low"],
+            "high": row["ci_high"],
+            "runs": [(value, dropped) for value, dropped in runs if value is not None],
+            "href": self._href(row),
+            "colour": GREY if grey else self._colours.get(row["id"], BLUE),
+        }
 
 
-def _by_commit(line: Line, href: Callable[[Row], str]) -> Figure | None:
-    """The results of commits in the order in which they were made; None without two."""
-    built = sorted(
-        (row for row in line.rows if row["commit"] and row["commit_date"]),
-        key=lambda row: (datetime.fromisoformat(row["commit_date"]), row["started_at"]),
+def anchor_words(row: Row, known: Mapping[str, Row]) -> str:
+    """The ratio of a result to its anchor, with its 95 % interval; empty without one.
+
+    `known` are rows by their ids.
+    """
+    base = known.get(row["anchor"])
+    if base is None:
+        return ""
+    if base["id"] == row["id"]:
+        return "the anchor"
+    ratio = _to_anchor(base, row)
+    if ratio is None:
+        return ""
+    ends = f" ({ratio.ci95[0]:.3f} to {ratio.ci95[1]:.3f})" if ratio.ci95 else ""
+    return f"{ratio.value:.3f}{ends}"
+
+
+def _to_anchor(base: Row, row: Row) -> Ratio | None:
+    """The ratio of a result to that of its anchor; None where no round has both."""
+    rounds = _rounds(base, row) if row["outcome"] in BELIEVED else []
+    return paired_ratio(*zip(*rounds, strict=True)) if rounds else None
+
+
+def _rounds(base: Row, row: Row) -> list[tuple[float, float]]:
+    """What each round came to in both, of those that have a figure in both."""
+    values = (
+        [value for value, _ in json.loads(each["rounds"] or "[]")] for each in (base, row)
     )
-    count = len(built)
-    built = built[-_DRAWN:]
-    if len({row["commit"] for row in built}) < 2:
-        return None
-    points = [
-        _point(row, row["commit"][:SHORT] + ("*" if row["dirty"] else ""), href(row))
-        for row in built
-    ]
-    name = f"{line.name} by commit, oldest first"
-    return figure(
-        "commits",
-        name,
-        history_chart(points, [], name=name, title=line.title, unit=line.unit, by_commit=True),
-        note="Commits stand in the order of their commit dates, not of their measurement"
-        + (f"; the newest {_DRAWN} results of {count} are shown." if count > _DRAWN else "."),
-    )
+    return [both for both in zip(*values, strict=False) if all(both)]
 
 
-def _point(row: Row, at: str, href: str) -> dict[str, Any]:
-    """A point of the chart, see `history_chart`."""
-    believed = row["outcome"] in BELIEVED
-    runs = json.loads(row["rounds"] or "[]") if believed else []
-    return {
-        "at": at,
-        "label": server_name(row) + (f": {row['subject']}" if row["subject"] else ""),
-        "mean": row["value"] if believed else None,
-        "low": row["ci_low"],
-        "high": row["ci_high"],
-        "runs": [(value, dropped) for value, dropped in runs if value is not None],
-        "href": href,
-        "worse": False,
-    }
-
-
-def _changes(rows: Sequence[Row]) -> list[Mark]:
-    """A mark where bench, its environment or the goal is not that of the result before."""
-    found: list[tuple[Row, str, str]] = []
-    for before, row in pairwise(row for row in rows if row["value"] is not None):
-        if (row["bench"], row["environment"]) != (before["bench"], before["environment"]):
-            found.append((row, "environment", f"{row['bench']} {row['environment'] or _NONE}"))
-        if row["ruler"] != before["ruler"]:
-            found.append((row, "goal", _goal_change(before, row)))
+def _goals(rows: Sequence[Row]) -> list[Mark]:
+    """A mark where the goal is not that of the result before."""
+    known = [row for row in rows if row["value"] is not None]
+    changed = [both for both in pairwise(known) if both[0]["ruler"] != both[1]["ruler"]]
     return [
-        Mark(number, row["started_at"], kind, label)
-        for number, (row, kind, label) in enumerate(found, start=1)
+        Mark(number, row["started_at"], _goal_change(before, row))
+        for number, (before, row) in enumerate(changed, start=1)
     ]
 
 
@@ -224,14 +336,31 @@ def _goal_change(before: Row, row: Row) -> str:
     )
 
 
-def _note(count: int, *, worse: bool) -> str:
+def _note(points: Sequence[Mapping[str, Any]], *, anchored: bool) -> str:
     told = (
         "A small dot is a run, a pale grey one was dropped; a large dot is the figure of "
-        "a result, the line through it its 95 % interval. A dashed line is a change of the "
-        "lab, told below by its number."
+        "a result, the line through it its 95 % interval. The drift of the machine is in these "
+        "figures. A dashed line is a change of the goal, told below by its number."
     )
-    if worse:
-        told += " Red: worse than the result before, and the two intervals do not overlap."
-    if count > _DRAWN:
-        told += f" The newest {_DRAWN} of {count} are drawn; with scripts allowed, all are."
+    if anchored:
+        told += " A grey dot is the anchor."
+    if any(point["colour"] not in (BLUE, GREY) for point in points):
+        told += f" {_COLOURED}"
+    if len(points) > _DRAWN:
+        told += (
+            f" The newest {_DRAWN} of {len(points)} are drawn; with scripts allowed, all are."
+        )
     return told
+
+
+def _commit_note(line: Line, anchor: str, count: int) -> str:
+    told = "Commits stand in the order of their commit dates, not of their measurement"
+    if count > _DRAWN:
+        told += f"; the newest {_DRAWN} results of {count} are shown"
+    rests = (
+        f"Each is the ratio of the {line.title} to {anchor}, which took turns with it: the "
+        "drift of the machine cancels."
+        if anchor
+        else "Without an anchor, the drift of the machine is in these figures."
+    )
+    return f"{told}. {rests} {_COLOURED}"

@@ -9,8 +9,6 @@ from leaselab.report.site.vega import (
     BLUE,
     GREY,
     ORANGE,
-    PURPLE,
-    RED,
     ZOOM,
     Spec,
     chart,
@@ -25,7 +23,6 @@ from leaselab.report.site.vega import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_COLOURS = {"environment": PURPLE, "change point": RED, "goal": ORANGE}
 _NAMED = 40
 """Commits whose names stand below them."""
 _DOTTED = 100
@@ -34,13 +31,11 @@ _DOTTED = 100
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment from which on results differ for a reason that is known."""
+    """A moment from which on results have another goal."""
 
     number: int
     """By which its line is found in the table."""
     at: str
-    kind: str
-    """Such as ``environment``; a change point is one more."""
     label: str
 
 
@@ -49,27 +44,24 @@ def history_chart(
     marks: Sequence[Mark],
     *,
     name: str,
-    title: str,
-    unit: str,
+    axis: str,
     by_commit: bool,
 ) -> Spec | None:
     """Draw the points over time, or side by side in the order of their commits.
 
     A point has `at` (its moment, or the commit), `label`, `href`, `mean`, `low` and `high` of
-    its interval, `worse` (whether it is wholly on the wrong side of the one before) and `runs`
-    (value of each, and whether it was dropped).  `title` and `unit` are those of the metric.
-    None where no result has a figure.
+    its interval, `colour` and `runs` (value of each, and whether it was dropped).  `axis` says
+    what the figures are.  None where no result has one.
     """
     places = {at: place for place, at in enumerate(dict.fromkeys(one["at"] for one in points))}
     x = _sequence(places) if by_commit else moments("at", "started (UTC)")
     means = [_mean(point, places) for point in points if point["mean"] is not None]
     if not means:
         return None
-    axis = f"{title} ({unit})"
-    colour = {"condition": {"test": "datum.worse", "value": RED}, "value": BLUE}
+    colour = {"field": "colour", "type": "nominal", "scale": None}
     dropped = {"test": "datum.dropped", "value": GREY}
     ends = [
-        {name: mean[name] for name in ("at", "place", "low", "high", "worse")}
+        {name: mean[name] for name in ("at", "place", "low", "high", "colour")}
         for mean in means
         if mean["low"] is not None
     ]
@@ -129,7 +121,7 @@ def _dots(points: Iterable[Spec], places: Mapping[str, int]) -> Iterator[Spec]:
 
 
 def _mean(point: Spec, places: Mapping[str, int]) -> Spec:
-    told_of = {name: point[name] for name in ("at", "worse", "label", "href")}
+    told_of = {name: point[name] for name in ("at", "colour", "label", "href")}
     figures = {name: _short(point[name]) for name in ("mean", "low", "high")}
     return {**told_of, **figures, "place": places[point["at"]]}
 
@@ -144,17 +136,10 @@ def _marks(marks: Sequence[Mark], x: Spec) -> Iterator[Spec]:
     if not marks:
         return
     values = [
-        {
-            "at": mark.at,
-            "number": str(mark.number),
-            "label": mark.label,
-            "kind": mark.kind,
-            "colour": _COLOURS.get(mark.kind, RED),
-        }
-        for mark in marks
+        {"at": mark.at, "number": str(mark.number), "label": mark.label} for mark in marks
     ]
-    colour = {"field": "colour", "type": "nominal", "scale": None}
-    tooltip = told(("kind", "change", ""), ("label", "to", ""), ("at", "from", ""))
+    colour = {"value": ORANGE}
+    tooltip = told(("label", "goal", ""), ("at", "from", ""))
     yield layer(
         values,
         {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.matrix import Cell, Column, Row, cell_of, columns_of, rows_of
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
 from leaselab.report.listing import common_kind
-from leaselab.report.matrix import column_words, conditions, shown
+from leaselab.report.matrix import apart_words, column_words, conditions, shown
 from leaselab.report.units import in_shown_units, rows_in_shown_units
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Matrix:
         """What a column makes of the figure: the ratio and what that is in percent."""
         gain = row.gain(column)
         if gain is not None:
-            return f"{1 + gain:.2f} ({100 * gain:+.0f} %)"
+            return f"{1 + gain:.2f} ({100 * gain:+.0f} %){apart_words(row, column)}"
         return "no difference seen" if row.compared(column) else "-"
 
 
@@ -88,8 +88,8 @@ def overview(
 ) -> dict[str, Any]:
     """What the overview's template gets: newest results by place, and the newest of all.
 
-    `records` are the newest of their scenarios, `rows` rows of the index, newest first,
-    `outcomes` how many of all results ended how.
+    `records` are the newest of their scenarios, `rows` rows of the index, newest first, with
+    the ratio to the anchor in words as `against`, `outcomes` how many of all results ended how.
     """
     rows = rows_in_shown_units(rows)
     cells = [cell_of(record) for record in in_shown_units(records)]

@@ -148,7 +148,7 @@ def _chart(series: Series) -> Spec:
     marks = [
         {
             "place": _place(series, change),
-            "colour": _colour(change),
+            "colour": change_colour(change),
             "words": f"{percent(change.ratio)} {state_words(change)}",
             "range": range_words(change),
         }
@@ -196,7 +196,8 @@ def _place(series: Series, change: Change) -> float:
     return 1 + sum(places) / 2
 
 
-def _colour(change: Change) -> str:
+def change_colour(change: Change) -> str:
+    """The colour of a change, by what is known of it."""
     if change.state.value == "confirmed" and not change.worse:
         return GREEN
     return _COLOURS[change.state.value]

@@ -16,10 +16,10 @@ from leaselab.archive.checksums import PRUNED, SUMS, read_pruned
 from leaselab.archive.disk import content_of
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.report.listing import common_kind
-from leaselab.report.review import review_of
+from leaselab.report.review import review_of, series_of
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.experiment import experiment, experiment_line
-from leaselab.report.site.history import history, history_line, lines_of
+from leaselab.report.site.history import anchor_words, history, history_line, lines_of
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
 from leaselab.report.site.review import REVIEW, review_page
@@ -29,6 +29,7 @@ from leaselab.report.site.validity import NOT_OK, validity
 if TYPE_CHECKING:
     from leaselab.analysis.history import Series
     from leaselab.analysis.profile import Spent
+    from leaselab.archive.row import Row
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
     from leaselab.model.trial import Trial
@@ -137,7 +138,7 @@ class _Site:
                 if len(compared) > 1:
                     groups.append((line.name, compared))
             for line in figures:
-                self._write_history(line, [one for one in figures if one is not line])
+                self._write_history(line, rows, [one for one in figures if one is not line])
             lines += figures
         if len(self._named) > 1:
             named = [ref for ref in self._named if ref not in self._refused]
@@ -167,17 +168,25 @@ class _Site:
             lambda: review_page(review_of(self._store).months, href),
         )
 
-    def _write_history(self, line: Line, others: Sequence[Line]) -> None:
+    def _write_history(self, line: Line, rows: Sequence[Row], others: Sequence[Line]) -> None:
+        """The page of one figure; `rows` are all of its scenario, with those of duels."""
         self._pages.write(
             history_page(line.page),
             "history.html",
             [
                 line.rows,
+                [row["id"] for row in rows],
                 [self._has_page(row["id"]) for row in line.rows],
                 [(one.page, one.title) for one in others],
             ],
-            partial(history, line, partial(self._href, up="../"), others),
+            partial(self._history, line, rows, others),
         )
+
+    def _history(
+        self, line: Line, rows: Sequence[Row], others: Sequence[Line]
+    ) -> tuple[Mapping[str, Any], list[Any]]:
+        series = [one for one in series_of(self._store, rows) if one.metric == line.metric]
+        return history(line, series, partial(self._href, up="../"), others)
 
     def _write_experiments(self) -> list[dict[str, Any]]:
         """The pages of experiments: the newest, and what pages of results lead to.
@@ -224,7 +233,11 @@ class _Site:
     ) -> None:
         """The pages that show results of all scenarios."""
         records = [one for ref in newest if (one := self._light(ref)) is not None]
-        latest = self._index.every(newest=NEWEST)[::-1]
+        known = {row["id"]: row for row in self._index.every(newest=2 * NEWEST)}
+        latest = [
+            {**row, "against": anchor_words(row, known)}
+            for row in [*known.values()][-NEWEST:][::-1]
+        ]
         outcomes = self._index.outcomes()
         failed = self._index.without_figure(NOT_OK + 1)
         linked = {"href": self._href}
@@ -296,7 +309,9 @@ class _Site:
                 if (one := self._light(ref)) is not None
             ]
             if len(results) > 1:
-                made.append(group(name, results))
+                anchors = {one.anchor for one, _ in results if one.anchor}
+                known = [found for ref in sorted(anchors) if (found := self._light(ref))]
+                made.append(group(name, results, {one.id: one for one in known}))
         return {"groups": made}, [one.figure for one in made]
 
     def _still_there(self, page: str) -> bool:

@@ -1,0 +1,116 @@
+"""What a result is of: its subject, and the conditions under which that was measured.
+
+Made from a task, from the document of a bench, from a record, and from a row of the index.
+Every choice among results asks these two.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from leaselab.model.procedures import procedure_of
+from leaselab.model.record import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leaselab.model.procedures import AnyProcedure
+    from leaselab.model.record import Record
+    from leaselab.model.source import Commit
+
+Source = tuple[str, str]
+"""Hash and tree of a commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was measured: a scenario, on a commit of its server or on the packaged one.
+
+    Releases of packages are told apart by the environment, as the hosts are of it.
+    """
+
+    scenario: Scenario = field(hash=False)  # it has dictionaries
+    source: Source | None
+    """None for packages."""
+
+    @classmethod
+    def of_commit(cls, scenario: Scenario, commit: Commit | None) -> Subject:
+        """The subject of a task; None for packages."""
+        return cls(scenario, (commit.hash, commit.tree) if commit else None)
+
+    @classmethod
+    def of_record(cls, record: Record) -> Subject:
+        """The subject of a result."""
+        return cls.of_commit(record.scenario, record.source)
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> Subject:
+        """The subject of a bench document."""
+        source = (document["servers"]["server"].get("build") or {}).get("source")
+        scenario = msgspec.convert(document["scenario"], Scenario)
+        return cls(scenario, (source["hash"], source["tree"]) if source else None)
+
+    def same_scenario(self, other: Subject) -> bool:
+        """Whether both are of one scenario with the same settings, whatever the build."""
+        one, two = self.scenario, other.scenario
+        return one.name == two.name and one.settings(two) == two.settings(one)
+
+    def is_like(self, other: Subject) -> bool:
+        """Whether both are of one build and one scenario with the same settings."""
+        return self.source == other.source and self.same_scenario(other)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Where and how something was measured."""
+
+    bench: str
+    environment: str | None
+    generator: str | None
+    """Hash of the commit that the generator was built from; None for a package."""
+    ruler: str
+    """The procedure as JSON, as far as results of another one are not compared."""
+
+    @classmethod
+    def by(cls, place: Place, generator: str | None, procedure: AnyProcedure) -> Conditions:
+        """The conditions of a procedure at a place."""
+        return cls(*place, generator, ruler_of(procedure))
+
+    @classmethod
+    def of_record(cls, record: Record) -> Conditions:
+        """The conditions of a result."""
+        place = (record.bench.name, record.bench.environment)
+        return cls.by(place, record.generator.options.get("commit"), record.procedure)
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> Conditions:
+        """The conditions of a bench document."""
+        generator = document["generator"].get("settings", {}).get("commit")
+        place = (document["name"], document["environment"])
+        return cls.by(place, generator, procedure_of(document["procedure"]))
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Conditions:
+        """The conditions of a row of the index."""
+        return cls(row["bench"], row["environment"], row["generator"], row["ruler"])
+
+    @property
+    def place(self) -> Place:
+        """The bench and its environment."""
+        return self.bench, self.environment
+
+    def same_lab(self, other: Conditions) -> bool:
+        """Whether both are of one place and generator, whatever the procedure."""
+        return (*self.place, self.generator) == (*other.place, other.generator)
+
+
+Place = tuple[str, str | None]
+
+
+def ruler_of(procedure: AnyProcedure) -> str:
+    """The procedure as JSON, as far as results of another one are not compared."""
+    return json.dumps(procedure.ruler())
