@@ -10,18 +10,27 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from benchmarks._servers import Shape
-from leaselab.analysis.duel import Answer, judge
+from leaselab.analysis.duel import MOST_APART, Answer, course_of, judge, places_differ
 from leaselab.analysis.ratio import Runs, paired_ratio, ratio
-from leaselab.measure.overload import next_load
+from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.procedures.duel import Turns
 from leaselab.model.load import Load
-from leaselab.model.procedures.duel import BESIDE_S, START_S, Duel
+from leaselab.model.procedures.duel import (
+    BESIDE_S,
+    LEAST_ROUNDS,
+    PAUSE_S,
+    START_S,
+    Duel,
+    order_of,
+)
 from leaselab.model.record import Round
 from leaselab.model.trial import Trial
 
 PLAN = Duel()
 CAPACITY = 6000.0
 """What the first server can complete on average (transactions/s)."""
+CPU_US = 60.0
+"""CPU time of the first server for each (us)."""
 RUN_S = 50.0
 """Time of one run of a max rate: a fifteenth of the 12.5 minutes of a sweep's nine and its
 confirmation (s)."""
@@ -54,10 +63,29 @@ class Cell:
     """By how much the second place on the network is slower."""
     shape: Shape = Shape.NORMAL
     """How trials scatter."""
+    spoiled: float = 0.0
+    """Share of the trials that lose 40 % of what the server can complete."""
+    knee: float = 0.0
+    """How hard the server's limit is: completed and offered rate and capacity go together as
+    ``completed ** -knee = offered ** -knee + capacity ** -knee``; 0 for a limit without a
+    knee."""
+    own: float = 0.0
+    """Of the second server's own speed, which is correlated by 0.8 from round to round."""
+    pulse: float = 0.0
+    """By how much the machine is slower for 5 s, every two rounds of the plan."""
+    cpu: float = 0.01
+    """Of a trial's CPU time per transaction."""
+    effort: float = 1.0
+    """By how many times more the second server's CPU time per transaction differs than its
+    speed does."""
+    label: str = ""
+    """Its name, where the fields above make it another machine."""
 
     @property
     def name(self) -> str:
         """Short and unique, in percent: ``drift-5-trial-3-heavy``."""
+        if self.label:
+            return self.label
         shape = "" if self.shape is Shape.NORMAL else f"-{self.shape.value}"
         return f"drift-{100 * self.drift:g}-trial-{100 * self.trial:g}{shape}"
 
@@ -70,6 +98,10 @@ class Ended:
     minutes: float
     """Lab time of it, without builds and deployments."""
     ratio: float
+    holds: bool = True
+    """Whether the interval holds the true ratio."""
+    worse: bool = False
+    """Whether another figure than the completed rate got worse."""
 
 
 @dataclass(slots=True)
@@ -79,21 +111,38 @@ class Machine:
     cell: Cell
     noise: random.Random
     now_s: float = 0.0
+    own: float = field(init=False)
+    """Speed of the second server beside the machine's (logarithm)."""
     _speed: float = field(init=False)
     _constant_s: float = field(init=False)
+    _pulse_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Draw how fast it drifts, and where it is."""
         low, high = map(math.log, DRIFT_S)
         self._constant_s = math.exp(self.noise.uniform(low, high))
         self._speed = self.cell.drift * self.noise.gauss(0, 1)
+        self.own = self.cell.own * self.noise.gauss(0, 1)
+        self._pulse_s = self.noise.uniform(0.0, PULSE_EVERY_S)
 
     def wait(self, seconds: float) -> None:
         """Let time go by (s)."""
-        kept = math.exp(-seconds / self._constant_s)
-        new = self.cell.drift * math.sqrt(1 - kept * kept) * self.noise.gauss(0, 1)
-        self._speed = self._speed * kept + new
+        self._speed = self._later(self._speed, self.cell.drift, seconds / self._constant_s)
+        self.own = self._later(self.own, self.cell.own, seconds / OWN_S)
         self.now_s += seconds
+
+    def _later(self, value: float, spread: float, constants: float) -> float:
+        kept = math.exp(-constants)
+        return value * kept + spread * math.sqrt(1 - kept * kept) * self.noise.gauss(0, 1)
+
+    def pulse(self, seconds: float) -> float:
+        """What a disturbance leaves of the speed over the next seconds (0..1)."""
+        if not self.cell.pulse:
+            return 1.0
+        since = (self.now_s - self._pulse_s) % PULSE_EVERY_S
+        hit_s = max(0.0, min(seconds, PULSE_S - since))
+        hit_s += max(0.0, since + seconds - PULSE_EVERY_S)
+        return 1.0 - self.cell.pulse * min(hit_s, seconds) / seconds
 
     def scatter(self) -> float:
         """What one trial is off by (standard deviations)."""
@@ -106,6 +155,10 @@ class Machine:
         return CAPACITY * relative * math.exp(self._speed)
 
 
+PULSE_S, PULSE_EVERY_S = 5.0, 2 * PLAN.round_s
+"""How long a disturbance takes, and how long it is from one to the next (s)."""
+OWN_S = -PLAN.round_s / math.log(0.8)
+"""Time constant of the second server's own speed (s)."""
 _STEPS = 20_000
 
 
@@ -122,6 +175,7 @@ class Side:
     machine: Machine
     relative: float
     """Its speed over that of the first (ratio)."""
+    second: bool = False
     started: float = 1.0
     """What the last start came to (ratio)."""
 
@@ -134,12 +188,18 @@ class Side:
 
     def ask(self, load: Load, *, may_abort: bool = False) -> Trial:  # noqa: ARG002  # as `Ask` has
         """Make a trial: what is offered beyond its capacity is lost."""
-        machine = self.machine
-        off = math.exp(machine.cell.trial * machine.scatter())
+        machine, cell = self.machine, self.machine.cell
+        off = math.exp(cell.trial * machine.scatter() + machine.own * self.second)
         capacity = machine.capacity(self.relative * self.started) * off
+        capacity *= machine.pulse(load.duration_s)
+        if cell.spoiled and machine.noise.random() < cell.spoiled:
+            capacity *= 0.6
         attempted = load.rate * load.duration_s
-        completed = min(attempted, round(capacity * load.duration_s))
+        completed = min(
+            attempted, round(self._completed(load.rate, capacity) * load.duration_s)
+        )
         machine.wait(load.duration_s + PLAN.wait_s + BESIDE_S)
+        cost = CPU_US * self.relative**-cell.effort / machine.capacity(1.0) * CAPACITY
         return Trial(
             rate=load.rate,
             duration_s=load.duration_s,
@@ -148,13 +208,21 @@ class Side:
             late=0,
             lost=attempted - completed,
             traffic_s=float(load.duration_s),
+            cpu_us=cost * math.exp(cell.cpu * machine.noise.gauss(0, 1)),
         )
+
+    def _completed(self, offered: float, capacity: float) -> float:
+        """What it completes of an offered rate (transactions/s)."""
+        knee = self.machine.cell.knee
+        if not knee:
+            return min(offered, capacity)
+        return capacity * (1 + (capacity / offered) ** knee) ** (-1 / knee)
 
 
 def compared(design: Design, cell: Cell, drop: float, seed: int) -> Ended:
     """Compare a server with one that is slower by `drop` (0..1); the seed says the chances."""
     machine = Machine(cell, random.Random(f"{cell.name} {drop} {seed}"))  # noqa: S311 - a simulation
-    sides = (Side(machine, 1.0), Side(machine, 1.0 - drop))
+    sides = (Side(machine, 1.0), Side(machine, 1.0 - drop, second=True))
     return _DESIGNS[design](machine, sides)
 
 
@@ -190,8 +258,11 @@ def _duel(machine: Machine, sides: Sequence[Side], *, both: bool) -> Ended:
     rounds = duel(PLAN, machine, sides, both=both)
     verdict = judge(PLAN, *rounds)
     if verdict is None or not verdict.final:
-        return Ended(Answer.UNKNOWN, machine.now_s / 60, 1.0)
-    return Ended(verdict.answer, machine.now_s / 60, verdict.ratio)
+        return Ended(Answer.UNKNOWN, machine.now_s / 60, 1.0, holds=False)
+    low, high = verdict.ci95
+    holds = low <= sides[1].relative <= high
+    minutes = machine.now_s / 60
+    return Ended(verdict.answer, minutes, verdict.ratio, holds, bool(verdict.worse))
 
 
 def duel(
@@ -200,42 +271,61 @@ def duel(
     """Make the rounds of a duel, until there is an answer or no round left; those of each."""
     turns = Turns(plan)
     rounds: tuple[list[Round], list[Round]] = ([], [])
-    rate = round(plan.over * machine.capacity(sides[0].relative))
+    rate = _sighted(plan, machine, sides)
     while True:
         index = len(rounds[0]) + 1
-        order = (0, 1) if index % 2 else (1, 0)
+        swapped, trials = order_of(index), course_of(plan, *rounds).trials
+        order = (1, 0) if swapped else (0, 1)
+        machine.wait(machine.noise.uniform(0.0, PAUSE_S))
         if rounds[0]:
-            rate = next_load(plan, rounds[0])
+            rate = next_load(plan, *rounds)
         made: tuple[list[Trial], list[Trial]] = ([], [])
 
-        def ready(side: int, index: int = index) -> None:
-            place = both and (side == 0) == (index % 2 == 0)
+        def ready(side: int, swapped: int = swapped) -> None:
+            place = both and side != swapped
             sides[side].start(second_place=place)
             machine.wait(START_S + plan.warm_up_s + plan.wait_s + BESIDE_S)
 
         if both:
             for side in order:
                 ready(side)
-            for turn in range(plan.trials):
+            for turn in range(trials):
                 for side in order if turn % 2 == 0 else order[::-1]:
                     made[side].append(turns.turn(sides[side].ask, rate))
         else:
             for side in order:
                 ready(side)
-                for _ in range(plan.trials):
+                for _ in range(trials):
                     made[side].append(turns.turn(sides[side].ask, rate))
         for side in (0, 1):
             rounds[side].append(_round(index, made[side], turns))
-        verdict = judge(plan, *rounds)
-        if index >= plan.rounds or (verdict is not None and verdict.final):
+        if both and index == LEAST_ROUNDS and (places_differ(*rounds) or 0.0) > MOST_APART:
             return rounds
+        looks = course_of(plan, *rounds).looks
+        verdict = judge(plan, *rounds) if index in looks else None
+        if index >= max(looks) or (verdict is not None and verdict.final):
+            return rounds
+
+
+def _sighted(plan: Duel, machine: Machine, sides: Sequence[Side]) -> int:
+    """Look for the first load, as the first round does."""
+    for side in sides:
+        side.start(second_place=False)
+        machine.wait(START_S)
+    looked: list[Trial] = []
+    while (rate := sighted(plan, looked)) is None:
+        looked.append(sides[0].ask(Load(next_sight(plan, looked), plan.trial_s)))
+    made: list[Trial] = []
+    while not (lift := lifted(plan, rate, made))[1]:
+        made.append(sides[1].ask(Load(lift[0], plan.trial_s)))
+    return lift[0]
 
 
 def _round(index: int, made: Sequence[Trial], turns: Turns) -> Round:
     return Round(
         index=index,
         started_at="1970-01-01T00:00:00Z",
-        metrics=dict(turns.found(made).metrics),
+        metrics={**turns.found(made).metrics, "cpu_us": turns.procedure.cpu_us(made)},
         traffic_s=0.0,
         wall_s=0.0,
         trials=tuple(made),

@@ -104,10 +104,12 @@ def fought(
     noise: float = 0.004,
     seed: int = 2,
     slowdown: float | None = None,
+    served_all: bool = False,
 ) -> tuple[str, str]:
     """Archive a duel of two builds whose true ratio this is, so many days after the start.
 
     `noise` is the standard deviation of a round; with a `slowdown` the duel calibrated.
+    The second server may have `served_all` that was offered.
     """
     chance = random.Random(seed)  # noqa: S311  # as above
     plan = Duel(rounds=20)
@@ -120,7 +122,7 @@ def fought(
                 started_at=record.started_at,
                 metrics={
                     "completed_rate": 6000.0 * of * math.exp(noise * chance.gauss(0, 1)),
-                    "loss_ratio": 0.05,
+                    "loss_ratio": 0.0 if served_all and record is second else 0.05,
                     "cpu_us": 50.0 / of,
                 },
                 traffic_s=6.0,

@@ -8,11 +8,21 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as replace_struct
 from tests.doubles import Killed
 from tests.formula import Flood, Zones, formula_bench
 
-from leaselab.analysis.duel import LEAST_LOSS, Answer, estimate, judge, power
-from leaselab.measure.overload import next_load, next_sight, sighted
+from leaselab.analysis.duel import (
+    LEAST_LOSS,
+    Answer,
+    course_of,
+    estimate,
+    judge,
+    places_differ,
+    power,
+    trimmed,
+)
+from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.point import Point, read_journal
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
@@ -24,7 +34,7 @@ from leaselab.model.errors import (
     server_broken,
 )
 from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
+from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, Duel, order_of
 from leaselab.model.record import Round
 from leaselab.model.trial import Trial
 from leaselab.run.duel import Fight
@@ -65,7 +75,7 @@ def scattered(ratio, count, sd=0.01, seed=1):
 )
 def test_a_large_change_or_none_is_told_at_an_early_look(ratio, answer):
     first_look = [*PLAN.looks][1]
-    found = judge(PLAN, *made(scattered(ratio, first_look, sd=0.004)))
+    found = judge(PLAN, *made(scattered(ratio, first_look, sd=0.002)))
     assert (found.answer, found.final) == (answer, True)
     assert found.ci95[0] < ratio < found.ci95[1]
 
@@ -84,30 +94,183 @@ def test_what_scatters_too_much_ends_without_an_answer():
 
 
 def test_a_change_that_is_too_small_to_count_is_none_however_sure_it_is():
-    found = judge(PLAN, *made(scattered(0.99, min(PLAN.looks), sd=0.0003)))
+    found = judge(PLAN, *made(scattered(0.99, min(PLAN.looks), sd=0.00005)))
     assert (found.answer, found.look) == (Answer.SAME, 1)
     assert found.p < 0.001
     assert found.bound == pytest.approx(0.01, abs=0.005)
 
 
 def test_the_order_of_a_round_is_taken_out():
-    """Odd rounds have another order and place; that is no noise, and no change."""
-    swing = [1.02 if index % 2 else 0.98 for index in range(PLAN.rounds)]
+    """Some rounds have another order and place; that is no noise, and no change."""
+    swing = [1.02 if order_of(index) else 0.98 for index in range(1, PLAN.rounds + 1)]
     found = judge(
         PLAN, *made([s * r for s, r in zip(swing, scattered(1, 20, 0.001), strict=True)])
     )
     assert found.answer is Answer.SAME
     assert found.ratio == pytest.approx(1.0, abs=0.002)
+    assert found.order == pytest.approx(1.02, abs=0.002)
 
 
-def test_a_round_whose_load_was_too_light_does_not_count():
+def test_rounds_in_which_neither_server_lost_anything_do_not_count():
     first, second = made(scattered(0.9, 8), loss=LEAST_LOSS / 2)
     assert judge(PLAN, first, second) is None
 
 
-def test_processor_time_is_a_second_opinion():
-    found = judge(PLAN, *made(scattered(0.95, 8, sd=0.003), cpu=1.05))
-    assert found.cpu[0] == pytest.approx(1.05)
+def lossy(rounds, losses):
+    """The same rounds with these losses."""
+    return [
+        replace_struct(one, metrics={**one.metrics, "loss_ratio": loss})
+        for one, loss in zip(rounds, losses, strict=True)
+    ]
+
+
+def test_a_round_counts_whichever_of_the_two_was_fast_in_it():
+    """One that is dropped as the first server was fast would make the second one faster."""
+    ratios = scattered(1.0, 12, sd=0.01)
+    first, second = made(ratios)
+    fast = [ratio < 0.99 for ratio in ratios]
+    first = lossy(first, [0.0 if one and at else 0.05 for at, one in enumerate(fast)])
+    found = judge(Duel(rounds=12), first, second)
+    assert sum(fast[1:]) > 0
+    assert found.rounds == 12
+
+
+def test_rounds_count_from_the_first_load_that_is_too_much_for_both():
+    ratios = [1.05, 1.08, *scattered(1.2, 10, sd=0.004)]
+    first, second = made(ratios)
+    second = lossy(second, [0.0, 0.0, *[0.03] * 10])
+    found = judge(Duel(rounds=12), first, second)
+    assert (found.rounds, found.capped) == (10, False)
+    assert found.ratio == pytest.approx(1.2, abs=0.01)
+
+
+def test_a_server_that_serves_all_of_every_load_is_faster_by_at_least_so_much():
+    first, second = made(scattered(1.08, 12, sd=0.002))
+    found = judge(Duel(rounds=12), first, lossy(second, [0.0] * 12))
+    assert (found.answer, found.capped) == (Answer.FASTER, True)
+
+
+def test_a_server_that_completes_nothing_is_slower():
+    found = judge(PLAN, *made([0.0] * 8))
+    assert found.answer is Answer.SLOWER
+    assert found.ratio < 0.01
+
+
+@pytest.mark.parametrize("spoiled", [0, 3, 5])
+def test_a_few_rounds_that_are_far_off_move_nothing(spoiled):
+    ratios = scattered(0.97, PLAN.rounds, sd=0.008)
+    ratios[2 : 2 + 3 * spoiled : 3] = [0.75, 1.3, 0.8, 1.25, 0.7][:spoiled]
+    found = judge(PLAN, *made(ratios))
+    assert found.answer is Answer.SLOWER
+    assert found.ratio == pytest.approx(0.97, abs=0.006)
+
+
+def test_ratios_that_go_on_from_round_to_round_are_no_answer():
+    walk = [math.exp(-0.022 + 0.024 * math.sin(at * math.pi / 8)) for at in range(33)]
+    found = judge(Duel(), *made(walk))
+    assert (found.answer, found.correlated) == (Answer.UNKNOWN, True)
+    random.Random(8).shuffle(walk)  # noqa: S311 - a simulation
+    found = judge(Duel(), *made(walk))
+    assert (found.answer, found.correlated) == (Answer.SLOWER, False)
+
+
+def test_a_large_change_is_told_though_ratios_go_on_from_round_to_round():
+    found = judge(PLAN, *made([0.9 + 0.0002 * at for at in range(PLAN.rounds)]))
+    assert (found.answer, found.correlated) == (Answer.SLOWER, False)
+
+
+def test_processor_time_is_judged_too_and_worse_by_itself():
+    found = judge(PLAN, *made(scattered(0.99, PLAN.rounds, sd=0.003), cpu=1.05))
+    assert found.answer is Answer.SAME
+    assert [one.name for one in found.worse] == ["cpu_us"]
+    assert found.cpu.ratio == pytest.approx(1.05)
+
+
+def test_no_change_waits_while_processor_time_looks_like_more():
+    """Of CPU time that scatters, it is not sure at the first look whether it counts."""
+    first, second = made([1.0] * PLAN.rounds)
+    cost = scattered(1.025, PLAN.rounds, sd=0.02, seed=4)
+    second = [
+        replace_struct(one, metrics={**one.metrics, "cpu_us": 50.0 * of})
+        for one, of in zip(second, cost, strict=True)
+    ]
+    plain, looked = judge(PLAN, *made([1.0] * 4)), judge(PLAN, first[:4], second[:4])
+    assert (plain.final, plain.answer) == (True, Answer.SAME)
+    assert looked.cpu.ratio > 1.015
+    assert looked.final is False
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "worse"),
+    [
+        ("p99_s", 1.4, True),
+        ("p99_s", 1.05, False),
+        ("memory_mib", 1.15, True),
+        ("memory_mib", 1.02, False),
+        ("start_s", 1.5, True),
+        ("start_s", 1.05, False),
+    ],
+)
+def test_other_figures_have_a_smallest_change_of_their_own(name, more, worse):
+    first, second = made(scattered(1.0, PLAN.rounds, sd=0.003))
+    noise = scattered(1.0, PLAN.rounds, sd=0.01, seed=7)
+    first = [replace_struct(one, metrics={**one.metrics, name: 0.2}) for one in first]
+    second = [
+        replace_struct(one, metrics={**one.metrics, name: 0.2 * more * of})
+        for one, of in zip(second, noise, strict=True)
+    ]
+    found = judge(PLAN, first, second)
+    assert found.answer is Answer.SAME
+    assert [one.name for one in found.worse] == [name] * worse
+    assert name in [one.name for one in found.others]
+
+
+def with_trials(rounds, offs):
+    """The same rounds, each with two trials that are off by so much from its rate."""
+    return [
+        replace_struct(
+            one,
+            trials=tuple(
+                trial(2000, one.metrics["completed_rate"] * (1 + sign * off))
+                for sign in (-1, 1)
+            ),
+        )
+        for one, off in zip(rounds, offs, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("sd", "trials"), [(0.05, 1), (0.008, 2)])
+def test_servers_that_differ_from_start_to_start_are_started_more_often(sd, trials):
+    plan = Duel()
+    first, second = made(scattered(1.0, 7, sd=sd, seed=1))
+    first, second = (with_trials(one, [0.01] * 7) for one in (first, second))
+    course = course_of(plan, first, second)
+    assert course.trials == trials
+    assert sum(course.looks.values()) == pytest.approx(1.0)
+    assert (max(course.looks) > plan.rounds) is (trials == 1)
+    assert course_of(plan, first[:6], second[:6]).trials == plan.trials
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says_whenever_the_duel_ends():
+    """An interval of 95 % at each look would hold it in 91 of 100 at -2 %."""
+    plan, held = Duel(rounds=20), 0
+    for seed in range(300):
+        ratios = scattered(0.98, plan.rounds, sd=0.02, seed=seed)
+        for look in plan.looks:
+            found = judge(plan, *made(ratios[:look]))
+            if found.final:
+                break
+        held += found.ci95[0] <= 0.98 <= found.ci95[1]
+    assert held >= 0.95 * 300
+
+
+def test_places_that_differ_are_seen_in_the_first_rounds():
+    """The second server is at the slow place in rounds of the first order."""
+    far = [0.8 if order_of(index) else 1.25 for index in range(1, 5)]
+    assert places_differ(
+        *made([a * b for a, b in zip(far, scattered(1, 4, 0.01), strict=True)])
+    )
+    assert places_differ(*made(scattered(1.0, 4))) is None
 
 
 def test_the_shares_of_the_permitted_errors_add_up_to_one():
@@ -120,7 +283,9 @@ def test_the_shares_of_the_permitted_errors_add_up_to_one():
 
 def test_an_estimate_needs_two_rounds_of_each_order():
     assert estimate([(1, 0.0), (2, 0.0), (3, 0.0)]) is None
-    found = estimate([(1, 0.1), (2, 0.3), (3, 0.1), (4, 0.3)])
+    orders = [order_of(index) for index in range(1, 5)]
+    assert sorted(orders) == [0, 0, 1, 1]
+    found = estimate([(index, 0.1 + 0.2 * of) for index, of in enumerate(orders, start=1)])
     assert (found.mean, found.error, found.df) == (pytest.approx(0.2), pytest.approx(0), 2)
 
 
@@ -137,9 +302,9 @@ def test_power_is_what_a_simulation_finds():
     """The share of duels at the last look alone that call a drop slower."""
     plan = Duel(rounds=LEAST_ROUNDS * 3)
     sd, share = 0.02, [*plan.looks.values()][-1]
-    expected = power(
-        sd / math.sqrt(plan.rounds), plan.rounds - 2, 0.03, 0.01 * share, least=0.015
-    )
+    trim = trimmed(plan.rounds)
+    df = plan.rounds - 2 * trim - 2
+    expected = power(sd / math.sqrt(plan.rounds), df, 0.03, 0.01 * share, least=0.015)
     chance = random.Random(5)  # noqa: S311 - a simulation
     found = 0
     for _ in range(400):
@@ -195,7 +360,7 @@ def test_a_load_a_little_above_the_server_is_found_in_few_trials(capacity):
     while (rate := sighted(PLAN, looked)) is None:
         looked.append(trial(next_sight(PLAN, looked), capacity))
     assert 0.02 <= 1 - capacity / rate <= 0.15
-    assert len(looked) <= 10
+    assert len(looked) <= 16
 
 
 def test_a_server_that_collapses_under_load_has_the_lightest_load_that_is_too_much():
@@ -230,8 +395,43 @@ def looked_for(capacity, most=math.inf, *, bursts=0.0):
 @pytest.mark.parametrize("capacity", [900, 7000, 13_600])
 def test_a_load_that_loses_by_bursts_alone_is_too_light(capacity, bursts):
     rate, looked = looked_for(capacity, bursts=bursts)
-    assert 1.02 <= rate / capacity <= 1.25
-    assert len(looked) <= 12
+    assert 1.02 <= rate / capacity <= 1.65
+    assert len(looked) <= 26
+
+
+def soft(capacity, offered, knee=8):
+    """What a server completes whose limit is a soft knee."""
+    return capacity * (1 + (capacity / offered) ** knee) ** (-1 / knee)
+
+
+@pytest.mark.parametrize("knee", [6, 8, 16])
+def test_a_soft_limit_is_looked_for_where_a_heavier_load_is_completed_no_faster(knee):
+    looked = []
+    while (rate := sighted(PLAN, looked)) is None:
+        wanted = next_sight(PLAN, looked)
+        looked.append(trial(wanted, soft(7000, wanted, knee)))
+    shown = soft(0.97 * 7000, rate, knee) / soft(7000, rate, knee)
+    assert shown == pytest.approx(0.97, abs=0.005)
+
+
+def lifted_to(capacity, rate=1050, most=math.inf):
+    """The load that the second server looks for, and how many trials that takes."""
+    made_by = []
+    while not (found := lifted(PLAN, rate, made_by))[1]:
+        short = {"valid": False, "reason": "generator-limited"} if found[0] > most else {}
+        made_by.append(trial(found[0], capacity, **short))
+    return found[0], len(made_by)
+
+
+def test_the_load_is_raised_to_what_the_second_server_does_not_serve():
+    assert lifted_to(1000) == (1050, 1)
+    rate, trials = lifted_to(1300)
+    assert 1.02 <= rate / 1300 <= 1.1
+    assert trials <= 4
+
+
+def test_the_load_is_not_raised_beyond_what_the_generator_offers():
+    assert lifted_to(2000, most=1400)[0] == 1260
 
 
 def test_a_generator_that_offers_enough_more_than_is_served_will_do():
@@ -270,21 +470,32 @@ def test_what_the_generator_failed_to_offer_once_is_tried_again():
 
 
 def test_no_load_is_looked_for_without_end():
-    looked = [trial(1000, 0, valid=False, reason="malformed-replies")] * 16
+    looked = [trial(1000, 0, valid=False, reason="malformed-replies")] * 30
     with pytest.raises(LeaselabError, match="no load was found"):
         next_sight(PLAN, looked)
 
 
 @pytest.mark.parametrize(
-    ("loss", "expected"), [(0.001, 1050), (0.05, 1000), (0.3, 735), (None, 1000)]
+    ("losses", "expected"),
+    [
+        ((0.001, 0.05), 1050),
+        ((0.05, 0.001), 1050),
+        ((0.05, 0.08), 1000),
+        ((0.3, 0.05), 1000),
+        ((0.3, 0.4), 756),
+        ((None, 0.3), 1000),
+    ],
 )
-def test_the_load_follows_the_first_server_from_round_to_round(loss, expected):
-    completed = None if loss is None else 1000 * (1 - loss)
-    last = SimpleNamespace(
-        trials=[SimpleNamespace(rate=1000)],
-        metrics={"loss_ratio": loss, "completed_rate": completed},
-    )
-    assert next_load(PLAN, [last]) == expected
+def test_the_load_follows_the_faster_server_from_round_to_round(losses, expected):
+    def lost(loss):
+        completed = None if loss is None else 1000 * (1 - loss)
+        return SimpleNamespace(
+            trials=[SimpleNamespace(rate=1000)],
+            metrics={"loss_ratio": loss, "completed_rate": completed},
+        )
+
+    begun = lost(0.0)
+    assert next_load(PLAN, *([begun, lost(loss)] for loss in losses)) == expected
 
 
 # ---- the rounds
@@ -320,23 +531,41 @@ class Fighter(Zones):
 class Asking(Flood):
     """The generator; it writes down whom it asks, and where."""
 
-    def __init__(self, bench, procedure, host):
+    def __init__(self, bench, procedure, host, slow):
         super().__init__(bench, procedure, host)
+        self.slow = slow
         self.place = bench.server.test_address[-1]
 
     def offer(self, load, *, may_abort):
         self.host.log.lines.append(f"{self.host.letter}{self.place} {load.rate}")
-        return super().offer(load, may_abort=may_abort)
+        whole = self.host.capacity
+        self.host.capacity = whole * self.slow
+        try:
+            return super().offer(load, may_abort=may_abort)
+        finally:
+            self.host.capacity = whole
 
 
-def trials_of(fighter, bench, recorder=None):
+def trials_of(fighter, bench, recorder=None, slow=1.0):
     hosts = {"server": fighter, "generator": fighter}
-    generator = Asking(bench, bench.procedure, fighter)
+    generator = Asking(bench, bench.procedure, fighter, slow)
     return Trials(bench, bench.procedure, fighter, generator, recorder or fighter, hosts)
 
 
-def fight(a=9000, b=9000, *, both=False, fighters=None, **parameters):
-    """A duel between two formulas, fought to its end; its points."""
+def fight(
+    a=9000,
+    b=9000,
+    *,
+    both=False,
+    fighters=None,
+    sleep=lambda _: None,
+    slow_place=1.0,
+    **parameters,
+):
+    """A duel between two formulas, fought to its end; its points.
+
+    The second place completes so much of what the first one does (ratio).
+    """
     bench = formula_bench(name="duel", rounds=12, rate=8000, **parameters)
     bench = replace(bench, servers={"server": replace(bench.server, test_address="place 1")})
     log = Log()
@@ -349,12 +578,13 @@ def fight(a=9000, b=9000, *, both=False, fighters=None, **parameters):
             one,
             one,
             read_journal(one.events),
-            sleep=lambda _: None,
+            sleep=sleep,
         )
         for one in fighters
     )
     second = replace(bench, servers={"server": replace(bench.server, test_address="place 2")})
-    elsewhere = tuple(trials_of(one, second) for one in fighters) if both else None
+    elsewhere = tuple(trials_of(one, second, slow=slow_place) for one in fighters)
+    elsewhere = elsewhere if both else None
     Fight(points, elsewhere).run()
     return points, fighters
 
@@ -371,30 +601,66 @@ def test_two_servers_are_told_apart_and_the_duel_ends_with_the_answer(b, answer,
     points, _ = fight(b=b, both=both)
     found = verdict(points)
     assert (found.answer, found.final) == (answer, True)
-    assert [len(point.rounds) for point in points] == [4, 4]
+    assert [len(point.rounds) for point in points] in ([4, 4], [5, 5])
     assert all(point.finished and point.error is None for point in points)
 
 
-def test_one_up_at_a_time_takes_turns_every_other_round_backwards():
+def test_one_up_at_a_time_takes_turns_in_the_order_of_each_round():
     _, (one, _) = fight()
-    started = [line for line in one.log.lines if line.startswith("start")]
-    assert started[:6] == ["start A", "start B", "start B", "start A", "start A", "start B"]
+    started = [line[-1] for line in one.log.lines if line.startswith("start")]
+    wanted = ["BA" if order_of(index) else "AB" for index in range(1, 5)]
+    assert "".join(started[:8]) == "".join(wanted)
+
+
+def test_what_comes_every_other_round_meets_both_servers():
+    """Of each four rounds two have each order, and not always the same two."""
+    orders = [[order_of(4 * block + at) for at in range(1, 5)] for block in range(50)]
+    assert all(sum(block) == 2 for block in orders)
+    assert len({tuple(block) for block in orders}) == 6
+    assert abs(sum(block[0] + block[2] for block in orders) - 50) < 20
+
+
+def test_before_each_round_is_a_pause_of_another_length():
+    waited = []
+    fight(sleep=waited.append)
+    assert len(waited) >= 4
+    assert len(set(waited)) == len(waited)
+    assert all(0 <= seconds <= PAUSE_S for seconds in waited)
+
+
+def test_a_faster_server_is_measured_at_its_own_limit():
+    for both in (True, False):
+        points, _ = fight(b=13_500, both=both)
+        found = verdict(points)
+        assert (found.answer, found.capped) == (Answer.FASTER, False)
+        assert found.ratio == pytest.approx(1.5, abs=0.02)
+
+
+def test_places_that_differ_end_the_duel_after_the_first_rounds():
+    points, _ = fight(both=True, slow_place=0.8)
+    assert [len(point.rounds) for point in points] == [LEAST_ROUNDS] * 2
+    for point in points:
+        assert point.error.outcome is Outcome.INVALID
+        assert "the two places" in str(point.error)
+        assert "less completed at one address" in str(point.error)
 
 
 def test_both_up_take_turns_from_trial_to_trial_and_are_stopped_together():
     _, (one, _) = fight(both=True)
     lines = one.log.lines
     second = lines[lines.index("stop A") + 1 :]
+    assert order_of(2) == 1
     asked = ["B1", "A2", "B1", "A2", "A2", "B1"]
     assert [line.split()[0] for line in second[:8]] == ["start", "start", *asked]
-    assert second[8:10] == ["stop A", "stop B"]
+    assert sorted(second[8:10]) == ["stop A", "stop B"]
 
 
 def test_two_that_are_up_are_never_at_one_place_and_each_is_at_both():
     _, (one, _) = fight(both=True)
     asked = [line.split()[0] for line in one.log.lines if line[0] in "AB"]
     rounds = [set(asked[at : at + 6]) for at in range(len(asked) - 18, len(asked), 6)]
-    assert rounds == [{"A2", "B1"}, {"A1", "B2"}, {"A2", "B1"}]
+    wanted = [{"A2", "B1"} if order_of(index) else {"A1", "B2"} for index in (2, 3, 4)]
+    assert rounds == wanted
 
 
 def test_within_a_round_both_have_the_same_load_a_little_above_the_first():

@@ -1,5 +1,7 @@
 """What reports say of a duel: its page, its test report, and several in a table."""
 
+import re
+
 import pytest
 from junitparser import Error, JUnitXml
 from msgspec.structs import replace
@@ -9,9 +11,11 @@ from tests.past import fought
 from leaselab.analysis.verdict import Limit, compare
 from leaselab.archive.store import Store
 from leaselab.model.errors import Outcome
+from leaselab.report.closing import closing
 from leaselab.report.export.junit import junit_of_comparisons
 from leaselab.report.site.experiment import experiment
-from leaselab.report.verdict import comparison_document
+from leaselab.report.verdict import comparison_document, figures
+from leaselab.report.verdicts import closings
 
 
 @pytest.fixture
@@ -49,11 +53,75 @@ def test_the_page_judges_by_the_same_rounds_as_the_command(duel):
 
 
 def test_one_that_cannot_tell_is_an_error_in_a_test_report(duel):
-    found = compare(*duel(0.985, noise=0.06))
+    found = compare(*duel(0.99, noise=0.06))
     assert found.outcome is Outcome.INVALID
     (suite,) = JUnitXml.fromstring(junit_of_comparisons([found]))
     (case,) = [one for one in suite if one.name.endswith("verdict")]
     assert [type(one) for one in case.result] == [Error]
+
+
+def judged(both, name, ratio):
+    """The same duel, with so much of a figure of B to that of A in each round."""
+    return [
+        replace(
+            record,
+            rounds=tuple(
+                replace(one, metrics={**one.metrics, name: 0.2 * of}) for one in record.rounds
+            ),
+        )
+        for record, of in zip(both, (1.0, ratio), strict=True)
+    ]
+
+
+def test_no_change_names_the_smallest_one_that_is_excluded_and_what_is_seen_all_the_same(duel):
+    told = closing(compare(*judged(duel(0.99, noise=0.002), "cpu_us", 1.0)))
+    assert told.startswith("No change bigger than ")
+    assert "It is slower by about 1.0 %, which is less than is looked for." in told
+
+
+def test_a_table_of_duels_says_how_large_a_change_is_not_excluded(duel):
+    (told,) = closings([compare(*duel(1.0))])
+    assert "No change bigger than " in told
+    assert "by about" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "ratio", "words"),
+    [
+        ("p99_s", 1.5, "50.0 % more p99 latency"),
+        ("memory_mib", 1.2, "20.0 % more memory"),
+        ("start_s", 1.5, "50.0 % more start time"),
+    ],
+)
+def test_what_got_worse_beside_the_rate_is_a_regression_and_named(duel, name, ratio, words):
+    found = compare(*judged(duel(1.0), name, ratio))
+    assert found.outcome is Outcome.REGRESSION
+    assert closing(found).startswith("Worse: ")
+    assert words in closing(found)
+    assert any(": worse; a rise of" in line for line in figures(found))
+    assert [one["name"] for one in comparison_document(found)["duel"]["judged"]] == [
+        "cpu_us",
+        name,
+    ]
+
+
+def capped(both):
+    """The same duel, in which B served all that was offered."""
+    base, other = both
+    rounds = [replace(one, metrics={**one.metrics, "loss_ratio": 0.0}) for one in other.rounds]
+    return [base, replace(other, rounds=tuple(rounds))]
+
+
+def test_a_server_that_was_not_at_its_limit_is_faster_by_at_least_so_much(duel):
+    found = compare(*capped(duel(1.1)))
+    assert found.verdict.limit is Limit.AT_LEAST
+    assert "completes at least 10." in closing(found)
+    assert any("B served nearly all" in line for line in figures(found))
+
+
+def test_one_that_cannot_tell_says_how_long_it_would_take(duel):
+    told = closing(compare(*duel(0.99, noise=0.06)))
+    assert re.search(r"Give --budget \d{2,},", told)
 
 
 def test_an_interval_without_an_upper_end_is_null_there():

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import example_result
 
-from leaselab.analysis.duel import power, scatter
+from leaselab.analysis.duel import last_bound, power, scatter, trimmed
 from leaselab.analysis.error_budget import error_budget, minutes_of
 from leaselab.analysis.hindrances import hindrances
 from leaselab.model.procedures.duel import Duel
@@ -97,8 +97,8 @@ def test_the_smallest_drop_is_the_one_that_the_scatter_lets_be_found(made):
     # Two rates that scatter by 0.4 % each.
     assert found.scatter == pytest.approx(0.004 * 2**0.5, rel=0.2)
     error = found.scatter / PLAN.rounds**0.5
-    alpha = 0.01 * [*PLAN.looks.values()][-1]
-    told = power(error, PLAN.rounds - 2, found.smallest, alpha, least=0.015)
+    df = PLAN.rounds - 2 * trimmed(PLAN.rounds) - 2
+    told = power(error, df, found.smallest, last_bound(PLAN), least=0.015)
     assert told == pytest.approx(0.9, abs=0.01)
 
 

@@ -153,12 +153,21 @@ def test_of_two_duels_the_newer_counts(records, tmp_path):
     assert change.state is State.CONFIRMED
 
 
-def against_the_anchor(folder, root, ratios, *, slowdown=None):
-    """Archive a duel of each build with the anchor."""
+def against_the_anchor(folder, root, ratios, *, slowdown=None, served_all=()):
+    """Archive a duel of each build with the anchor; some have `served_all` of the load."""
     records = past(folder, ratios, drift=0.0)
     for number, (record, ratio) in enumerate(zip(records, ratios, strict=True)):
         anchor = Store(folder).load(record.experiment.anchor)
-        fought(root, anchor, record, ratio, days=number, seed=number, slowdown=slowdown)
+        fought(
+            root,
+            anchor,
+            record,
+            ratio,
+            days=number,
+            seed=number,
+            slowdown=slowdown,
+            served_all=number in served_all,
+        )
 
 
 def test_duels_with_one_build_are_a_history_with_that_as_the_anchor(tmp_path):
@@ -172,6 +181,13 @@ def test_duels_with_one_build_are_a_history_with_that_as_the_anchor(tmp_path):
     assert (change.before.commit, change.after.commit) == (name_of(13), name_of(14))
     assert (change.state, change.worse) == (State.SUSPECTED, True)
     assert change.ci95[0] < 0.97 / 1.02 < change.ci95[1]
+
+
+def test_a_ratio_that_is_only_a_limit_is_no_point_of_a_history(tmp_path):
+    root = tmp_path / "results"
+    against_the_anchor(tmp_path / "made", root, [1.0] * 6 + [1.08], served_all=[6])
+    (series,) = review_of(Store(root)).series
+    assert len(series.points) == 6
 
 
 @pytest.mark.parametrize(("builds", "slowdown"), [(5, None), (8, 0.0)])

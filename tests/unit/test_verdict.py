@@ -288,9 +288,10 @@ def test_where_that_is_not_enough_there_is_no_verdict(other):
     assert other.reasons[0].text in str(found.error)
 
 
+@pytest.mark.parametrize("word", ["loses-at-any-load", "below-min-rate", "not-sustained"])
 @pytest.mark.parametrize("base", [BASE, limited(5000.0)])
-def test_a_server_that_loses_at_any_load_is_a_regression_and_no_fault_of_the_lab(base):
-    other = limited(None, "loses-at-any-load", token="0003")
+def test_a_server_that_sustains_no_load_is_a_regression_and_no_fault_of_the_lab(base, word):
+    other = limited(None, word, token="0003")
     found = compare(base, other)
     assert found.outcome is Outcome.REGRESSION
     assert found.verdict.limit is Limit.NO_LOAD

@@ -83,17 +83,13 @@ class Duelled:
         verdict: DuelVerdict,
     ) -> Duelled:
         """Return what a verdict tells."""
-        from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, seldom needed
-
-        low, high = map(math.log, verdict.ci95)
-        reach = 2 * float(stdtrit(verdict.rounds - 2, 0.975))
         return cls(
             *places,
             began,
             minutes,
             verdict.answer,
             math.log(verdict.ratio),
-            (high - low) / reach,
+            verdict.error,
             verdict.rounds,
         )
 

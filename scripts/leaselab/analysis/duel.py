@@ -1,22 +1,33 @@
 """Which of two servers is faster: judged look by look, while a duel goes on.
 
-Each round has both servers under one load, and is one logarithm of a ratio.  Rounds of odd
-number have another order, and another place for each server, than those of even number: the
-difference between these two kinds of rounds is taken out, and what is left is noise.
+Each round has both servers under one load, and is one logarithm of a ratio.  Rounds have one of
+two orders (`order_of`), and another place for each server in each: the difference between these
+two kinds of rounds is taken out, and what is left is noise.  The rounds that are farthest off
+are dropped, at both ends alike.
 
-A duel is judged several times.  Each look has a share of the permitted chance of an error, and
-the shares add up to 1: so over all looks the chance is at most what was asked for (Bonferroni's
-inequality), whatever one look has to do with another.
+A duel is judged several times.  Each look has a share of the permitted chance of an error; the
+bounds (`leaselab.analysis.sequential`) are those with which all looks together err as often as
+was asked for.
 """
 
 from __future__ import annotations
 
 import enum
+import itertools
 import math
-from dataclasses import dataclass
+import statistics
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.statistics import CONFIDENCE
+from leaselab.analysis.sequential import bounds, constant
+from leaselab.analysis.statistics import (
+    CONFIDENCE,
+    standard_error,
+    trimmed_mean,
+    winsorized,
+)
+from leaselab.model.procedure import MEMORY, START_S
+from leaselab.model.procedures.duel import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +35,34 @@ if TYPE_CHECKING:
     from leaselab.model.procedures.duel import Duel
     from leaselab.model.record import Round
 
+RATE, LOSS, CPU, P99 = "completed_rate", "loss_ratio", "cpu_us", "p99_s"
 LEAST_LOSS = 0.01
-"""Loss of the first server (0..1) from which on a round counts: with less, the load was not
-more than it could serve, and the completed rates tell nothing of what it could."""
+"""Loss (0..1) from which on a server is at its limit: with less, the load was not more than it
+could serve, and the completed rate tells nothing of what it could."""
+TRIM = 0.15
+"""Share of the rounds that is dropped at each end (0..1)."""
+_CAPPED = 0.25
+"""Share of the rounds (0..1) from which on the faster server is not at its limit."""
+_FLOOR = 1e-3
+"""Completed rate that stands for none, over that of the other server (ratio)."""
+_CORRELATED, _SD_OFF = 0.6, 1.28
+"""Correlation from one round to the next that has to be excluded before there is an answer, and
+with how many standard deviations."""
+MOST_APART = 0.1
+"""By how much one place may be slower than the other (0..1)."""
+_PLACE_ERRORS = 6.0
+"""How many standard errors places have to differ by for it to be said of the first rounds."""
+_WIDER = 3.0
+"""An answer that stays with an error so many times as large does not mind a correlation."""
+_THIN = 2.0
+"""How many times the variance of what trials scatter by that of rounds has to be, so that more
+starts with one trial each tell more in the same time."""
+_MEDIAN_SQUARE = 0.455
+"""The median of the squares of normal values, over their mean."""
+SHARES = {RATE: 0.7, CPU: 0.15, P99: 0.05, MEMORY: 0.05, START_S: 0.05}
+"""Which share of the false alarms each figure may make that is judged; together they are 1."""
+_LEAST = {P99: 0.25, MEMORY: 0.1, START_S: 0.25}
+"""Smallest change of each that is looked for (0..); that of the others is the plan's."""
 
 
 class Answer(enum.Enum):
@@ -40,13 +76,21 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean of the rounds' logarithms, without what their order does."""
+    """The trimmed mean of the rounds' logarithms, without what their order does."""
 
     mean: float
     error: float
     """Standard error of the mean."""
     df: int
     """Degrees of freedom of the error."""
+    order: float = 0.0
+    """What the order does: half of the difference of its two kinds of rounds (logarithm)."""
+    order_error: float = 0.0
+    """Standard error of that."""
+    correlation: float = 0.0
+    """Of a round with the next one (-1..1)."""
+    rounds: int = 0
+    """How many it is of, the dropped ones among them."""
 
     @property
     def ratio(self) -> float:
@@ -75,32 +119,119 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """A further figure that a duel judges, which is better the lower it is."""
+
+    name: str
+    """As of a round's metrics."""
+    ratio: float
+    """That of the second server over that of the first."""
+    ci95: tuple[float, float]
+    least: float
+    """Smallest change that is looked for (0..)."""
+    worse: bool
+    """Whether the second server has more of it, by at least half of that."""
+    bound: float
+    """With the chance of an error that the duel was given for that, it has not more by so
+    much (0..)."""
+
+
+@dataclass(frozen=True, slots=True)
 class DuelVerdict:
     """What the rounds of a duel say so far."""
 
     answer: Answer
+    """On the completed rate."""
     ratio: float
     """Completed rate of the second server over that of the first."""
     error: float
     """Standard error of its logarithm."""
     ci95: tuple[float, float]
+    """The intervals of all looks together hold the truth in 95 of 100 duels, so this one does,
+    whenever a duel ends."""
     p: float
     """One-sided test that the servers are equal (0..1), towards the side of the ratio."""
     rounds: int
     """Rounds that count."""
     look: int
     """Which look this was, from 1."""
+    looks: int
+    """How many there may be."""
     bound: float
     """With the chance of an error that the duel was given for that, the change is not larger
     (0..)."""
     power: float
     """Chance that a drop of the size that was to be found is called slower by as many rounds
     with this noise (0..1)."""
-    cpu: tuple[float, tuple[float, float]] | None
-    """Server CPU per transaction, second over first, and its 95 % interval; None where it is
-    not known."""
+    further: float
+    """How many times as many rounds with this noise find such a drop in 95 of 100 duels; 1
+    where these do."""
+    capped: bool
+    """Whether the faster server was not at its limit: it is faster by at least so much."""
+    correlated: bool
+    """Whether there would be an answer, but the ratio of a round may go on into the next, so
+    that many rounds tell little more than a few."""
+    order: float
+    """By how much the order of a round changes its ratio: of servers that are both up, the
+    ratio of their places."""
+    others: tuple[Judged, ...]
+    """Further figures that were judged."""
     final: bool
     """Whether the duel is over."""
+
+    @property
+    def worse(self) -> tuple[Judged, ...]:
+        """The further figures that got worse."""
+        return tuple(one for one in self.others if one.worse)
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the ratio differs from 1 by its interval, whatever the answer is."""
+        low, high = self.ci95
+        return not low <= 1.0 <= high
+
+    @property
+    def cpu(self) -> Judged | None:
+        """Server CPU per transaction; None where it is not known."""
+        return next((one for one in self.others if one.name == CPU), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a duel goes on, by what its rounds have shown."""
+
+    looks: dict[int, float]
+    """After how many rounds it is judged; to each its share of the permitted errors (0..1)."""
+    trials: int
+    """Trials of each server in a round."""
+
+
+def course_of(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> Course:
+    """Return how a duel goes on: with fewer trials to a start where starts scatter most.
+
+    That is settled at the first look, by how much the rounds scatter and not by their mean.
+    """
+    at = min(plan.looks)
+    shown = [one for one in (*first, *second) if one.index <= at]
+    both = {one.index for one in first if one.index <= at} & {one.index for one in second}
+    within = _trials_variance(shown)
+    if plan.trials < 2 or len(both) < at or within is None:
+        return Course(plan.looks, plan.trials)
+    found = estimate(_ratios(RATE, _counted(sorted(both), first, second), first, second))
+    if found is None or found.error**2 * found.rounds < _THIN * within:
+        return Course(plan.looks, plan.trials)
+    return Course(plan.thin_looks, 1)
+
+
+def _trials_variance(rounds: Sequence[Round]) -> float | None:
+    """Variance of the logarithms of trials of one start; None where no start has two."""
+    squares = []
+    for one in rounds:
+        logs = [math.log(rate) for trial in one.trials if (rate := trial.completed_rate)]
+        if len(logs) > 1:
+            mean = math.fsum(logs) / len(logs)
+            squares.append(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))
+    return statistics.median(squares) / _MEDIAN_SQUARE if squares else None
 
 
 def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVerdict | None:
@@ -109,41 +240,104 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     `first` and `second` are the rounds of the two servers, by their index.  Between two looks,
     what the last one said still stands: the error that was paid for is that of the looks.
     """
-    looks = [*plan.looks]
+    course = course_of(plan, first, second)
     indices = sorted({one.index for one in first} & {one.index for one in second})
-    made = len(indices)
-    due = [number for number in looks if number <= made]
+    due = [number for number in course.looks if number <= len(indices)]
     if not due:
         return None
-    seen = indices[: due[-1]]
-    return _look(plan, len(due), seen, first, second)
-
-
-def _look(
-    plan: Duel, look: int, seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]
-) -> DuelVerdict | None:
-    ratios = _ratios(seen, first, second)
-    found = estimate(ratios["completed_rate"])
-    last = look == len(plan.looks)
+    counted = _counted(indices[: due[-1]], first, second)
+    found = estimate(_ratios(RATE, counted, first, second))
     if found is None:
         return None
-    spent = [*plan.looks.values()][look - 1]
-    alpha, beta = spent * plan.false_alarm, spent * plan.missed
+    look = len(due)
+    times, last = tuple(course.looks), look == len(course.looks)
+    alpha = _bound(course, look, plan.false_alarm * SHARES[RATE])
+    beta = _bound(course, look, plan.missed)
+    sure = 1 - 2 * constant(times, (1 - CONFIDENCE) / 2)
+    others = tuple(
+        one
+        for name in (CPU, P99, MEMORY, START_S)
+        if (one := _judged(plan, course, look, _ratios(name, counted, first, second), name))
+    )
     answer, p = _answer(plan, found, (alpha, beta), last=last)
-    cpu = estimate(ratios["cpu_us"])
+    surely, _ = _answer(plan, _wider(found), (alpha, beta), last=last)
+    correlated = _correlated(found) and answer is not surely
+    if correlated or (answer is Answer.SAME and not last and _suspicious(others)):
+        answer = Answer.UNKNOWN
     low, high = found.interval(1 - 2 * beta)
     return DuelVerdict(
         answer=answer,
         ratio=found.ratio,
         error=found.error,
-        ci95=found.interval(),
+        ci95=found.interval(sure),
         p=p,
-        rounds=len(ratios["completed_rate"]),
+        rounds=found.rounds,
         look=look,
+        looks=len(course.looks),
         bound=max(1 - low, high - 1),
         power=power(found.error, found.df, plan.find, alpha, least=plan.find / 2),
-        cpu=(cpu.ratio, cpu.interval()) if cpu is not None else None,
+        further=_further(plan, found, alpha),
+        capped=_is_capped(counted, first, second, found),
+        correlated=correlated,
+        order=math.exp(found.order),
+        others=others,
         final=last or answer is not Answer.UNKNOWN,
+    )
+
+
+def _bound(course: Course, look: int, chance: float) -> float:
+    """The p that one look has to stay below, so that all err in so many cases (0..1)."""
+    shares = tuple(chance * share for share in course.looks.values())
+    return bounds(tuple(course.looks), shares)[look - 1]
+
+
+def last_bound(plan: Duel) -> float:
+    """The p (0..1) that the last look has to stay below for a server to be called slower."""
+    course = Course(plan.looks, plan.trials)
+    return _bound(course, len(course.looks), plan.false_alarm * SHARES[RATE])
+
+
+def _correlated(found: Estimate) -> bool:
+    """Whether it cannot be excluded that rounds go on into the next ones as much as counts."""
+    # Of values that are not correlated, the mean is taken out of, so they seem to be a little.
+    seen = found.correlation + 1 / found.rounds
+    return seen + _SD_OFF / math.sqrt(found.rounds) > _CORRELATED
+
+
+def _wider(found: Estimate) -> Estimate:
+    """The same with the error that it has at most where rounds go on into the next ones."""
+    return replace(found, error=_WIDER * found.error)
+
+
+def _suspicious(others: Sequence[Judged]) -> bool:
+    """Whether the CPU time looks like more than counts, and more rounds will tell."""
+    return any(
+        one.name == CPU and not one.worse and one.ratio > 1 + one.least / 2 for one in others
+    )
+
+
+def _judged(
+    plan: Duel, course: Course, look: int, values: Sequence[tuple[int, float]], name: str
+) -> Judged | None:
+    """Judge a further figure at a look; None where too few rounds have it."""
+    found = estimate(values)
+    if found is None:
+        return None
+    least = _LEAST.get(name, plan.find)
+    alpha = _bound(course, look, plan.false_alarm * SHARES[name])
+    beta = _bound(course, look, plan.missed)
+    sure = 1 - 2 * constant(tuple(course.looks), (1 - CONFIDENCE) / 2)
+
+    def rises(one: Estimate) -> bool:
+        return one.p_above(1.0) < alpha and one.ratio > 1 + least / 2
+
+    return Judged(
+        name=name,
+        ratio=found.ratio,
+        ci95=found.interval(sure),
+        least=least,
+        worse=rises(found) and (not _correlated(found) or rises(_wider(found))),
+        bound=max(0.0, found.interval(1 - 2 * beta)[1] - 1),
     )
 
 
@@ -152,7 +346,7 @@ def _answer(
 ) -> tuple[Answer, float]:
     """The answer of one look, and its one-sided p.
 
-    `errors` are the chances of a false alarm and of a miss that this look may have.
+    `errors` are the p of a false alarm and of a miss that this look has to stay below.
 
     A change counts from half of the drop that is to be found on: smaller ones are none that
     anybody looks for, however sure they are.  Before the last look, no change means neither a
@@ -172,23 +366,40 @@ def _answer(
     return Answer.UNKNOWN, p
 
 
+def trimmed(count: int) -> int:
+    """How many rounds of so many are dropped at each end."""
+    return int(TRIM * count)
+
+
 def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
     """Estimate the mean of the rounds' logarithms (index, logarithm).
 
-    Rounds of odd and of even index may have another mean each; the estimate is halfway
-    between, and the error is of what each scatters about its own.  None with fewer than two
-    rounds of each kind.
+    Rounds of the two orders may have another mean each; the estimate is halfway between, and
+    the error is of what is left without that.  None with fewer than two rounds of each order.
     """
-    kinds = [[value for index, value in values if index % 2 == parity] for parity in (0, 1)]
+    kinds = [[value for index, value in values if order_of(index) == one] for one in (0, 1)]
     if min(map(len, kinds)) < 2:
         return None
-    means = [math.fsum(kind) / len(kind) for kind in kinds]
-    squares = math.fsum(
-        (value - mean) ** 2 for kind, mean in zip(kinds, means, strict=True) for value in kind
-    )
-    df = len(values) - 2
-    variance = squares / df * math.fsum(1 / len(kind) for kind in kinds) / 4
-    return Estimate(math.fsum(means) / 2, math.sqrt(variance), df)
+    order = (statistics.median(kinds[1]) - statistics.median(kinds[0])) / 2
+    level = [value - order * (2 * order_of(index) - 1) for index, value in values]
+    count, trim = len(level), trimmed(len(level))
+    mean, error = trimmed_mean(level, trim), standard_error(level, trim)
+    if error is None:
+        return None
+    # The order has taken a degree of freedom, too.
+    error *= math.sqrt((count - 1) / (count - 2))
+    return Estimate(mean, error, count - 2 * trim - 2, order, error, _with_next(level), count)
+
+
+def _with_next(values: Sequence[float]) -> float:
+    """The correlation of values with the next ones (-1..1); what is far off counts as less."""
+    kept = winsorized(values, trimmed(len(values)))
+    mean = math.fsum(kept) / len(kept)
+    off = [min(max(value, kept[0]), kept[-1]) - mean for value in values]
+    squares = math.fsum(one * one for one in off)
+    if not squares:
+        return 0.0
+    return math.fsum(one * two for one, two in itertools.pairwise(off)) / squares
 
 
 def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
@@ -197,9 +408,20 @@ def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
     None where too few rounds count.
     """
     seen = sorted({one.index for one in first} & {one.index for one in second})
-    values = _ratios(seen, first, second)["completed_rate"]
-    found = estimate(values)
-    return None if found is None else found.error * math.sqrt(len(values))
+    found = estimate(_ratios(RATE, _counted(seen, first, second), first, second))
+    return None if found is None else found.error * math.sqrt(found.rounds)
+
+
+def places_differ(first: Sequence[Round], second: Sequence[Round]) -> float | None:
+    """By how much one place is slower than the other (0..1), of servers that are both up.
+
+    None while it is not sure that they differ.
+    """
+    seen = sorted({one.index for one in first} & {one.index for one in second})
+    found = estimate(_ratios(RATE, seen, first, second))
+    if found is None or abs(found.order) < _PLACE_ERRORS * found.order_error:
+        return None
+    return 1 - math.exp(-abs(found.order))
 
 
 def power(error: float, df: int, drop: float, alpha: float, *, least: float) -> float:
@@ -218,18 +440,55 @@ def power(error: float, df: int, drop: float, alpha: float, *, least: float) -> 
     return seen if math.isfinite(seen) else float(stdtr(df, away - needed))
 
 
+def _further(plan: Duel, found: Estimate, alpha: float) -> float:
+    """How many times as many rounds find the drop with the power of the plan; at least 1."""
+    from scipy.special import stdtrit  # noqa: PLC0415  # as above
+
+    needed = float(stdtrit(10**6, 1 - alpha) + stdtrit(10**6, 1 - plan.missed))
+    return max(1.0, (needed * found.error / math.log1p(-plan.find)) ** 2)
+
+
+def _counted(seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]) -> list[int]:
+    """The rounds that count, of those with these indices.
+
+    The load is raised until it is more than either server can serve; rounds count from then
+    on, whichever of the two is fast in one.  Where it never is, they all do.  A round in which
+    neither lost anything compares nothing, and favours neither.
+    """
+    lost = [_loss(rounds, seen) for rounds in (first, second)]
+    told = [index for index in seen if max(of[index] for of in lost) >= LEAST_LOSS]
+    settled = [index for index in told if min(of[index] for of in lost) >= LEAST_LOSS]
+    return [index for index in told if not settled or index >= settled[0]]
+
+
+def _is_capped(
+    counted: Sequence[int], first: Sequence[Round], second: Sequence[Round], found: Estimate
+) -> bool:
+    """Whether the server that is faster has served nearly all that was offered."""
+    lost = _loss(second if found.mean > 0 else first, counted)
+    served = sum(lost[index] < LEAST_LOSS for index in counted)
+    return served > _CAPPED * len(counted)
+
+
+def _loss(rounds: Sequence[Round], seen: Sequence[int]) -> dict[int, float]:
+    """What was lost in the rounds with these indices (0..1)."""
+    of = {one.index: one.metrics.get(LOSS) for one in rounds}
+    return {index: of[index] or 0.0 for index in seen}
+
+
 def _ratios(
-    seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]
-) -> dict[str, list[tuple[int, float]]]:
-    """By metric: index and logarithm of the ratio, of the rounds that count."""
-    ones, others = ({one.index: one.metrics for one in rounds} for rounds in (first, second))
-    found: dict[str, list[tuple[int, float]]] = {"completed_rate": [], "cpu_us": []}
+    name: str, seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]
+) -> list[tuple[int, float]]:
+    """Index and logarithm of the ratio of a figure, of the rounds that have it."""
+    ones, others = (
+        {one.index: one.metrics.get(name) for one in rounds} for rounds in (first, second)
+    )
+    found: list[tuple[int, float]] = []
     for index in seen:
-        loss = ones[index].get("loss_ratio")
-        if loss is None or loss < LEAST_LOSS:
-            continue
-        for name, ratios in found.items():
-            one, other = ones[index].get(name), others[index].get(name)
-            if one and other:
-                ratios.append((index, math.log(other / one)))
+        one, other = ones[index], others[index]
+        if name == RATE and one is not None and other is not None and max(one, other):
+            # A server that completes nothing is slower by as much as can be.
+            one, other = (max(rate, _FLOOR * max(one, other)) for rate in (one, other))
+        if one and other:
+            found.append((index, math.log(other / one)))
     return found

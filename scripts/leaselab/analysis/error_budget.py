@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.duel import Answer, judge, power, scatter
+from leaselab.analysis.duel import Answer, judge, last_bound, power, scatter, trimmed
 from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures.duel import Duel
 
@@ -135,8 +135,9 @@ def minutes_of(base: Record, other: Record) -> float:
 
 def _smallest(spread: float, plan: Duel) -> float | None:
     """The smallest drop that the last look finds with the wanted power (0..1)."""
-    alpha = [*plan.looks.values()][-1] * plan.false_alarm
-    error, df = spread / math.sqrt(plan.rounds), plan.rounds - 2
+    alpha = last_bound(plan)
+    error = spread / math.sqrt(plan.rounds)
+    df = plan.rounds - 2 * trimmed(plan.rounds) - 2
 
     def found(drop: float) -> bool:
         return power(error, df, drop, alpha, least=plan.find / 2) >= POWER

@@ -80,6 +80,8 @@ class Duel:
     ids: tuple[str, str]
     at: str
     """When it was finished."""
+    capped: bool = False
+    """Whether the ratio is only a limit, as the faster server was not at its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,8 @@ def _of_results(known: Mapping[str, Row]) -> Iterator[_Member]:
 def _of_duels(known: Mapping[str, Row], duels: Sequence[Duel]) -> Iterator[_Member]:
     for duel in duels:
         base, row = (known.get(one) for one in duel.ids)
-        if base is None or row is None or duel.first == duel.second:
+        # A ratio that is only a limit settles a change, and is no point among ratios.
+        if base is None or row is None or duel.first == duel.second or duel.capped:
             continue
         if row["slowdown"] is None:
             yield _Member(row, Reading(math.log(duel.ratio), duel.error), base)

@@ -55,7 +55,10 @@ _OF_ANSWER = {
 
 
 class Limit(enum.Enum):
-    """How a ratio is to be read where one result has no figure, but proves something."""
+    """How a ratio is to be read where one result has no figure, but proves something.
+
+    Of a duel: where the faster server was not at its limit.
+    """
 
     NONE = "none"
     """Both have one: the ratio is measured."""
@@ -64,12 +67,12 @@ class Limit(enum.Enum):
     AT_LEAST = "at least"
     """B passed all that its bench could offer: the ratio is higher."""
     NO_LOAD = "no load"
-    """B loses at any load: it has no figure, and the ratio is 0."""
+    """B sustains no load: it has no figure, and the ratio is 0."""
 
 
 _FASTER_THAN_ITS_BENCH = frozenset({"generator-limited", "above-max-rate"})
 """Reasons of results whose server passed at all that could be offered."""
-_NO_LOAD = frozenset({"loses-at-any-load"})
+_NO_LOAD = frozenset({"loses-at-any-load", "below-min-rate", "not-sustained"})
 """Reasons of results that are a fault of the server, and not of the measurement."""
 
 
@@ -276,18 +279,22 @@ def _of_duel(base: Record, other: Record) -> Verdict:
         raise invalid_measurement(
             "too few rounds count for a verdict",
             where=other.id,
-            found=f"{len(other.rounds)} rounds, in some of which A lost less than "
+            found=f"{len(other.rounds)} rounds, in some of which both lost less than "
             f"{LEAST_LOSS:.0%} of the load",
             wanted=f"{LEAST_ROUNDS} that count",
             todo="measure again with more --budget",
         )
+    limit = Limit.NONE
+    if found.capped:
+        limit = Limit.AT_LEAST if found.ratio > 1 else Limit.AT_MOST
     return Verdict(
-        _OF_ANSWER[found.answer],
+        Change.REGRESSION if found.worse else _OF_ANSWER[found.answer],
         found.ratio,
         found.ci95,
         found.p,
         100 * plan.find,
-        test=f"one-sided {PAIRED}, look {found.look} of {len(plan.looks)}",
+        limit,
+        test=f"one-sided {PAIRED}, look {found.look} of {found.looks}",
         basis=Basis.TURNS,
         duel=found,
     )

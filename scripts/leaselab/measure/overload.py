@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED
@@ -23,7 +25,15 @@ LIGHT, HEAVY = 0.02, 0.15
 """Loss (0..1) below which a load is too light to show what a server can do, and above which it
 is so heavy that a server spends its time on what it does not complete."""
 _STEP = 1.05
-"""Factor by which a load that became too light is raised from round to round."""
+"""Factor by which a load that became too light is raised from round to round, and by which one
+that is looked for is more than what was completed."""
+_FLAT, _PROOFS = 0.06, 4
+"""By how much of the load's growth (0..1) a server at its limit completes more at most, and how
+often each of two loads is tried for that: a trial scatters by as much as is looked for."""
+_PAIRS = 3
+"""Most such pairs, each heavier than the one before: the last has to do."""
+_LIFT = 1.2
+"""Factor by which the load is raised while the second server serves all of it."""
 _LEAST_PROOF, _PROOF, _MOST_PROOF = 1.1, 1.2, 1.4
 """How much heavier (ratio) a load has to be that shows whether a server is at its limit, how
 much heavier one is that is tried for that, and how much it may be."""
@@ -33,7 +43,9 @@ def sighted(plan: Duel, made: Sequence[Trial]) -> int | None:
     """Return the load for the first round, by the trials so far; None while it is unknown.
 
     It loses a little, and a heavier one is not completed at a higher rate: so what it loses is
-    more than the server can serve, and not what bursts or the network have lost.
+    more than the server can serve, and not what bursts or the network have lost.  Of a server
+    that still completes more where it loses already, it is between two of which it completes
+    the same.
     """
     usable = [trial for trial in made if trial.valid]
     light, heavy = _bracket(usable)
@@ -41,10 +53,62 @@ def sighted(plan: Duel, made: Sequence[Trial]) -> int | None:
     for one in _candidates(usable, light):
         above = _heavier(usable, one)
         if above is not None:
-            # Bursts may have lost some of it before the server was at its limit.
-            return max(one.rate, round(plan.over * above.completed_rate))
+            return _settled(plan, made, one, above)
     # No load between them is left to try, so the lightest that is too heavy has to do.
     return int(heavy) if light and heavy <= light * _STEP else None
+
+
+def _settled(plan: Duel, made: Sequence[Trial], one: Trial, above: Trial) -> int | None:
+    """Return the load of which hardly more is completed than of a lighter one.
+
+    `one` and `above` are the two that show a limit, which may be a soft one.  None while it is
+    unknown.
+    """
+    pair = _flat_pair(plan, made, one, above)
+    if pair is None or pair.wanted is not None:
+        return None if pair else above.rate
+    if pair.lower > one.rate:
+        return round(math.sqrt(pair.lower * pair.upper))
+    # Bursts may have lost some of it before the server was at its limit.
+    return max(pair.lower, round(plan.over * pair.completed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two loads that are compared, and what came of it."""
+
+    lower: int
+    upper: int
+    completed: float
+    """What is completed of the upper one (transactions/s)."""
+    wanted: int | None
+    """The load of the next trial that tells more; None where they are enough, and the server
+    completes no more of the upper one."""
+
+
+def _flat_pair(plan: Duel, made: Sequence[Trial], one: Trial, above: Trial) -> _Pair | None:
+    """Compare loads from these two on, until one is not completed at a higher rate.
+
+    None where no heavier one can be offered.
+    """
+    limit = min(_limit(made), plan.max_rate + 1)
+    lower, upper = one.rate, above.rate
+    for left in range(_PAIRS - 1, -1, -1):
+        of = {
+            rate: [trial.completed_rate for trial in made if trial.valid and trial.rate == rate]
+            for rate in (lower, upper)
+        }
+        fewest = min(of, key=lambda rate: (len(of[rate]), -rate))
+        completed = statistics.fmean(of[upper]) if of[upper] else 0.0
+        if len(of[fewest]) < _PROOFS:
+            return _Pair(lower, upper, completed, fewest)
+        growth = math.log(upper / lower)
+        if math.log(completed / statistics.fmean(of[lower])) <= _FLAT * growth or not left:
+            return _Pair(lower, upper, completed, None)
+        lower, upper = upper, math.ceil(upper * _PROOF)
+        if upper >= limit:
+            break
+    return None
 
 
 def _bracket(usable: Sequence[Trial]) -> tuple[int, float]:
@@ -108,6 +172,9 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
             wanted="a load that the server does not serve completely",
             todo=SLOWER_THAN_SERVER,
         )
+    wanted = _wanted(plan, made, usable, light)
+    if wanted is not None and len(made) < SIGHTING_TRIALS:
+        return wanted
     if len(made) >= SIGHTING_TRIALS or (usable and usable[-1].rate >= plan.max_rate):
         raise _none_found(made)
     if not last.valid and last.rate < limit:
@@ -119,13 +186,23 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
         if found[-1].rate * _LEAST_PROOF > plan.max_rate:
             raise _none_found(made)
         return _proof(plan, found[-1], limit)
-    if limited:
-        return _lower(plan, light, last)
-    if last.rate <= light or climbing:
-        above = min(heavy, limit)
-        raised = 2.0 * last.rate if math.isinf(above) else math.sqrt(last.rate * above)
-        return min(plan.max_rate, math.ceil(raised))
-    return _lower(plan, light, last)
+    if limited or (last.rate > light and not climbing):
+        return _lower(light, last)
+    above = min(heavy, limit)
+    raised = 2.0 * last.rate if math.isinf(above) else math.sqrt(last.rate * above)
+    return min(plan.max_rate, math.ceil(raised))
+
+
+def _wanted(
+    plan: Duel, made: Sequence[Trial], usable: Sequence[Trial], light: int
+) -> int | None:
+    """The load that tells more of a limit that was seen; None where none was."""
+    for one in _candidates(usable, light):
+        above = _heavier(usable, one)
+        pair = _flat_pair(plan, made, one, above) if above is not None else None
+        if pair is not None:
+            return pair.wanted
+    return None
 
 
 def _none_found(made: Sequence[Trial]) -> LeaselabError:
@@ -173,21 +250,52 @@ def _limit(made: Sequence[Trial]) -> float:
     return min((rate for rate, times in failed.items() if times > 1), default=math.inf)
 
 
-def _lower(plan: Duel, light: int, last: Trial) -> int:
+def _lower(light: int, last: Trial) -> int:
     """Return a load between one that was too light and that of a trial that was too heavy."""
-    guess = plan.over * last.completed_rate
+    guess = _STEP * last.completed_rate
     if not light < guess < last.rate:
         guess = math.sqrt(max(light, 1) * last.rate)
     return max(1, round(guess))
 
 
-def next_load(plan: Duel, first: Sequence[Round]) -> int:
-    """Return the load of the next round (transactions/s), by the rounds of the first server."""
-    last = first[-1]
-    rate = last.trials[-1].rate
-    loss, completed = last.metrics["loss_ratio"], last.metrics["completed_rate"]
-    if loss is None or completed is None:
+def lifted(plan: Duel, rate: int, made: Sequence[Trial]) -> tuple[int, bool]:
+    """Return the load that is more than the second server serves, and whether it is known.
+
+    `rate` is that of the first server, `made` are the second one's trials so far.  While it is
+    not known, the load is the one to try next.  What the generator cannot offer ends it: then
+    the heaviest load that it did offer has to do.
+    """
+    offered = max((one.rate for one in made if one.valid), default=rate)
+    if not made:
+        return rate, False
+    last = made[-1]
+    if not last.valid:
+        again = last.rate < _limit(made) and len(made) < SIGHTING_TRIALS
+        return (last.rate, False) if again else (offered, True)
+    if last.loss_ratio >= LIGHT:
+        return max(rate, min(offered, math.ceil(plan.over * last.completed_rate))), True
+    heavier = min(plan.max_rate, math.ceil(last.rate * _LIFT))
+    done = heavier == last.rate or heavier >= _limit(made) or len(made) >= SIGHTING_TRIALS
+    return (offered, True) if done else (heavier, False)
+
+
+def next_load(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> int:
+    """Return the load of the next round (transactions/s), by the rounds of both servers.
+
+    It is a little more than the faster of the two completes: what a server could serve beyond
+    the load would not be seen.  Where the load that was found to be at the limit is heavier
+    than that, as of a server that loses long before, so is the one that follows.
+    """
+    rate = first[-1].trials[-1].rate
+    last = [one.metrics for one in (first[-1], second[-1])]
+    losses = [loss for one in last if (loss := one["loss_ratio"]) is not None]
+    rates = [served for one in last if (served := one["completed_rate"]) is not None]
+    if len(losses) < len(last) or len(rates) < len(last):
         return rate
+    loss, completed = min(losses), max(rates)
     if loss < LIGHT:
         return min(plan.max_rate, math.ceil(rate * _STEP))
-    return rate if loss <= HEAVY else max(1, round(plan.over * completed))
+    begun = min(float(one.metrics["loss_ratio"] or 0.0) for one in (first[0], second[0]))
+    if loss <= HEAVY + begun:
+        return rate
+    return max(1, round(max(plan.over, 1 / (1 - begun)) * completed))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from leaselab.analysis.duel import Answer
+from leaselab.analysis.duel import CPU, Answer
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.steadiness import UNSTEADY
 from leaselab.analysis.verdict import Change, Limit
 from leaselab.model import moment
+from leaselab.model.procedure import SERVER_KINDS, START_S
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 
 if TYPE_CHECKING:
-    from leaselab.analysis.duel import DuelVerdict
+    from leaselab.analysis.duel import DuelVerdict, Judged
     from leaselab.analysis.verdict import Comparison, Verdict
     from leaselab.model.record import Metric, Record
 
@@ -45,7 +48,7 @@ def _closing(comparison: Comparison) -> str:
     other, base, verdict = comparison.other, comparison.base, comparison.verdict
     name = _server_words(other)
     if verdict is not None and verdict.duel is not None and base is not None:
-        return _duel_closing(verdict, verdict.duel, *_apart_names(base, other))
+        return _duel_closing(verdict, verdict.duel, other, *_apart_names(base, other))
     if comparison.error is not None:
         return f"No verdict on {name}: {comparison.error}"
     if verdict is None or base is None:
@@ -57,8 +60,8 @@ def _closing(comparison: Comparison) -> str:
     if verdict.limit is Limit.NO_LOAD:
         found = other.reasons[0].text
         return (
-            f"Regression: {name} keeps the goal at no load, unlike {_server_words(base)}: "
-            f"{found}."
+            f"Regression: {name} sustains no load that it was tried with, unlike "
+            f"{_server_words(base)}: {found}."
         )
     name, before = _apart_names(base, other)
     measured = f"{name} is {_measured(verdict, other.figure)} than {before}"
@@ -91,24 +94,62 @@ def _apart_names(base: Record, other: Record) -> tuple[str, str]:
     return name, before
 
 
-def _duel_closing(verdict: Verdict, found: DuelVerdict, name: str, before: str) -> str:
-    """The answer of a duel in one sentence."""
+def _duel_closing(
+    verdict: Verdict, found: DuelVerdict, other: Record, name: str, before: str
+) -> str:
+    """The answer of a duel in a sentence or two."""
     low, high = verdict.ci95
+    least = "" if verdict.limit is Limit.NONE else "at least "
     told = (
-        f"{name} completes {_percent(verdict.ratio)} than {before} under the same load "
+        f"{name} completes {least}{_percent(verdict.ratio)} than {before} under the same load "
         f"(95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
     )
+    more = " and ".join(
+        f"{100 * (one.ratio - 1):.1f} % more {judged_title(one, other)} (95 % interval "
+        f"{signed(one.ci95[0])} to {signed(one.ci95[1])})"
+        for one in found.worse
+    )
+    rate = _rate_closing(verdict, found, told, other)
+    if not more:
+        return rate
     if found.answer is Answer.SLOWER:
-        return f"Slower: {told}."
-    if found.answer is Answer.FASTER:
-        return f"Faster: {told}."
+        return f"{rate} It has {more}."
+    return f"Worse: {name} has {more}. Of the completed rate: {rate[0].lower()}{rate[1:]}"
+
+
+def _rate_closing(verdict: Verdict, found: DuelVerdict, told: str, other: Record) -> str:
+    """The answer on the completed rate alone."""
+    if found.answer in (Answer.SLOWER, Answer.FASTER):
+        return f"{found.answer.value.capitalize()}: {told}."
     if found.answer is Answer.SAME:
-        return f"No change bigger than {100 * found.bound:.1f} %: {told}."
+        bound = f"No change bigger than {100 * found.bound:.1f} %: {told}."
+        if not found.is_change:
+            return bound
+        size = f"{100 * abs(found.ratio - 1):.1f} %"
+        pace = "slower" if found.ratio < 1 else "faster"
+        return f"{bound} It is {pace} by about {size}, which is less than is looked for."
+    if found.correlated:
+        return (
+            f"Cannot tell: {told}, but the ratio may go on from one round into the next, so "
+            f"that {found.rounds} rounds tell little more than a few. Look for what disturbs "
+            "one of the two for minutes, or give more --budget."
+        )
+    plan = other.procedure
+    minutes = plan.rounds * plan.round_s / 60 if isinstance(plan, Duel) else 0.0
     return (
         f"Cannot tell at this budget: {told} after {found.rounds} rounds; a drop of "
         f"{verdict.threshold_percent:g} % would have been found in {100 * found.power:.0f} of "
-        "100 duels. Give more --budget, or a steadier machine."
+        f"100 duels. Give --budget {math.ceil(found.further * minutes)}, or a steadier machine."
     )
+
+
+def judged_title(judged: Judged, record: Record) -> str:
+    """A further figure of a duel in words, such as server CPU per DHCPv4 exchange."""
+    if judged.name == CPU:
+        return f"server CPU per {record.scenario.transaction.name}"
+    kinds = (*record.procedure.metrics(record.scenario.transaction.plural), *SERVER_KINDS)
+    title = next(kind.title for kind in kinds if kind.name == judged.name)
+    return f"{title} time" if judged.name == START_S else title
 
 
 def _percent(ratio: float) -> str:

@@ -139,6 +139,7 @@ def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
                 verdict.ci95,
                 (first["id"], second["id"]),
                 max(first["finished_at"], second["finished_at"]),
+                capped=verdict.duel.capped,
             )
 
 

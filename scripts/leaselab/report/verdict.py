@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 from msgspec.structs import replace
 
 from leaselab.analysis.credibility import flags
-from leaselab.analysis.duel import Answer
 from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.hindrances import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
@@ -19,7 +18,14 @@ from leaselab.analysis.verdict import Limit
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
-from leaselab.report.closing import closing, p_words, sight_words, signed, time_apart
+from leaselab.report.closing import (
+    closing,
+    judged_title,
+    p_words,
+    sight_words,
+    signed,
+    time_apart,
+)
 from leaselab.report.listing import aligned, heading, moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
@@ -41,6 +47,8 @@ _BEGAN = {
     "the ratio",
 }
 """How the sessions of two results lie to each other, by what their ratio rests on."""
+_ORDER = 0.02
+"""By how much the order of a round has to change its ratio (0..1) to be named."""
 _SUBJECT = 50
 """Letters of a subject that a table shows."""
 
@@ -99,15 +107,15 @@ def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
     if base is None or verdict is None or verdict.duel is None:
         return None
     found = verdict.duel
-    cpu, ends = found.cpu or (None, None)
     return {
         "answer": found.answer.value,
         "rounds": found.rounds,
         "look": found.look,
         "bound": found.bound,
         "power": found.power,
-        "cpu_ratio": cpu,
-        "cpu_ci95": list(ends) if ends else None,
+        "correlated": found.correlated,
+        "order": found.order,
+        "judged": [asdict(one) for one in found.others],
         "also_changed": also_changed(base, comparison.other),
         "error_budget": budget_document(comparison.budget),
     }
@@ -184,12 +192,24 @@ def _duel_figures(
         f"{high:.3f} ({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
     )
     yield f"{verdict.test}: {p_words(verdict.p)}; {found.rounds} rounds count"
-    if found.cpu is not None:
-        ratio, (low, high) = found.cpu
-        single = comparison.other.scenario.transaction.name
+    if found.capped:
+        faster = "B" if found.ratio > 1 else "A"
         yield (
-            f"second opinion: server CPU per {single}, B to A: {ratio:.3f}, 95 % interval "
-            f"{low:.3f} to {high:.3f} ({signed(ratio)})"
+            f"{faster} served nearly all that the generator could offer, so it is faster by at "
+            "least so much"
+        )
+    for one in found.others:
+        low, high = one.ci95
+        answer = "worse" if one.worse else f"no rise bigger than {100 * one.bound:.1f} %"
+        yield (
+            f"{judged_title(one, comparison.other)}, B to A: {one.ratio:.3f}, 95 % interval "
+            f"{low:.3f} to {high:.3f} ({signed(one.ratio)}): {answer}; a rise of "
+            f"{100 * one.least:g} % is looked for"
+        )
+    if abs(found.order - 1) > _ORDER:
+        yield (
+            f"the order of a round, and the place of a server, make {signed(found.order)} of "
+            "its ratio, which is taken out"
         )
     yield (
         f"power: as many rounds with this scatter find a drop of {verdict.threshold_percent:g} "
@@ -278,22 +298,6 @@ def doubts(comparison: Comparison) -> Iterator[str]:
         for flag in flags(record):
             if flag.level == "doubt":
                 yield f"{letter}: {flag.word}: {flag.text}"
-    verdict = comparison.verdict
-    if verdict is not None and verdict.duel is not None:
-        yield from _cost_doubt(verdict, verdict.duel)
-
-
-def _cost_doubt(verdict: Verdict, found: DuelVerdict) -> Iterator[str]:
-    """That a server costs more although it completes as much; a change counts from half on."""
-    if found.cpu is None or found.answer is Answer.SLOWER:
-        return
-    ratio, (low, high) = found.cpu
-    if low > 1 and ratio > 1 + verdict.threshold_percent / 200:
-        yield (
-            f"B takes {100 * (ratio - 1):.1f} % more CPU time for the same work (95 % "
-            f"interval {signed(low)} to {signed(high)}) and is not called slower: what "
-            "limits both may be something else than the server"
-        )
 
 
 def _runs(record: Record) -> str:

@@ -68,9 +68,13 @@ def rows(comparisons: Sequence[Comparison]) -> Iterator[list[str]]:
 
 
 def closings(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """A sentence on each comparison that found a change, or no verdict."""
+    """A sentence on each comparison that found a change, or no verdict, and on each duel.
+
+    A duel says how large a change it does not exclude.
+    """
     for one in comparisons:
-        if one.verdict is None or one.verdict.change is not Change.NONE:
+        verdict = one.verdict
+        if verdict is None or verdict.duel is not None or verdict.change is not Change.NONE:
             yield f"{one.other.scenario.name}: {closing(one)}"
 
 

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.duel import judge
-from leaselab.measure.overload import next_load, next_sight, sighted
+from leaselab.analysis.duel import MOST_APART, course_of, judge, places_differ
+from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.procedures.duel import Turns
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement
+from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, order_of
+from leaselab.model.record import SERVER
 
 if TYPE_CHECKING:
     from leaselab.measure.point import OpenRound, Point
     from leaselab.measure.trials import Trials
     from leaselab.model.procedures.duel import Duel
+    from leaselab.model.record import Round
 
 
 @dataclass(slots=True)
 class Fight:
-    """Two points, of which each round measures both."""
+    """Two points, of which each round measures both.
+
+    Which of them begins, and how long is waited before a round, is up to chance: so nothing
+    that comes again and again meets the same one each time.
+    """
 
     points: tuple[Point, Point]
-    """A, which the load follows, and B."""
+    """A and B."""
     elsewhere: tuple[Trials, Trials] | None = None
     """How each is asked at the second place, where both are up at once; None where one is
     started after the other."""
     _here: tuple[Trials, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        """Remember how each is asked at the first place."""
+        """Remember how each is asked at the first place.
+
+        Whether all rounds are made is a matter of both.
+        """
         self._here = tuple(point.trials for point in self.points)
+        for point in self.points:
+            point.finished = False
 
     @property
     def _plan(self) -> Duel:
@@ -45,7 +58,13 @@ class Fight:
         broken lab, and what is journaled can be gone on with.
         """
         while not all(point.finished for point in self.points):
-            if self._decided():
+            try:
+                decided = self._decided()
+            except LeaselabError as error:
+                for point in self.points:
+                    point.end(error)
+                return
+            if decided:
                 for point in self.points:
                     point.end()
             else:
@@ -56,27 +75,52 @@ class Fight:
         both = min(len(first), len(second))
         if both < max(len(first), len(second)):
             return False
+        if self.elsewhere and both == LEAST_ROUNDS:
+            self._see_places()
+        looks = course_of(self._plan, first, second).looks
+        if both not in looks:
+            return False
         verdict = judge(self._plan, first, second)
-        if verdict is not None and both in self._plan.looks:
+        if verdict is not None:
             self.points[0].listener.phase(
-                f"look {verdict.look} of {len(self._plan.looks)}: B to A "
+                f"look {verdict.look} of {verdict.looks}: B to A "
                 f"{verdict.ratio:.3f}, {verdict.answer.value}"
                 f"{'' if verdict.final else ' yet'}"
             )
-        return both >= self._plan.rounds or (verdict is not None and verdict.final)
+        return both >= max(looks) or (verdict is not None and verdict.final)
+
+    def _see_places(self) -> None:
+        """Raise an invalid-measurement error where one place is far slower than the other.
+
+        Then each round has one of the servers far from its limit, or far beyond it.
+        """
+        apart = places_differ(*(point.rounds for point in self.points))
+        if apart is not None and apart > MOST_APART:
+            raise invalid_measurement(
+                "the two places of the server's host differ, so no two servers can be compared "
+                "there",
+                where=self.points[0].trials.bench.hosts[SERVER].access.name,
+                found=f"{apart:.0%} less completed at one address than at the other, after "
+                f"{LEAST_ROUNDS} rounds",
+                wanted=f"{MOST_APART:.0%} or less",
+                todo="look at the device of the second place (leaselab check); without second "
+                "addresses in the inventory, servers are up one after the other",
+            )
 
     def _round(self) -> None:
         """Make the next round of both, or of the one that a kill has left without it."""
         one, other = self.points
         index = min(len(one.rounds), len(other.rounds)) + 1
         sides = [side for side in (0, 1) if len(self.points[side].rounds) < index]
-        even = index % 2 == 0
-        order = sides[::-1] if even and index > 1 else sides
+        swapped = order_of(index)
+        # The lots have the first round begin with A, as it is A whose load is looked for.
+        order = sides[::-1] if swapped else sides
         if self.elsewhere:
-            # A begins at its own place, and B elsewhere.
             for side, point in enumerate(self.points):
-                moved = even if side == 0 else not even
+                moved = side != swapped
                 point.trials = (self.elsewhere if moved else self._here)[side]
+        if len(sides) == 2:
+            one.sleep(random.uniform(0.0, PAUSE_S))  # noqa: S311 - a pause, nothing secret
         at = _Failing()
         try:
             if self.elsewhere and len(sides) == 2:
@@ -97,12 +141,11 @@ class Fight:
             for side in order:
                 at.side = side
                 opened[side] = stack.enter_context(self._serving(index, side, at))
-            at.side = 0  # it is A whose load is looked for, or followed
-            rate = self._load(opened.get(0))
+            rate = self._load(opened, at)
             for side in order:
                 at.side = side
                 opened[side].warm_up(rate)
-            for turn in range(self._plan.trials):
+            for turn in range(self._trials):
                 for side in order if turn % 2 == 0 else reversed(order):
                     at.side = side
                     self._method(side).turn(opened[side].ask, rate)
@@ -117,9 +160,9 @@ class Fight:
         """Have one up alone, for all of its trials of a round."""
         at.side = side
         with self._serving(index, side, at) as current:
-            rate = self._load(current if side == 0 else None)
+            rate = self._load({side: current}, at)
             current.warm_up(rate)
-            for _ in range(self._plan.trials):
+            for _ in range(self._trials):
                 self._method(side).turn(current.ask, rate)
             found = self._method(side).found(current.made)
         self.points[side].complete(current, found)
@@ -142,23 +185,53 @@ class Fight:
             raise AssertionError(f"a point of a duel is measured by {method}")
         return method
 
-    def _load(self, sighting: OpenRound | None) -> int:
+    @property
+    def _trials(self) -> int:
+        """Trials of each in the round that is being made."""
+        both = [[*point.rounds] for point in self.points]
+        fewest = min(map(len, both))
+        return course_of(self._plan, *(rounds[:fewest] for rounds in both)).trials
+
+    def _load(self, opened: Mapping[int, OpenRound], at: _Failing) -> int:
         """The load of the round: the same for both servers.
 
-        Where it is not known, A looks for it, with trials that count for nothing.
+        Where it is not known, A looks for its own, and B for one that is more than it serves,
+        too, both with trials that count for nothing.
         """
         first, second = (point.rounds for point in self.points)
-        if len(first) > len(second):
-            return first[-1].trials[-1].rate
+        if len(first) != len(second):  # one of them has made this round already
+            rate = max(first, second, key=len)[-1].trials[-1].rate
+            if not second:
+                self._lift(opened[1], at, rate)
+            return rate
+        if len(second) == 1:
+            return max(self._lifted(first[0], second[0]), next_load(self._plan, first, second))
         if first:
-            return next_load(self._plan, first)
-        if sighting is None:
-            raise AssertionError("the first round begins with A")
+            return next_load(self._plan, first, second)
+        rate = self._sight(opened[0], at)
+        return self._lift(opened[1], at, rate) if 1 in opened else rate
+
+    def _sight(self, sighting: OpenRound, at: _Failing) -> int:
+        """Have A look for a load that is a little more than it serves."""
+        at.side = 0
         looked = len(sighting.warm_ups)
         while (rate := sighted(self._plan, sighting.warm_ups[looked:])) is None:
             wanted = next_sight(self._plan, sighting.warm_ups[looked:])
             sighting.warm_up(wanted, self._plan.trial_s)
         return rate
+
+    def _lift(self, sighting: OpenRound, at: _Failing, rate: int) -> int:
+        """Have B look for one that is more than it serves, too."""
+        at.side = 1
+        looked = len(sighting.warm_ups)
+        while not (lift := lifted(self._plan, rate, sighting.warm_ups[looked:]))[1]:
+            sighting.warm_up(lift[0], self._plan.trial_s)
+        return lift[0]
+
+    def _lifted(self, one: Round, other: Round) -> int:
+        """The load that B has looked for in the first round, which may have been lighter."""
+        looked = [trial for trial in other.warm_ups if trial.duration_s == self._plan.trial_s]
+        return lifted(self._plan, one.trials[-1].rate, looked)[0]
 
 
 @dataclass(slots=True)

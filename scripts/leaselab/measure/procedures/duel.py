@@ -5,6 +5,7 @@ The rounds themselves are made by `leaselab.run.duel`, as each is of two points.
 
 from __future__ import annotations
 
+import statistics
 from typing import TYPE_CHECKING
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
@@ -54,7 +55,10 @@ class Turns(Method[Duel]):
         attempted = sum(trial.attempted for trial in counted)
         completed = sum(trial.completed for trial in counted)
         traffic_s = sum(trial.traffic_s for trial in counted)
+        stages = [[*trial.latency_s.values()][-1:] for trial in counted]
+        late = [whole.p99 for (whole,) in filter(None, stages) if whole is not None]
         metrics = {
+            "p99_s": statistics.median(late) if late else None,
             "completed_rate": completed / traffic_s,
             "offered_rate": attempted / traffic_s,
             "loss_ratio": 1.0 - completed / attempted if attempted else 1.0,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from functools import cache
 from typing import Annotated, Any, Final, Self
 
 import msgspec
@@ -31,16 +33,36 @@ LEAST_ROUNDS = 4
 _Half = Annotated[float, msgspec.Meta(gt=0, lt=0.5)]
 _NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed"})
 """Parameters that may differ between results that are compared, beyond those of all."""
-_LOOKS = ((0.2, 0.1), (0.35, 0.15), (0.6, 0.25), (1.0, 0.5))
-"""When the rounds so far are judged, as shares of all that there may be, and which share of the
-permitted errors each look has.  Late looks have more: they are what finds a small drop, while a
-large one, or none on a quiet machine, is plain at an early look, whatever it may spend."""
+_LOOKS = (0.2, 0.26, 0.33, 0.4, 0.47, 0.54, 0.62, 0.71, 0.8, 0.9, 1.0)
+"""When the rounds so far are judged, as shares of all that there may be."""
+_LATE = 1.75
+"""The permitted errors are spent with this power of the share of the rounds.  Late looks have
+more: they are what finds a small drop, while a large one, or none on a quiet machine, is plain
+at an early look, whatever it may spend."""
+_BLOCK = 4
+"""Rounds of which half have one order, and half the other."""
+PAUSE_S = 2.0
+"""Longest pause before a round (s); how long it is, is up to chance."""
 START_S, BESIDE_S = 1.5, 0.7
 """About what a round takes for each server beside its trials, and a trial beside traffic and
 wait (s): a start, the proof that it serves, a stop; the generator's own beginning, and the
 reset after it."""
-SIGHTING_TRIALS = 16
+SIGHTING_TRIALS = 30
 """Most trials in which the first load is looked for."""
+
+
+@cache
+def order_of(index: int) -> int:
+    """Return which of its two orders a round has, by its index from 1: 0 or 1.
+
+    Of each four rounds two have each.  Which ones is drawn by lot, so that nothing that comes
+    again and again meets the same server each time; the lots are the same for every duel, so
+    that one that was interrupted goes on as it began.
+    """
+    block, place = divmod(index - 1, _BLOCK)
+    order = [0, 1] * (_BLOCK // 2)
+    random.Random(f"duel {block}").shuffle(order)  # noqa: S311 - lots, nothing secret
+    return order[place]
 
 
 class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
@@ -52,19 +74,20 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     """
 
     rounds: Annotated[int, msgspec.Meta(ge=LEAST_ROUNDS, le=1000)] = 33
-    """Most rounds: the duel ends as soon as there is an answer."""
+    """Most rounds of so many trials: the duel ends as soon as there is an answer."""
     trim: Annotated[int, msgspec.Meta(ge=0, le=500)] = 0
     """None is dropped: what disturbs a whole round cancels."""
     trials: Count = 2
-    """Trials of each server in a round."""
+    """Trials of each server in a round; one alone from the first look on, where servers differ
+    more from start to start than from trial to trial."""
     trial_s: Length = 3
     """Length of a trial (s)."""
     late_s: ReplyTime = 0.5
     """A reply later than this after its request counts as lost (s)."""
     wait_s: ReplyTime = 1.0
     """How long the generator waits for replies after its last packet (s)."""
-    over: Annotated[float, msgspec.Meta(gt=1, le=2)] = 1.05
-    """Offered load over what the first server completed in the round before (ratio)."""
+    over: Annotated[float, msgspec.Meta(gt=1, le=2)] = 1.08
+    """Offered load over what the faster server completed (ratio)."""
     rate: Rate = 1000
     """Where the load is looked for first (transactions/s)."""
     max_rate: Rate = 200_000
@@ -108,10 +131,28 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
         To each the share of the permitted errors that it has (0..1); together they are 1.
         """
-        found: dict[int, float] = {}
-        for at, spent in _LOOKS:
-            number = max(LEAST_ROUNDS, math.ceil(self.rounds * at))
-            found[number] = found.get(number, 0.0) + spent
+        return self._spending({}, self.rounds)
+
+    @property
+    def thin_looks(self) -> dict[int, float]:
+        """The same where each round after the first look has one trial of each server.
+
+        The time is the same, so there are more rounds.
+        """
+        first, spent = next(iter(self.looks.items()))
+        left_s = (self.rounds - first) * self.round_s
+        thin = msgspec.structs.replace(self, trials=1)
+        return self._spending({first: spent}, first + int(left_s / thin.round_s))
+
+    def _spending(self, looks: dict[int, float], rounds: int) -> dict[int, float]:
+        """Looks after those that there are, so that all errors are spent by the last round."""
+        found = dict(looks)
+        spent, begun = math.fsum(found.values()), max(found, default=LEAST_ROUNDS - 1)
+        for at in _LOOKS:
+            number = max(LEAST_ROUNDS, math.ceil(rounds * at))
+            share = (number / rounds) ** _LATE - spent
+            if number > begun and share > 0:
+                found[number], spent, begun = share, spent + share, number
         return found
 
     @property
@@ -119,7 +160,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         """About how long a round takes: both servers, one after the other or at once (s)."""
         warm_up_s = self.warm_up_s + self.wait_s + BESIDE_S if self.warm_up_s else 0.0
         trials_s = self.trials * (self.trial_s + self.wait_s + BESIDE_S)
-        return 2 * (warm_up_s + trials_s + START_S)
+        return 2 * (warm_up_s + trials_s + START_S) + PAUSE_S / 2
 
     def within(self, seconds: float) -> Self:
         """Return it with as many rounds as about fit into a time (s).
@@ -159,12 +200,13 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         """Upper bound of the time that all rounds of a point can take (s)."""
         beside = self.wait_s + TRIAL_OVERHEAD_S
         trials = self.trials + STALLED_LIMIT
-        one = self.warm_up_s + beside + trials * (self.trial_s + beside) + ROUND_OVERHEAD_S
+        one = self.warm_up_s + beside + trials * (self.trial_s + beside)
+        one += ROUND_OVERHEAD_S + PAUSE_S
         sighting = SIGHTING_TRIALS * (self.trial_s + beside)
-        return self.rounds * one + sighting + PAUSE_LIMIT_S
+        return max(self.looks | self.thin_looks) * one + 2 * sighting + PAUSE_LIMIT_S
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return what was completed, what it costs, what was offered, and what was lost."""
+        """Return what was completed, what it cost, how late, what was offered and lost."""
         return (
             MetricKind(
                 name="completed_rate",
@@ -173,6 +215,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
                 better="higher",
             ),
             cpu_kind(plural),
+            MetricKind(name="p99_s", title="p99 latency", unit="s", better="lower"),
             MetricKind(
                 name="offered_rate", title="offered load", unit=f"{plural}/s", better="neither"
             ),

@@ -33,7 +33,8 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, Figure | Non
     }
     drawn = _chart(base, other, found.verdict) if found.verdict is not None else None
     note = (
-        "The band is the 95 % interval of the ratio. Rounds with a load too light do not count."
+        "The band is the 95 % interval of the ratio. Rounds in which neither server lost "
+        "anything do not count, and the farthest ones at both ends are dropped."
     )
     return context, figure(
         "ratios", "Completed rate of B over that of A, by round", drawn, note=note
