@@ -399,6 +399,11 @@ def test_a_load_that_loses_by_bursts_alone_is_too_light(capacity, bursts):
     assert len(looked) <= 26
 
 
+def test_a_server_that_drifts_too_much_has_a_load_by_all_limits_that_were_seen():
+    looked = [trial(rate, 900 + 7 * at) for at in range(15) for rate in (1000 + at, 1200 + at)]
+    assert 0.9 < sighted(PLAN, looked) / 1020 < 1.3
+
+
 def soft(capacity, offered, knee=8):
     """What a server completes whose limit is a soft knee."""
     return capacity * (1 + (capacity / offered) ** knee) ** (-1 / knee)

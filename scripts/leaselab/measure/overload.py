@@ -53,9 +53,29 @@ def sighted(plan: Duel, made: Sequence[Trial]) -> int | None:
     for one in _candidates(usable, light):
         above = _heavier(usable, one)
         if above is not None:
-            return _settled(plan, made, one, above)
+            settled = _settled(plan, made, one, above)
+            if settled is not None or len(made) < SIGHTING_TRIALS:
+                return settled
+            break
+    if len(made) >= SIGHTING_TRIALS:
+        return _limit_seen(plan, usable)
     # No load between them is left to try, so the lightest that is too heavy has to do.
     return int(heavy) if light and heavy <= light * _STEP else None
+
+
+def _limit_seen(plan: Duel, usable: Sequence[Trial]) -> int | None:
+    """Return the load by all limits that were seen; None without one.
+
+    Of a server that drifts so much that its trials say no more.
+    """
+    completed = [
+        heavier.completed_rate
+        for one in usable
+        if one.loss_ratio >= LIGHT
+        and (heavier := _heavier(usable, one)) is not None
+        and _at_limit(one, heavier)
+    ]
+    return round(plan.over * statistics.median(completed)) if completed else None
 
 
 def _settled(plan: Duel, made: Sequence[Trial], one: Trial, above: Trial) -> int | None:
