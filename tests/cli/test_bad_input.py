@@ -107,7 +107,7 @@ def test_a_lease_that_would_expire_in_the_sweep_is_refused(refused, checkout):
     family(checkout, "lease_lifetime_s: 86400", "lease_lifetime_s: 600")
     line = refused("run", "--runs", "9")
     assert line.startswith("scenario v4-memfile: leases could expire while the sweep runs")
-    assert "(found lease_lifetime_s 600, wanted more than 6" in line
+    assert "(found lease_lifetime_s 600, wanted more than 9" in line
     assert line.endswith("raise lease_lifetime_s, or lower --runs or --trial-s")
 
 

@@ -348,7 +348,7 @@ class TestNamesOfCommits:
             (["v1.0", "nosuch", "--scenario", "v4-memfile"], "no commit 'nosuch'"),
             (["v1.0", "main", "--scenario", "v4-*hs"], "no result of any scenario for main"),
             (["v1.0", "nosuch", "--scenario", "v4-*"], "no commit 'nosuch'"),
-            (["v1.0", "main", "--scenario", "memfil"], "did you mean 'memfile'?"),
+            (["v1.0", "main", "--scenario", "memfil"], "did you mean 'memfile', "),
             (["v1.0", "main"], "found --repo alone"),
         ],
     )

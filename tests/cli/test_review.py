@@ -168,7 +168,7 @@ def test_what_cannot_be_measured_again_here_is_said(own, tmp_path):
     assert "it is of bench docker" in cannot(series, change, {"rack1"})
     package = replace(change, before=replace(change.before, commit=None))
     assert "not built from a commit" in cannot(series, package, {"docker"})
-    fought(tmp_path, own[13], own[14], 0.985, noise=0.1)
+    fought(tmp_path, own[13], own[14], 0.99, noise=0.1)
     (series,) = review_of(Store(tmp_path)).series
     assert series.changes[0].state is State.SUSPECTED
     assert "could not tell" in cannot(series, series.changes[0], {"docker"})

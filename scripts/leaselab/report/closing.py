@@ -144,7 +144,7 @@ def _rate_closing(verdict: Verdict, found: DuelVerdict, told: str, other: Record
 
 
 def judged_title(judged: Judged, record: Record) -> str:
-    """A further figure of a duel in words, such as server CPU per DHCPv4 exchange."""
+    """A further figure of a duel in words, such as server CPU per query."""
     if judged.name == CPU:
         return f"server CPU per {record.scenario.transaction.name}"
     kinds = (*record.procedure.metrics(record.scenario.transaction.plural), *SERVER_KINDS)
