@@ -115,7 +115,7 @@ def test_a_result_says_what_it_was_built_from_and_how(source, hunted):
     assert build["builder"]["distribution"] == "debian 13"
     assert "libc6" in build["runtime_packages"]
     assert server["version"] == build["source"]["described"].removeprefix("v")
-    shown = leaselab("show", "last", "--results", results).stdout
+    shown = leaselab("show", "--all", "last", "--results", results).stdout
     line = rf"\bcommit +{source.slow}, 2026-11-01, Wait for the clock$"
     assert re.search(line, shown, re.MULTILINE)
 

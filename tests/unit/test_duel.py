@@ -179,6 +179,13 @@ def test_a_large_change_is_told_though_ratios_go_on_from_round_to_round():
     assert (found.answer, found.correlated) == (Answer.SLOWER, False)
 
 
+def test_a_server_that_is_far_slower_in_each_round_is_slower_whatever_goes_on():
+    """Seen of a server that was 41 % slower, on a busy machine."""
+    ratios = [0.669, 0.646, 0.561, 0.491, 0.598, 0.561, 0.599]
+    found = judge(Duel(rounds=6), *made(ratios))
+    assert (found.answer, found.correlated) == (Answer.SLOWER, False)
+
+
 def test_processor_time_is_judged_too_and_worse_by_itself():
     found = judge(PLAN, *made(scattered(0.99, PLAN.rounds, sd=0.003), cpu=1.05))
     assert found.answer is Answer.SAME

@@ -48,6 +48,9 @@ _FLOOR = 1e-3
 _CORRELATED, _SD_OFF = 0.6, 1.28
 """Correlation from one round to the next that has to be excluded before there is an answer, and
 with how many standard deviations."""
+_FAR = 0.1
+"""By how much (logarithm) all rounds have to differ in one direction so that no correlation is
+asked for: what goes on from round to round is not that large."""
 MOST_APART = 0.1
 """By how much one place may be slower than the other (0..1)."""
 _PLACE_ERRORS = 6.0
@@ -91,6 +94,9 @@ class Estimate:
     """Of a round with the next one (-1..1)."""
     rounds: int = 0
     """How many it is of, the dropped ones among them."""
+    nearest: float = 0.0
+    """How far the round is from 1 that is nearest to it (logarithm); 0 where they are on both
+    sides of it."""
 
     @property
     def ratio(self) -> float:
@@ -299,6 +305,8 @@ def last_bound(plan: Duel) -> float:
 
 def _correlated(found: Estimate) -> bool:
     """Whether it cannot be excluded that rounds go on into the next ones as much as counts."""
+    if found.nearest > _FAR:
+        return False
     # Of values that are not correlated, the mean is taken out of, so they seem to be a little.
     seen = found.correlation + 1 / found.rounds
     return seen + _SD_OFF / math.sqrt(found.rounds) > _CORRELATED
@@ -388,7 +396,9 @@ def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
         return None
     # The order has taken a degree of freedom, too.
     error *= math.sqrt((count - 1) / (count - 2))
-    return Estimate(mean, error, count - 2 * trim - 2, order, error, _with_next(level), count)
+    df, sides = count - 2 * trim - 2, {value > 0 for value in level}
+    nearest = min(map(abs, level)) if len(sides) == 1 else 0.0
+    return Estimate(mean, error, df, order, error, _with_next(level), count, nearest)
 
 
 def _with_next(values: Sequence[float]) -> float:
