@@ -45,7 +45,7 @@ def measured(machines, tmp_path):
 
     def measure(scenario, *options):
         words = ("run", scenario, "-i", machines.path, "--results", tmp_path / "results")
-        done = leaselab(*words, *SMALL, *options, "--json", timeout_s=900)
+        done = leaselab(*words, *SMALL, *options, "--json", timeout_s=1800)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -100,7 +100,7 @@ def test_a_host_that_is_off_is_recovered_before_a_sweep(machines, server, tmp_pa
     assert checked.returncode == 4
     assert "its power is cycled" not in checked.stderr
     sweep = ("run", "v4-dnsmasq", "-i", INVENTORY, "--results", tmp_path, *SMALL)
-    done = leaselab(*sweep, timeout_s=900)
+    done = leaselab(*sweep, timeout_s=1800)
     assert done.returncode == 0, done.stderr
     assert f"{server.name} does not answer: its power is cycled" in done.stderr
     assert f"{server.name} answers again, " in done.stderr
@@ -115,7 +115,7 @@ def test_a_host_that_is_off_is_recovered_before_a_sweep(machines, server, tmp_pa
 def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp_path):
     results = tmp_path / "results"
     sweep = ("run", "v4-dnsmasq", "-i", INVENTORY, "--results", results, *SMALL)
-    done = leaselab(*sweep, "--json", timeout_s=600)
+    done = leaselab(*sweep, "--json", timeout_s=1800)
     assert done.returncode == 0, done.stderr
     engine = subprocess.Popen(
         [sys.executable, "-m", "leaselab", *map(str, sweep), "--runs", "2"],
