@@ -393,7 +393,7 @@ class _Lease:
     def during(self, *_: Any) -> Any:
         return nullcontext(self)
 
-    def renew(self) -> None:
+    def renew(self, busy_s: float = 0.0) -> None:
         pass
 
 

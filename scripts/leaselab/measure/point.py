@@ -241,7 +241,7 @@ class Point:
         seconds = procedure.warm_up_s if seconds is None else seconds
         if not seconds:
             return None
-        self.hold.renew()
+        self.hold.renew(seconds)
         self.listener.phase("looking for a load" if asked else "warming the server up")
         load = Load(rate if asked else procedure.warm_up_rate or rate, seconds)
         # One that is made to learn something runs to its end.
@@ -267,7 +267,7 @@ class Point:
         seconds = pause_s(made, self.paused_s)
         if not seconds:
             return
-        self.hold.renew()
+        self.hold.renew(seconds)
         spoiled = spoiled_in_a_row(made)
         self.listener.phase(
             f"waiting {seconds:.0f} s: {made[-1].reason}, {spoiled} trials in a row"
@@ -278,7 +278,7 @@ class Point:
 
     def trial(self, load: Load, name: str, **how: Any) -> Trial:  # noqa: ANN401  # as `Ask` has
         """Make a trial that counts, and tell that it begins."""
-        self.hold.renew()
+        self.hold.renew(load.duration_s)
         self.listener.trial_started(load)
         return self.trials.measure(load, name, **how)
 
