@@ -14,6 +14,7 @@ if [[ ${1:-} == --renew ]]; then
 fi
 jobs=${1:-$root/jobs}
 golden=${2:-$root/tests/data/jobs}
+[[ -x $root/.venv/bin/jenkins-jobs ]] || "$root/leaselab" extra jobs
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 

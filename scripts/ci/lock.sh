@@ -18,6 +18,11 @@ compile() {
 
 compile requirements/bootstrap.in --output-file requirements/bootstrap.txt "$@"
 compile pyproject.toml --output-file requirements/run.txt "$@"
-# Development adds to what runs, and never changes its versions.
-compile pyproject.toml --extra dev --constraint requirements/run.txt \
-  --output-file requirements/dev.txt "$@"
+# Each extra has what it adds to those before it, and never changes their versions.
+before=(requirements/run.txt)
+for extra in parquet jobs dev; do
+  mapfile -t there < <(sed -nE 's/^([a-z0-9._-]+)==.*/--no-emit-package=\1/p' "${before[@]}")
+  compile pyproject.toml --extra "$extra" "${before[@]/#/--constraint=}" "${there[@]}" \
+    --output-file "requirements/$extra.txt" "$@"
+  before+=("requirements/$extra.txt")
+done

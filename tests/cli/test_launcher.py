@@ -1,6 +1,7 @@
 """./leaselab: from a fresh checkout to a command, and what stands in its way."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -123,6 +124,67 @@ def test_first_use_heals_what_was_cut_short_and_two_at_once_set_up_once(checkout
     assert changed.stdout == VERSION
 
 
+def calling(call, *arguments, **environment):
+    """Call a function of the launcher."""
+    functions = (ROOT / "leaselab").read_text(encoding="utf-8").rsplit("\nmain ", 1)[0]
+    return subprocess.run(
+        ["bash", "-c", f"{functions}\n{call}", str(ROOT / "leaselab"), *arguments],
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["run", "v4-memfile"], "run"),
+        ([], "run"),
+        (["export", "--csv"], "run"),
+        (["export", "--parquet", "-o", "x"], "parquet"),
+        (["extra", "jobs"], "jobs"),
+        (["extra", "collections"], "collections"),
+        (["lint"], "dev"),
+    ],
+)
+def test_a_command_has_the_part_of_the_environment_that_it_needs(arguments, part):
+    assert calling('part_of "$@"', *arguments).stdout.split() == [part]
+
+
+def test_an_extra_that_is_none_is_refused_with_those_that_there_are():
+    done = launch(ROOT / "leaselab", "extra", "nosuch")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "(found nosuch, wanted one of collections jobs parquet)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("stamp", "part", "parts"),
+    [
+        (None, "run", "run"),
+        ("0f run", "jobs", "run jobs"),
+        ("0f run parquet", "run", "run parquet"),
+        ("0f run jobs", "collections", "run collections jobs"),
+        ("0f run", "dev", "run collections jobs parquet dev"),
+        ("0f run collections jobs parquet dev", "run", "run collections jobs parquet dev"),
+    ],
+)
+def test_what_was_added_stays_whatever_is_asked_for_next(tmp_path, stamp, part, parts):
+    if stamp:
+        (tmp_path / "leaselab.stamp").write_text(stamp)
+    done = calling('VENV=$HERE; parts_with "$1"', part, HERE=str(tmp_path))
+    assert done.stdout.strip() == parts
+
+
+def test_the_collections_that_the_playbooks_use_are_those_that_are_kept():
+    files = [*ROOT.glob("roles/**/*.y*ml"), *ROOT.glob("ansible/**/*.y*ml")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    used = set(re.findall(r"^[\s-]*(\w+\.\w+)\.\w+:", text, re.MULTILINE)) - {"ansible.builtin"}
+    kept = calling('echo "${COLLECTIONS[@]}"').stdout.replace("/", ".").split()
+    # community.docker imports that one
+    assert {*kept} == {*used, "community.library_inventory_filtering_v1"}
+
+
 @pytest.mark.parametrize("version", ["3.10", "3.14"])
 def test_a_python_that_does_not_fit_is_named(checkout, tmp_path, version):
     python = tmp_path / "python"
@@ -185,12 +247,5 @@ def test_the_shell_scripts_are_clean():
     ],
 )
 def test_only_the_parts_of_the_suite_that_are_meant_are_run(arguments, parts):
-    shown = 'python() { printf "%s\\n" "$4"; }; both_parts "$@"'
-    functions = (ROOT / "leaselab").read_text(encoding="utf-8").rsplit("\nmain ", 1)[0]
-    done = subprocess.run(
-        ["bash", "-c", f"{functions}\n{shown}", str(ROOT / "leaselab"), *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = calling('python() { printf "%s\\n" "$4"; }; both_parts "$@"', *arguments)
     assert done.stdout.split() == parts

@@ -82,7 +82,10 @@ def answered(contract, monkeypatch, rcode, answers):
 
 
 def test_an_authority_holds_nothing_and_is_not_asked_to_forget(contract, config, tmp_path):
-    assert contract.reset({**config, "role": "authoritative"}) == {"held": None, "was": None}
+    assert contract.Server({**config, "role": "authoritative"}).reset() == {
+        "held": None,
+        "was": None,
+    }
     assert not (tmp_path / "asked").exists()
 
 
@@ -91,7 +94,7 @@ def test_a_recursor_forgets_what_it_has_cached_and_counts_it(
     contract, config, statistics, tmp_path, version
 ):
     statistics[1][:] = [f"recursive-{version}.json", f"recursive-flushed-{version}.json"]
-    found = contract.reset(config)
+    found = contract.Server(config).reset()
     told = json.loads((TOLD / f"recursive-{version}.json").read_text())
     cache = told["views"]["_default"]["resolver"]["cache"]
     assert found == {"held": 0, "was": sum(cache.values())}
@@ -104,21 +107,21 @@ def test_a_cache_that_stays_warm_is_no_reset(contract, config, statistics, monke
     monkeypatch.setattr(contract, "EMPTY_S", 0.3)
     statistics[1][:] = ["recursive-9.20.json"]
     with pytest.raises(contract.ContractError, match="606 sets of records in the cache after"):
-        contract.reset(config)
+        contract.Server(config).reset()
 
 
 def test_a_flush_that_was_refused_says_why(contract, config, statistics, tmp_path):
     statistics[1][:] = ["recursive-9.20.json"]
     (tmp_path / "rndc").write_text("#!/bin/sh\necho 'rndc: connection refused' >&2\nexit 1\n")
     with pytest.raises(contract.ContractError, match="rndc flush: rndc: connection refused"):
-        contract.reset(config)
+        contract.Server(config).reset()
 
 
 @pytest.fixture
 def authority(contract, config, tmp_path, monkeypatch):
     """Settings of an authority that runs, with a zone file of yesterday."""
     monkeypatch.setattr(contract.process, "running_pid", lambda _: 7)
-    monkeypatch.setattr(contract.sampling, "used", lambda _: (0.0, 0))
+    monkeypatch.setattr(contract.sampling, "used", lambda *_: (0.0, 0))
     answered(contract, monkeypatch, "NOERROR", 1)
     zones = tmp_path / "zones"
     zones.mkdir()
@@ -157,7 +160,7 @@ def reloads(contract, authority, monkeypatch):
 def test_an_authority_reads_its_zone_again(contract, authority, reloads, tmp_path):
     """named passes over a file that is no newer than its zone."""
     reloads("general: notice: all zones loaded\n", LOADED_ZONE)
-    found = contract.reload(authority)
+    found = contract.Server(authority).reload()
     assert 0 < found["reload_s"] < 30
     assert (tmp_path / "zones" / "tld.zone").stat().st_mtime > 1e9
 
@@ -166,7 +169,7 @@ def test_a_reload_that_does_not_end_is_none(contract, authority, reloads):
     """named says that all zones are loaded as it begins; what it loaded at its start is old."""
     reloads("general: notice: all zones loaded\n")
     with pytest.raises(contract.ContractError, match="not loaded within 0 s"):
-        contract.reload(authority)
+        contract.Server(authority).reload()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +182,7 @@ def test_a_reload_that_does_not_end_is_none(contract, authority, reloads):
 def test_a_reload_that_fails_says_why(contract, authority, reloads, told, reason):
     reloads(f"general: {told}".replace("general: general", "general"))
     with pytest.raises(contract.ContractError, match=reason):
-        contract.reload(authority)
+        contract.Server(authority).reload()
 
 
 @pytest.mark.parametrize("version", ["9.18", "9.20"])
@@ -191,13 +194,13 @@ def test_a_server_that_answers_with_servfail_while_it_loads_is_not_ready(
     Path(config["log_file"]).write_text(LOADING)
     asked = answered(contract, monkeypatch, "SERVFAIL", 0)
     with pytest.raises(contract.ContractError, match="being loaded"):
-        contract.ready(config)
+        contract.Server(config).ready()
     assert asked == []
     Path(config["log_file"]).write_text(RUNNING)
     with pytest.raises(contract.ContractError, match="answers SERVFAIL with 0 records"):
-        contract.ready(config)
+        contract.Server(config).ready()
     answered(contract, monkeypatch, "NOERROR", 1)
-    assert contract.ready(config).startswith(f"{version}.")
+    assert contract.Server(config).ready().startswith(f"{version}.")
 
 
 @pytest.mark.parametrize("rcode", ["REFUSED", "NXDOMAIN", "NOERROR"])
@@ -208,7 +211,7 @@ def test_a_server_that_answers_without_its_data_is_not_ready(
     Path(config["log_file"]).write_text(RUNNING)
     asked = answered(contract, monkeypatch, rcode, 0)
     with pytest.raises(contract.ContractError, match=f"answers {rcode} with 0 records"):
-        contract.ready({**config, "role": "authoritative"})
+        contract.Server({**config, "role": "authoritative"}).ready()
     assert asked == [("127.0.0.1", "z0000010.test.", False)]
 
 
@@ -221,29 +224,29 @@ def test_an_answer_of_somebody_else_at_its_address_is_not_its_own(
     answered(contract, monkeypatch, "NOERROR", 1)
     monkeypatch.setattr(contract.sampling, "udp_sockets", lambda *_: [])
     with pytest.raises(contract.ContractError, match="named does not serve UDP port 53"):
-        contract.ready(config)
+        contract.Server(config).ready()
 
 
 def test_a_server_without_one_of_its_zones_says_which(contract, config):
     Path(config["log_file"]).write_text(LOADING + UNLOADED + RUNNING)
     with pytest.raises(contract.ContractError, match=r"1 zones are missing: .*z0000001\.test"):
-        contract.check_zones(config)
+        contract.Server(config).check_zones()
     Path(config["log_file"]).write_text(RUNNING)
-    contract.check_zones(config)
+    contract.Server(config).check_zones()
 
 
 def test_the_threads_are_those_that_it_says(contract, config):
     Path(config["log_file"]).write_text(RUNNING)
-    assert contract.worker_threads(config) == 2
+    assert contract.Server(config).worker_threads() == 2
 
 
 @pytest.mark.parametrize("version", ["9.18", "9.20"])
 def test_answers_are_counted_by_their_rcode(contract, config, statistics, monkeypatch, version):
     """A server that refuses everything is fast: a client alone may take that for answers."""
     statistics[1][:] = [f"authoritative-{version}.json"]
-    monkeypatch.setattr(contract.sampling, "used", lambda _: (1.5, 4096))
+    monkeypatch.setattr(contract.sampling, "used", lambda *_: (1.5, 4096))
     monkeypatch.setattr(contract.sampling, "udp_drops", lambda *_: 0)
-    found = contract.take({**config, "role": "authoritative"})
+    found = contract.Server({**config, "role": "authoritative"}).take()
     assert found["counters"] == {
         "QUERY": 5,
         "NOERROR": 3,
@@ -260,19 +263,19 @@ def test_a_recursor_tells_how_often_it_had_to_ask(
 ):
     """That is how a warm cache shows: it answers and asks nobody."""
     statistics[1][:] = [f"recursive-{version}.json"]
-    monkeypatch.setattr(contract.sampling, "used", lambda _: (1.5, 4096))
+    monkeypatch.setattr(contract.sampling, "used", lambda *_: (1.5, 4096))
     monkeypatch.setattr(contract.sampling, "udp_drops", lambda *_: 0)
-    found = contract.take({**config})
+    found = contract.Server({**config}).take()
     assert found["counters"]["QryRecursion"] == found["counters"]["QUERY"]
     assert found["counters"]["Queryv4"] >= 2 * 200
     assert found["held"] > 200
 
 
 def test_a_server_too_busy_to_count_is_sampled_all_the_same(contract, config, monkeypatch):
-    monkeypatch.setattr(contract.sampling, "used", lambda _: (1.5, 4096))
+    monkeypatch.setattr(contract.sampling, "used", lambda *_: (1.5, 4096))
     monkeypatch.setattr(contract.sampling, "udp_drops", lambda *_: 7)
     config |= {"statistics_port": 1}
-    found = contract.take(config)
+    found = contract.Server(config).take()
     assert (found["counters"], found["refused"], found["held"]) == ({}, None, None)
     assert found["udp_drops"] == 7
 
@@ -286,7 +289,7 @@ def test_what_it_runs_with_is_all_that_it_reads(contract, tmp_path):
         "config_files": [str(tmp_path / "named.conf")],
         "zone_folder": str(tmp_path / "data"),
     }
-    before = contract.loaded.together(settings["config_files"], settings["zone_folder"])
-    assert contract.loaded.together(settings["config_files"], settings["zone_folder"]) == before
+    before = contract.Server(settings).config_sha256(0)
+    assert contract.Server(settings).config_sha256(0) == before
     (tmp_path / "data/tld.zone").write_text("www A 192.0.2.2\n")
-    assert contract.loaded.together(settings["config_files"], settings["zone_folder"]) != before
+    assert contract.Server(settings).config_sha256(0) != before

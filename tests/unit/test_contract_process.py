@@ -16,7 +16,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, {library!r})
 from leaselab_contract import verbs
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import LabError, ContractError
 
 def good(settings):
     return {{"settings": settings}}
@@ -25,7 +25,7 @@ def bad(settings):
     raise ContractError("it\\nis broken")
 
 def beneath(settings):
-    raise BeneathError("the disk is full")
+    raise LabError("the disk is full")
 
 def missing(settings):
     return settings["nothing"]

@@ -14,25 +14,22 @@ from tests.contracts import contract_module
 
 ROLES = Path(__file__).parents[2] / "roles"
 KIND = """
-from leaselab_contract import process
+from leaselab_contract import server
 from leaselab_contract.errors import ContractError
 
 
-def start(config):
-    return {"pid": process.launch(config["process"]).pid}
+class Server(server.Server):
+    def start(self):
+        child, _ = self.launch()
+        return {"pid": child.pid}
 
+    def ready(self):
+        pass
 
-def stop(config):
-    if config.get("hangs"):
-        raise ContractError("it hangs")
-    return {"was_running": process.end(config["process"])}
-
-
-def is_running(config):
-    return process.running_pid(config["process"]) is not None
-
-
-VERBS = {"start": start, "stop": stop}
+    def stop(self):
+        if self.config.get("hangs"):
+            raise ContractError("it hangs")
+        return super().stop()
 """
 
 
@@ -145,7 +142,7 @@ def test_a_verb_that_a_kind_has_not_is_refused_by_name(host):
     host.deploy("v4-memfile")
     assert host.do("crash", "v4-memfile") == (
         1,
-        "waiting has no verb crash, it has start, stop, brake, profile",
+        "waiting has no verb crash, it has start, reset, sample, stop, brake, profile",
     )
 
 
@@ -209,5 +206,5 @@ def test_a_disk_without_room_for_the_files_of_a_variant_is_full(tmp_path, monkey
     with contract_module("contract", "leaselab_contract.sampling") as sampling:
         sampling.refuse_full_disk(files)
         monkeypatch.setattr(sampling, "ROOM", 1 << 62)
-        with pytest.raises(sampling.BeneathError, match=told):
+        with pytest.raises(sampling.LabError, match=told):
             sampling.refuse_full_disk(files[:1])

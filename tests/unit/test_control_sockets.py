@@ -64,6 +64,13 @@ def running(config):
             os.killpg(child.pid, signal.SIGKILL)
 
 
+def taking(nsd, config, first):
+    """A sample of NSD, which had these processes when sampling began."""
+    server = nsd.Server(config)
+    server.first = first
+    return server.take()
+
+
 def test_a_command_that_is_refused_is_no_answer(nsd, config, tmp_path):
     with (
         answering(
@@ -77,7 +84,7 @@ def test_a_command_that_is_refused_is_no_answer(nsd, config, tmp_path):
 
 def test_answers_of_nsd_are_counted_by_their_rcode(nsd, config, tmp_path, running):
     with answering(tmp_path / "control", lambda _: told("nsd/nsd-4.12.txt")) as asked:
-        found = nsd.take(config, nsd.process.tree(running[0]))
+        found = taking(nsd, config, nsd.process.tree(running[0]))
     assert asked == ["NSDCT1 stats_noreset"]
     counted = found["counters"]
     assert counted["QUERY"] == counted["NOERROR"] + counted["NXDOMAIN"] > 205
@@ -94,20 +101,20 @@ def test_a_process_of_nsd_that_was_replaced_is_a_server_that_died(nsd, config, r
         assert time.monotonic() < deadline
         time.sleep(0.01)
     with pytest.raises(nsd.ContractError, match=f"process {running[1]} of nsd has ended|gone"):
-        nsd.take(config, first)
+        taking(nsd, config, first)
 
 
 def test_nsd_with_a_zone_that_it_could_not_read_says_so(nsd, config):
-    nsd.check_zones(config)  # it has no log where it has nothing to say
+    nsd.Server(config).check_started()  # it has no log where it has nothing to say
     Path(config["log_file"]).write_text(
         "[2026-11-24 09:05:16.653] nsd[1]: error: zonefile leaf.zone does not exist\n"
     )
     with pytest.raises(nsd.ContractError, match=r"leaf\.zone does not exist"):
-        nsd.check_zones(config)
+        nsd.Server(config).check_started()
 
 
 def test_an_authority_holds_nothing(nsd, config):
-    assert nsd.reset(config) == {"held": None, "was": None}
+    assert nsd.Server(config).reset() == {"held": None, "was": None}
 
 
 @pytest.mark.parametrize("role", ["nsd", "unbound"])
@@ -123,7 +130,7 @@ def test_a_server_that_answers_without_its_data_is_not_ready(
     monkeypatch.setattr(server.dns, "ask", lambda *_, **__: server.dns.Answer(rcode, 0, 0))
     monkeypatch.setattr(server.sampling, "udp_sockets", lambda *_: [["its own"]])
     with pytest.raises(server.ContractError, match=f"answers {rcode} with 0 records"):
-        server.ready(config)
+        server.Server(config).ready()
 
 
 def test_unbound_forgets_what_it_has_cached_and_counts_it(unbound, config, tmp_path):
@@ -136,7 +143,7 @@ def test_unbound_forgets_what_it_has_cached_and_counts_it(unbound, config, tmp_p
         return told(f"unbound/unbound-{'reloaded-' if reloaded else ''}1.26.txt")
 
     with answering(tmp_path / "control", answer) as asked:
-        found = unbound.reset(config)
+        found = unbound.Server(config).reset()
     assert found["held"] == 0
     assert found["was"] > 2 * 205
     assert asked == ["UBCT1 stats_noreset", "UBCT1 reload", "UBCT1 stats_noreset"]
@@ -152,13 +159,13 @@ def test_a_cache_of_unbound_that_stays_warm_is_no_reset(unbound, config, tmp_pat
         answering(tmp_path / "control", answer),
         pytest.raises(unbound.ContractError, match="in the caches after a reload"),
     ):
-        unbound.reset(config)
+        unbound.Server(config).reset()
 
 
 @pytest.mark.usefixtures("running")
 def test_unbound_tells_how_often_it_had_to_ask(unbound, config, tmp_path):
     with answering(tmp_path / "control", lambda _: told("unbound/unbound-1.26.txt")):
-        found = unbound.take(config)
+        found = unbound.Server(config).take()
     counted = found["counters"]
     assert counted["QryRecursion"] == counted["QUERY"] == 206
     assert counted["Queryv4"] > 2 * 205
@@ -168,7 +175,10 @@ def test_unbound_tells_how_often_it_had_to_ask(unbound, config, tmp_path):
 
 def test_a_server_too_busy_to_count_is_sampled_all_the_same(nsd, unbound, config, running):
     """Nobody listens at its socket."""
-    for found in (nsd.take(config, nsd.process.tree(running[0])), unbound.take(config)):
+    for found in (
+        taking(nsd, config, nsd.process.tree(running[0])),
+        unbound.Server(config).take(),
+    ):
         assert (found["counters"], found["refused"], found["held"]) == ({}, None, None)
         assert found["rss_bytes"] > 0
 
@@ -179,6 +189,6 @@ def test_a_server_that_was_killed_is_no_sample(nsd, unbound, config, running):
     while nsd.process.alive(running[0]):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    for take in (lambda: nsd.take(config, {}), lambda: unbound.take(config)):
+    for take in (lambda: taking(nsd, config, {}), lambda: unbound.Server(config).take()):
         with pytest.raises(nsd.ContractError, match="sh is gone"):
             take()

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 from datetime import timedelta
 from xml.etree import ElementTree as ET
 
@@ -82,6 +83,18 @@ def test_parquet_is_the_same_table_with_its_types(archive, tmp_path, capfdbinary
 
 
 @pytest.mark.usefixtures("archive")
+def test_without_pyarrow_csv_is_written_and_parquet_says_how_to_get_it(
+    capfdbinary, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert export(capfdbinary, "--csv").count(b"\n") == 4
+    assert main(["export", "--parquet"]) == 2
+    said = capfdbinary.readouterr().err.decode()
+    assert "pyarrow, which is not installed" in said
+    assert "./leaselab extra parquet" in said
+
+
+@pytest.mark.usefixtures("archive")
 def test_metrics_for_a_scraper_are_the_newest_and_have_no_time(capfdbinary):
     families = {
         family.name: family
@@ -125,9 +138,10 @@ def test_parameters_that_are_no_numbers_are_texts(archive):
     ruler = {"name": "steps", "rates": [100, 200], "order": "up", "late_s": 1.0}
     rows[0] |= {"ruler": json.dumps(ruler)}
     table = results_table(rows)
-    assert table["rates"].to_pylist() == ["[100, 200]", None, None]
-    assert table["order"].to_pylist() == ["up", None, None]
-    assert table["late_s"].to_pylist() == [1.0, 2.0, 2.0]
+    columns = dict(zip(table.kinds, zip(*table.rows, strict=True), strict=True))
+    assert columns["rates"] == ("[100, 200]", None, None)
+    assert columns["order"] == ("up", None, None)
+    assert columns["late_s"] == (1.0, 2.0, 2.0)
 
 
 def with_latency(record):

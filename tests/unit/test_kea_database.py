@@ -46,7 +46,7 @@ def config(tmp_path):
 
 
 def test_a_database_that_died_of_a_reset_or_before_it_is_told_as_gone(database, config):
-    with pytest.raises(database.BeneathError, match=r"^the database is gone: signal 9$"):
+    with pytest.raises(database.LabError, match=r"^the database is gone: signal 9$"):
         database.empty(config)
 
 
@@ -57,7 +57,7 @@ def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
     with subprocess.Popen(["sleep", "60"]) as living:
         Path(config["database"]["pid_file"]).write_text(str(living.pid), encoding="ascii")
         try:
-            with pytest.raises(database.BeneathError, match=r"database: .*reset by peer$"):
+            with pytest.raises(database.LabError, match=r"^database sql: .*reset by peer$"):
                 database.empty(config)
         finally:
             living.kill()
@@ -65,13 +65,13 @@ def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
 
 @pytest.mark.parametrize(
     ("wanted_bytes", "told"),
-    [(1000, "^database: .*Can't init tc log$"), (2000, "^the database's disk is full ")],
+    [(1000, "^database start: .*Can't init tc log$"), (2000, "^the database's disk is full ")],
 )
 def test_one_that_does_not_start_on_a_full_disk_is_told_as_that(
     database, config, wanted_bytes, told
 ):
     config["database"]["free_bytes"] = wanted_bytes
-    with pytest.raises(database.BeneathError, match=told):
+    with pytest.raises(database.LabError, match=told):
         database.prepare(config)
 
 
@@ -83,8 +83,8 @@ def test_a_distant_one_is_asked_for_by_logging_in_and_its_disk_is_not_ours(datab
         "#!/bin/sh\n[ $1 = login ] && { echo 'no route to it' >&2; exit 1; }\n",
         encoding="ascii",
     )
-    with pytest.raises(database.BeneathError, match=r"^database: no route to it$"):
-        database.acquit(config)
+    with pytest.raises(database.LabError, match=r"^database login: no route to it$"):
+        database.check_after_death(config)
 
 
 def test_a_schema_far_away_is_made_by_its_script_and_without_kea_admin(

@@ -1,7 +1,9 @@
 """Following a sweep while it runs: the live file, what is made of it, and its views."""
 
-import asyncio
+import io
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -14,14 +16,14 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 from tests.examples import START, example_result
-from textual.widgets import Sparkline
 
 from leaselab.archive.live import LiveFeed, LiveReader, live_path
 from leaselab.archive.store import Store
 from leaselab.cli.followed import RunningSource, find_source
 from leaselab.cli.main import main
-from leaselab.cli.watch_app import WatchApp
+from leaselab.cli.watch_app import Sparkline, picture
 from leaselab.cli.watch_page import names_loopback
+from leaselab.report.console import Console
 from leaselab.report.live import CONFIRMING, LiveView
 
 SWEEP = "20261121T113005Z-v4-memfile-3f9a"
@@ -168,29 +170,52 @@ def test_nothing_to_watch_is_said(tmp_path, capsys):
     assert "no sweep is running" in capsys.readouterr().err
 
 
-def test_the_terminal_shows_facts_and_lines_and_leaves_with_the_sweep(running):
+@pytest.mark.parametrize("leave", ["q", "end"])
+def test_the_terminal_shows_facts_and_lines_until_its_user_or_the_sweep_ends_it(running, leave):
     sweep, _ = running
-    source = RunningSource(Store(sweep.path.parents[1]).running()[0])
-
-    async def look():
-        app = WatchApp(source)
-        async with app.run_test(size=(100, 40)) as pilot:
-            await pilot.pause()
-            shown = [str(line.render()) for line in app.query("Static, Label")]
-            lines = [len(line.data) for line in app.query(Sparkline)]
-            sweep.close()
-            for _ in range(100):  # a tick is a second, on a machine that has time
-                await pilot.pause(0.2)
-                if not app.is_running:
-                    break
-            return shown, lines, app.is_running
-
-    shown, lines, runs = asyncio.run(look())
+    ours, theirs = pty.openpty()
+    watch = subprocess.Popen(
+        [sys.executable, "-m", "leaselab", "watch", "--results", sweep.path.parents[1]],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"},
+    )
+    os.close(theirs)
+    shown = ""
+    while "leave; the sweep goes on" not in shown:
+        shown += os.read(ours, 1 << 16).decode()
+    if leave == "q":
+        os.write(ours, b"q")
+    else:
+        sweep.close()
+    _, said = watch.communicate(timeout=20)
+    os.close(ours)
+    assert watch.returncode == 0
+    assert f"{SWEEP} {'goes on' if leave == 'q' else 'was interrupted'}" in said
     assert "v4-memfile · kea 2.6.3" in shown
-    assert any("6000/s for 5 s" in text for text in shown)
-    assert {"completed (1/s)", "CPUs busy", "leases held"} <= set(shown)
-    assert max(lines) == 6
-    assert not runs
+    assert "6000/s for 5 s" in shown
+
+
+def test_the_terminal_has_a_line_of_bars_for_each_figure(running):
+    stream = io.StringIO()
+    Console(file=stream, width=60).print(picture(view_of(running[0]), START))
+    shown = stream.getvalue().splitlines()
+    for name in ("completed (1/s)", "CPUs busy", "leases held", "leases gained (1/s)"):
+        (line,) = [line for line in shown if line.startswith(f"{name} ")]
+        assert re.search(r" [▁▂▃▄▅▆▇█]+ .* to ", line)
+        assert len(line) <= 60
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "bars"),
+    [([0, 7], 9, "▁█"), ([5, 5, 5], 9, "▁▁▁"), ([9, 0, 1, 7], 3, "▁▂█"), ([3], 9, "▁")],
+)
+def test_a_line_has_the_newest_values_from_the_smallest_to_the_largest(values, width, bars):
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(Sparkline(values))
+    assert stream.getvalue().strip() == bars
 
 
 def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(running):

@@ -68,29 +68,31 @@ def keep(config, end, text):
 
 @pytest.mark.parametrize("cache", ["cold", "mixed"])
 def test_a_reset_empties_caches_that_begin_empty_and_counts(server, config, cache):
-    assert server.reset({**config, "cache": cache}) == {"held": 0, "was": 7}
+    assert server.Server({**config, "cache": cache}).reset() == {"held": 0, "was": 7}
 
 
 def test_what_was_under_way_is_emptied_once_more(server, config):
     keep(config, "left", "2")
-    assert server.reset(config) == {"held": 0, "was": 7}
+    assert server.Server(config).reset() == {"held": 0, "was": 7}
 
 
 def test_a_cold_cache_that_stays_warm_is_an_error(server, config):
     """As while traffic runs: the trial would begin with what is there."""
     keep(config, "left", "90")
     with pytest.raises(server.ContractError, match=r"^86 cached answers left after purging 5 "):
-        server.reset(config)
+        server.Server(config).reset()
 
 
 @pytest.mark.parametrize("cache", ["none", "hot"])
 def test_where_nothing_is_to_be_emptied_nothing_is(server, config, cache):
-    assert server.reset({**config, "cache": cache}) == {"held": None, "was": None}
+    assert server.Server({**config, "cache": cache}).reset() == {"held": None, "was": None}
     assert Path(f"{config['control_program']}.size").read_text(encoding="ascii") == "7"
 
 
 def test_the_servers_own_reason_is_told(control, config):
-    with pytest.raises(control.ContractError, match=r"rping: Unknown command: 'rping'$"):
+    with pytest.raises(
+        control.program.ContractError, match=r"rping: Unknown command: 'rping'$"
+    ):
         control.control(config, "rping")
 
 
@@ -159,5 +161,5 @@ def test_lmdb_files_of_other_zones_are_made_anew(store, config, monkeypatch, sai
 
 def test_zones_that_were_not_all_loaded_are_not_served(store, config):
     config["data"] = {"zones": 3, "folder": "/zones"}
-    with pytest.raises(store.BeneathError, match=r"not all zones .*found 2, wanted 3.*/zones$"):
+    with pytest.raises(store.LabError, match=r"not all zones .*found 2, wanted 3.*/zones$"):
         store.check(config, "zones", 2)

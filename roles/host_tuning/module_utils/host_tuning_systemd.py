@@ -76,7 +76,7 @@ def slices(housekeeping: str, online: list[int]) -> dict[str, str]:
 def read_slices(housekeeping: str, online: list[int]) -> Reading:
     """Which processors each part of the host may use."""
     wanted = slices(housekeeping, online)
-    why = _hindrance(wanted)
+    why = _reason(wanted)
     if why:
         return Reading(None, holds=False, why=why)
     found = {
@@ -96,7 +96,7 @@ def allow_cpus(unit: str, cpus: str) -> None:
     _systemctl("set-property", "--runtime", unit, f"AllowedCPUs={cpus}")
 
 
-def _hindrance(wanted: dict[str, str]) -> str:
+def _reason(wanted: dict[str, str]) -> str:
     if not wanted:
         return "no processor would be left for what is measured, or none of them is on"
     if not is_there():

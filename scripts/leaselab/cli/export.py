@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,10 +99,7 @@ def _content(args: argparse.Namespace, store: Store) -> bytes:
 
 
 def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
-    from pyarrow import csv, parquet  # noqa: PLC0415  # slow to import
-
     from leaselab.report.export.records import (  # noqa: PLC0415
-        cells_of,
         results_table,
         runs_table,
         trials_table,
@@ -114,12 +110,7 @@ def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
         table = trials_table((row, one) for row, one in loaded if not isinstance(one, str))
     else:
         table = (runs_table if args.level == "runs" else results_table)(rows)
-    stream = io.BytesIO()
-    if args.form == "csv":
-        csv.write_csv(cells_of(table), stream)
-    else:
-        parquet.write_table(table, stream, compression="zstd")
-    return stream.getvalue()
+    return table.csv().encode() if args.form == "csv" else table.parquet()
 
 
 def _load(store: Store, row: Row) -> Record | str:

@@ -62,9 +62,9 @@ def run(args: argparse.Namespace) -> Outcome:
 
         serve(source, args.port)
     elif sys.stdout.isatty():
-        from leaselab.cli.watch_app import WatchApp  # noqa: PLC0415  # textual; slow to import
+        from leaselab.cli.watch_app import follow  # noqa: PLC0415  # slow to import
 
-        WatchApp(source).run()
+        follow(source)
     else:
         _print_lines(source)
     print(f"leaselab: {source.ending()}", file=sys.stderr)

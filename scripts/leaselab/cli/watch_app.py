@@ -2,89 +2,107 @@
 
 from __future__ import annotations
 
+import os
+import select
+import sys
+import termios
+import tty
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.app import App
-from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
-from textual.widgets import Footer, Label, Sparkline, Static
+from rich.console import Group
+from rich.live import Live
+from rich.measure import Measurement
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
 from leaselab.model.text import printable
+from leaselab.report.console import Console
 from leaselab.report.live import figure_words
 
 if TYPE_CHECKING:
-    from textual.app import ComposeResult
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import ConsoleOptions, RenderableType, RenderResult
 
     from leaselab.cli.followed import Source
+    from leaselab.report.live import LiveView
 
+EVERY_S = 1.0
+_BARS = "▁▂▃▄▅▆▇█"
 _SHOWN = 120
 """Newest points of a line."""
+_LEAVE = "q"
 
 
-class WatchApp(App[None]):
-    """Facts above, a line for each figure below; ends with the sweep."""
+class Sparkline:
+    """A line of bars, from the smallest value to the largest; the newest that have room."""
 
-    CSS = """
-    #title { text-style: bold; padding: 0 1; }
-    #facts { padding: 0 1; height: auto; }
-    .line { height: 3; padding: 0 1; }
-    .line Label { width: 21; }
-    .line .now { width: 10; text-align: right; padding-right: 1; text-style: bold; }
-    .line .range { width: 18; padding-left: 1; color: $text-muted; }
-    Sparkline { width: 1fr; height: 2; }
-    """
-    BINDINGS: ClassVar = [Binding("q", "quit", "Leave; the sweep goes on")]
+    def __init__(self, values: Sequence[float]) -> None:
+        """`values` are oldest first, at least one."""
+        self._values = values[-_SHOWN:]
 
-    def __init__(self, source: Source) -> None:
-        """`source` is asked once a second."""
-        super().__init__()
-        self._source = source
+    def __rich_measure__(self, *_: object) -> Measurement:
+        """Say how wide it can be."""
+        return Measurement(1, len(self._values))
 
-    def compose(self) -> ComposeResult:
-        """Title, facts, lines and the keys."""
-        yield Static(id="title", markup=False)
-        yield Static(id="facts", markup=False)
-        yield VerticalScroll(id="lines")
-        yield Footer()
+    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+        """Draw it as wide as there is room."""
+        shown = self._values[-options.max_width :]
+        low = min(shown)
+        step = (max(shown) - low) / (len(_BARS) - 1) or 1.0
+        yield Segment("".join(_BARS[round((value - low) / step)] for value in shown))
 
-    async def on_mount(self) -> None:
-        """Show it now, and each second."""
-        await self.tick()
-        self.set_interval(1.0, self.tick)
 
-    async def tick(self) -> None:
-        """Show what is new; leave when the sweep runs no more."""
-        if not self._source.refresh():
-            self.exit()
-            return
-        view = self._source.view
-        self.query_one("#title", Static).update(printable(view.title))
-        facts = view.facts(datetime.now(UTC))
-        width = max(map(len, facts))
-        text = "\n".join(
-            f"{label:{width}}  {printable(words)}" for label, words in facts.items()
-        )
-        self.query_one("#facts", Static).update(text)
-        for name, line in view.series().items():
-            await self._show(name, [value for _, value in line[-_SHOWN:]])
+def picture(view: LiveView, now: datetime) -> RenderableType:
+    """Return facts above, and a line for each figure below."""
+    facts = Table.grid(padding=(0, 2))
+    for label, words in view.facts(now).items():
+        facts.add_row(label, printable(words))
+    lines = Table.grid(padding=(0, 1), expand=True)
+    lines.add_column(no_wrap=True)
+    lines.add_column(no_wrap=True, justify="right", style="bold")
+    lines.add_column(ratio=1)
+    lines.add_column(no_wrap=True, style="dim")
+    for name, line in view.series().items():
+        values = [value for _, value in line][-_SHOWN:]
+        ends = f"{figure_words(min(values))} to {figure_words(max(values))}"
+        lines.add_row(printable(name), figure_words(values[-1]), Sparkline(values), ends)
+    leave = Text(f"{_LEAVE}  leave; the sweep goes on", style="dim")
+    return Group(Text(printable(view.title), style="bold"), "", facts, "", lines, "", leave)
 
-    async def _show(self, name: str, values: list[float]) -> None:
-        place = f"line-{''.join(letter for letter in name if letter.isalnum())}"
-        found = self.query(f"#{place}")
-        if not found:
-            row = Horizontal(
-                Label(printable(name), markup=False),
-                Label(classes="now", markup=False),
-                Sparkline(values),
-                Label(classes="range", markup=False),
-                id=place,
-                classes="line",
-            )
-            await self.query_one("#lines").mount(row)
-        row_ = self.query_one(f"#{place}")
-        row_.query_one(Sparkline).data = values
-        row_.query_one(".now", Label).update(figure_words(values[-1]))
-        row_.query_one(".range", Label).update(
-            f"{figure_words(min(values))} to {figure_words(max(values))}"
-        )
+
+def follow(source: Source) -> None:
+    """Show it each second; return when it runs no more, or its user leaves."""
+    with (
+        _each_key(),
+        Live(console=Console(), screen=True, auto_refresh=False) as live,
+    ):
+        while source.refresh():
+            live.update(picture(source.view, datetime.now(UTC)), refresh=True)
+            if _LEAVE in _keys_within(EVERY_S):
+                return
+
+
+@contextmanager
+def _each_key() -> Iterator[None]:
+    """Have a terminal give each key at once, and not show it."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _keys_within(seconds: float) -> str:
+    """Wait so long, or until there are keys: those of a terminal."""
+    watched = [sys.stdin] if sys.stdin.isatty() else []
+    ready, _, _ = select.select(watched, [], [], seconds)
+    # past Python's buffer, which select() cannot see
+    return os.read(sys.stdin.fileno(), 64).decode(errors="replace") if ready else ""

@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 from leaselab_artifact import FILE_MODE, LINK_MODE, PROGRAM_MODE, objection
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import ContractError, LabError
 from leaselab_contract.process import ENVIRONMENT
 
 from leaselab_build import confine
@@ -150,7 +150,7 @@ def _package(path):
         )
         if done.returncode == 0:
             return done.stdout.split(":")[0]
-    raise BeneathError(f"no package has {path}, which it is linked with")
+    raise LabError(f"no package has {path}, which it is linked with")
 
 
 def _is_elf(path):

@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import ContractError, LabError
 
 ARTIFACT = "artifact.tar.gz"
 DOCUMENT = "build.json"
@@ -45,11 +45,11 @@ class Lock:
         return True
 
     def take(self, job):
-        """Wait for it; raises BeneathError with what is built where that lasts too long."""
+        """Wait for it; raises LabError with what is built where that lasts too long."""
         until = time.monotonic() + self._config["wait_s"]
         while not self.held():
             if time.monotonic() > until:
-                raise BeneathError(
+                raise LabError(
                     f"the builder has built {self._holder()}, and this build has waited "
                     f"{self._config['wait_s']} s for it (limit: build_wait_s)"
                 )

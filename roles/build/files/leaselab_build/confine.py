@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import ContractError, LabError
 from leaselab_contract.process import ENVIRONMENT
 
 from leaselab_build import landlock, mounts
@@ -60,7 +60,7 @@ def start(config, argv, **options):
                 **options,
             )
         except subprocess.SubprocessError as error:
-            raise BeneathError(
+            raise LabError(
                 f"the builder does not confine a build (found: Landlock {landlock.version()}, "
                 f"{error}; wanted: seccomp, and Landlock 2 or later, which is Linux 5.19 with "
                 "landlock in its list of security modules, or a root that may mount)"
@@ -149,7 +149,7 @@ def end(config):
     deadline = time.monotonic() + _END_S
     while running(config)[0]:
         if time.monotonic() > deadline:
-            raise BeneathError(
+            raise LabError(
                 f"processes of user {who['user']}, by whom commits are built, do not end"
             )
         subprocess.run(
@@ -204,12 +204,12 @@ def _who(config):
     """The user, as subprocess takes it; never root, and no group but its own."""
     uid, gid = int(config["uid"]), int(config["gid"])
     if uid < 1 or gid < 1:
-        raise BeneathError(
+        raise LabError(
             f"the build's user is not one of its own (found uid {uid}, gid {gid}, wanted both "
             "above 0); run the role again"
         )
     if os.geteuid() != 0:
-        raise BeneathError(
+        raise LabError(
             f"a build is started by root, which gives it to user {uid} "
             f"(found uid {os.geteuid()})"
         )
@@ -240,7 +240,7 @@ def _confined(config, restrict):
     try:
         import seccomp  # noqa: PLC0415  # Debian's package; said below where it is missing
     except ImportError as error:
-        raise BeneathError("the builder lacks python3-seccomp; run the role again") from error
+        raise LabError("the builder lacks python3-seccomp; run the role again") from error
 
     refused = seccomp.SyscallFilter(seccomp.ALLOW)
     for number, names in _REFUSED.items():

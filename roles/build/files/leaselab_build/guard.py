@@ -11,7 +11,7 @@ import select
 import signal
 import sys
 
-from leaselab_contract.errors import BeneathError
+from leaselab_contract.errors import LabError
 
 _ENDS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _PARENT_DEATH = 1
@@ -48,8 +48,8 @@ def owned(build, clear):
         os._exit(status)
     clear()
     if ended in reason:
-        raise BeneathError(f"the program that builds was ended by signal {-status}")
-    raise BeneathError("the build was cut short: whoever asked for it has gone")
+        raise LabError(f"the program that builds was ended by signal {-status}")
+    raise LabError("the build was cut short: whoever asked for it has gone")
 
 
 def _build(guard, build, clear):
@@ -60,7 +60,7 @@ def _build(guard, build, clear):
             signal.signal(number, signal.SIG_IGN)
         with contextlib.suppress(Exception):
             clear()
-        os._exit(BeneathError.status)
+        os._exit(LabError.status)
 
     for number in _ENDS:
         signal.signal(number, cut_short)

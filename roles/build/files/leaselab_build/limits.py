@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import ContractError, LabError
 from leaselab_contract.process import ENVIRONMENT
 
 from leaselab_build import confine
@@ -30,7 +30,7 @@ class Limits:
     """
 
     def __init__(self, config):
-        """Begin; raises BeneathError where the builder has no room for a build."""
+        """Begin; raises LabError where the builder has no room for a build."""
         self._config = config
         self._folder = confine.work(config)
         self._step, self._step_end = "", _NEVER
@@ -70,7 +70,7 @@ class Limits:
         if self._exceeded:
             raise ContractError(self._exceeded)
         if self._fault:
-            raise BeneathError(f"the limits of the build are not watched: {self._fault}")
+            raise LabError(f"the limits of the build are not watched: {self._fault}")
 
     def named(self, reason):
         """Return a reason of a program with the limit of the kernel that it speaks of."""
@@ -90,7 +90,7 @@ class Limits:
     def blame(self):
         """Say of a build that failed, and whose processes have ended, that the disk is full.
 
-        Raises ContractError where the build has filled it, BeneathError where others have.
+        Raises ContractError where the build has filled it, LabError where others have.
         """
         free_bytes, free_files = _room(self._config["cache"])
         if free_bytes < SPARE_BYTES or free_files < SPARE_FILES:
@@ -154,7 +154,7 @@ class Limits:
     def _refuse_full(self, wanted_bytes, wanted_files):
         free_bytes, free_files = _room(self._config["cache"])
         if free_bytes < wanted_bytes or free_files < wanted_files:
-            raise BeneathError(
+            raise LabError(
                 f"the builder's disk is full (found {free_bytes // _MIB} MiB and room for "
                 f"{free_files} files free in {self._config['cache']}, wanted "
                 f"{wanted_bytes // _MIB} MiB and {wanted_files} files)"

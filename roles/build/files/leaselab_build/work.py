@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import ContractError, LabError
 
 from leaselab_build import artifact, cache, confine, limits, log, objects, progress
 from leaselab_build.job import FORMAT
@@ -29,7 +29,7 @@ def build(config, job):
     """Build it and keep it; return what is known of it.
 
     Raises ContractError where the commit is at fault: with the first error of the compiler,
-    or the limit that it exceeded.  Raises BeneathError where the builder is at fault.  The log
+    or the limit that it exceeded.  Raises LabError where the builder is at fault.  The log
     is kept in both cases.
     """
     began = time.monotonic()
@@ -133,7 +133,7 @@ def prepare(config, job, place, watch):
     if done.returncode == NOT_THIS_SERVERS:
         raise ForeignError(reason)
     if done.returncode in NOT_STARTED:
-        raise BeneathError(f"{config['recipe']}: {reason}")
+        raise LabError(f"{config['recipe']}: {reason}")
     if done.returncode != 0:
         raise ContractError(f"its build system cannot be read: {reason}")
     return done.stdout.strip()

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import ContractError, LabError
 from leaselab_contract.process import POLL_S
 
 USABLE_S = 15.0
@@ -15,12 +15,12 @@ def wait_until_usable(interface):
     """Wait until duplicate address detection has ended on an interface.
 
     A DHCPv6 server that starts while its link-local address is tentative runs,
-    warns, and answers nobody.  Raises BeneathError where there is no such interface: that of
+    warns, and answers nobody.  Raises LabError where there is no such interface: that of
     a second place is gone after a boot.
     """
     if not (INTERFACES / interface).exists():
         known = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
-        raise BeneathError(
+        raise LabError(
             f"no such interface (found {known}; wanted {interface}); deploy again, which makes"
             " that of a second place"
         )

@@ -1,8 +1,10 @@
 """What NSD and Unbound tell on a control socket: a command, then lines until it is closed."""
 
+import re
 import socket
 
 MOST_BYTES = 1 << 20
+_VERSION = re.compile(r"version: (\S+)")
 
 
 def ask(path, greeting, command, seconds):
@@ -25,7 +27,18 @@ def ask(path, greeting, command, seconds):
     return told
 
 
-def figures(told):
-    """Return what a line each says, such as ``num.queries=5``, as numbers by name."""
+def version(path, greeting, seconds):
+    """Return the version that it tells; raises as `ask`."""
+    return _VERSION.search(ask(path, greeting, "status", seconds))[1]
+
+
+def statistics(path, greeting, seconds):
+    """Return its figures by its own names; raises as `ask`."""
+    told = ask(path, greeting, "stats_noreset", seconds)
     pairs = (line.partition("=") for line in told.splitlines() if "=" in line)
     return {name: float(value) for name, _, value in pairs}
+
+
+def counters(figures, names):
+    """Return counts by the names that all servers have, of figures; `names` maps their own."""
+    return {name: round(figures.get(own, 0)) for own, name in names.items()}

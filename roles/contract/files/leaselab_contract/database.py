@@ -6,11 +6,11 @@ own watches it and its disk, and this one only knows the way.
 """
 
 import json
-import subprocess
 import time
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError, last_line
+from leaselab_contract import program
+from leaselab_contract.errors import LabError
 from leaselab_contract.process import POLL_S, alive
 
 ANSWER_S = 55.0
@@ -19,20 +19,8 @@ DYING_S = 2.0
 
 def ask(config, verb, text=""):
     """Call one verb of the database's contract; return what it prints."""
-    try:
-        done = subprocess.run(
-            [config["database"]["contract"], verb, config["variant"]],
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=ANSWER_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise BeneathError(f"database: no answer to {verb} within {ANSWER_S:.0f} s") from None
-    if done.returncode != 0:
-        raise BeneathError(f"database: {last_line(done.stderr)}")
-    return done.stdout
+    argv = [config["database"]["contract"], verb, config["variant"]]
+    return program.run(argv, f"database {verb}", ANSWER_S, error=LabError, text=text)
 
 
 def is_distant(config):
@@ -50,14 +38,12 @@ def check_running(config):
     except (FileNotFoundError, ValueError):
         pid = 0
     if not pid or not alive(pid):
-        raise BeneathError(
-            f"the database is gone: {json.loads(ask(config, 'state'))['reason']}"
-        )
+        raise LabError(f"the database is gone: {json.loads(ask(config, 'state'))['reason']}")
     return pid
 
 
-def acquit(config):
-    """Raise what is wrong with the database, where the server may have died of it.
+def check_after_death(config):
+    """Raise what is wrong with the database of a server that has died.
 
     It may take a moment longer to end than the server that lost it.
     """
@@ -75,7 +61,7 @@ def check_disk(config):
     wanted = config["database"]["free_bytes"]
     found = json.loads(ask(config, "state"))
     if found["free_bytes"] < wanted:
-        raise BeneathError(
+        raise LabError(
             f"the database's disk is full (found {found['free_bytes'] >> 20} MiB free, wanted "
             f"{wanted >> 20} MiB); its last error: {found['reason']}"
         )

@@ -7,8 +7,8 @@ class ContractError(Exception):
     status = 1
 
 
-class BeneathError(ContractError):
-    """What it stands on fails, and it with that."""
+class LabError(ContractError):
+    """The lab below a server fails: its database, its disk, AppArmor, what the host lacks."""
 
     status = 4
 

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from leaselab_contract.confinement import label_of
-from leaselab_contract.errors import BeneathError
+from leaselab_contract.errors import LabError
 
 _CHUNK = 1 << 20
 _GONE = " (deleted)"
@@ -21,7 +21,7 @@ def identity(pid):
     try:
         program = str(Path(f"/proc/{pid}/exe").readlink())
     except PermissionError as error:
-        raise BeneathError(
+        raise LabError(
             f"the server's own program cannot be read: {error}; in a container, root wants the "
             "capability SYS_PTRACE for a server that has changed its user"
         ) from None
@@ -51,7 +51,7 @@ def mapped(pid):
 def sha256(path):
     """Return the hash of a file that a process runs; one that was replaced has none."""
     if path.endswith(_GONE):
-        raise BeneathError(f"{path[: -len(_GONE)]} was replaced while the server started")
+        raise LabError(f"{path[: -len(_GONE)]} was replaced while the server started")
     found = hashlib.sha256()
     with Path(path).open("rb") as file:
         while chunk := file.read(_CHUNK):

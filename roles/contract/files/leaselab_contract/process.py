@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from leaselab_contract.confinement import Denials
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import ContractError, LabError
 
 POLL_S = 0.02
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -48,7 +48,7 @@ def launch(process):
         return _launch(process)
     except (OSError, LookupError) as error:
         name = Path(process["argv"][0]).name
-        raise BeneathError(f"{name} cannot be started on this host: {error}") from None
+        raise LabError(f"{name} cannot be started on this host: {error}") from None
 
 
 def _launch(process):
@@ -145,7 +145,7 @@ def _refused(child, reason):
     """Return the error of one that does not serve: the host's fault where AppArmor is why."""
     denied = child.denials.why(reason)
     if denied:
-        return BeneathError(
+        return LabError(
             f"AppArmor denies it {denied}; deploy again, which adds the lab's files to its "
             f"profile, or add what the site wants in /etc/apparmor.d/local; {reason}"
         )
@@ -187,7 +187,7 @@ def refuse_shutdown():
     except (OSError, subprocess.TimeoutExpired):
         return  # no systemd here
     if state.stdout.strip() == b"stopping":
-        raise BeneathError("the host shuts down")
+        raise LabError("the host shuts down")
 
 
 def last_reason(process):

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract.errors import ContractError, LabError
 from leaselab_contract.process import (
     TICKS,
     last_reason,
@@ -26,7 +26,7 @@ ROOM = 1 << 20
 def follow(take, files=()):
     """Print what `take` returns until standard input is closed, and once for each line on it.
 
-    Raises BeneathError once the disk of `files`, patterns of what the server has, is full:
+    Raises LabError once the disk of `files`, patterns of what the server has, is full:
     what it serves from then on, it does not store.
 
     Standard input is read past Python's buffer: select() cannot see that.
@@ -49,23 +49,23 @@ def follow(take, files=()):
 
 
 def refuse_full_disk(files):
-    """Raise BeneathError where a disk has no room for files of some patterns."""
+    """Raise LabError where a disk has no room for files of some patterns."""
     for folder in {Path(pattern).parent for pattern in files}:
         there = next(path for path in (folder, *folder.parents) if path.is_dir())
         disk = os.statvfs(there)
         free = disk.f_bfree * disk.f_frsize
         # What has no blocks is no disk, such as /proc.
         if disk.f_blocks and free < ROOM and not disk.f_flag & os.ST_RDONLY:
-            raise BeneathError(
+            raise LabError(
                 f"the disk is full (found {free >> 10} KiB free in {there}, wanted "
                 f"{ROOM >> 10} KiB)"
             )
 
 
-def used(processes, bereaved=lambda: None):
+def used(processes, explain_death=lambda: None):
     """Return CPU time (s) and resident memory (bytes) of processes together.
 
-    When one has gone, `bereaved` may say why; else its own last words are raised.
+    When one has gone, `explain_death` may raise why; else its own last words are raised.
     """
     ticks = rss = 0
     for process in processes:
@@ -75,7 +75,7 @@ def used(processes, bereaved=lambda: None):
             fields = ["Z"]
         if fields[0] == "Z":
             refuse_shutdown()
-            bereaved()
+            explain_death()
             name = Path(process["argv"][0]).name
             raise ContractError(f"{name} is gone: {last_reason(process)}")
         ticks += int(fields[11]) + int(fields[12])

@@ -13,11 +13,9 @@ import re
 import shutil
 from pathlib import Path
 
-from leaselab_contract import brake, profile, sampling
-from leaselab_contract.errors import BeneathError, ContractError
+from leaselab_contract import sampling
+from leaselab_contract.errors import ContractError, LabError
 
-SHARED = {"brake": brake.brake, "profile": profile.profile}
-"""Verbs that are the same for every kind of server."""
 SETTINGS = "server.json"
 TWO_ADDRESSES = "two-addresses"
 """The capability to run beside another variant of its kind, at another test address."""
@@ -31,11 +29,11 @@ def names(root):
 
 
 def settings(root, variant, file=SETTINGS):
-    """Return the settings of a variant; raises BeneathError for one that is not deployed."""
+    """Return the settings of a variant; raises LabError for one that is not deployed."""
     path = root / "variants" / variant / file
     if not _NAME.fullmatch(variant) or not path.is_file():
         known = ", ".join(sorted(names(root))) or "none"
-        raise BeneathError(f"no such variant is deployed (found {known}; wanted {variant})")
+        raise LabError(f"no such variant is deployed (found {known}; wanted {variant})")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -53,32 +51,33 @@ def act(root, arguments):
         raise ContractError("usage: server VERB VARIANT, server stop or server prune COUNT")
     verb, variant = arguments
     config = settings(root, variant)
-    verbs = {**kind(config).VERBS, **SHARED}
-    if verb not in verbs:
-        raise ContractError(f"{config['kind']} has no verb {verb}, it has {', '.join(verbs)}")
+    acting = server(config)
+    if verb not in acting.VERBS:
+        verbs = ", ".join(acting.VERBS)
+        raise ContractError(f"{config['kind']} has no verb {verb}, it has {verbs}")
     if verb == "start":
         refuse_others(root, variant, config)
         sampling.refuse_full_disk(config["files"])
         os.utime(root / "variants" / variant)
-    return verbs[verb](config)
+    return getattr(acting, verb)()
 
 
-def kind(config):
-    """Return the module that serves a variant's kind: `VERBS` and `is_running`."""
-    return importlib.import_module(f"{config['kind']}_contract.server")
+def server(config):
+    """Return the server of a variant, by the package of its kind."""
+    return importlib.import_module(f"{config['kind']}_contract.server").Server(config)
 
 
 def refuse_others(root, variant, config):
-    """Raise BeneathError where another variant runs that this one cannot run beside."""
+    """Raise LabError where another variant runs that this one cannot run beside."""
     for other in names(root):
         there = settings(root, other)
-        if other == variant or not kind(there).is_running(there):
+        if other == variant or not server(there).is_running():
             continue
-        if why := hindrance({variant: config, other: there}):
-            raise BeneathError(f"{other} runs already, {why}; stop it: server stop {other}")
+        if why := conflict({variant: config, other: there}):
+            raise LabError(f"{other} runs already, {why}; stop it: server stop {other}")
 
 
-def hindrance(two):
+def conflict(two):
     """Say why two variants cannot run side by side; empty where they can.
 
     `two` has their settings by name, those of the one that runs last.
@@ -101,11 +100,11 @@ def stop_all(root):
     for variant in names(root):
         try:
             config = settings(root, variant)
-            found.append(kind(config).VERBS["stop"](config)["was_running"])
+            found.append(server(config).stop()["was_running"])
         except (ContractError, OSError, LookupError, ValueError, ImportError) as error:
             errors.append(f"{variant} cannot be stopped: {error}")
     if errors:
-        raise BeneathError("; ".join(errors))
+        raise LabError("; ".join(errors))
     return {"was_running": any(found)}
 
 
@@ -115,7 +114,7 @@ def prune(root, count, named):
     gone = others[: max(0, len(others) - count)]
     for variant in gone:
         config = settings(root, variant)
-        kind(config).VERBS["stop"](config)
+        server(config).stop()
         for pattern in config["files"]:
             for path in Path("/").glob(pattern.lstrip("/")):
                 remove(path)

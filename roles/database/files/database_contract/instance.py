@@ -8,12 +8,11 @@ Passwords are in files that only root reads; they are never printed and never an
 import json
 import os
 import secrets
-import subprocess
 import sys
 from pathlib import Path
 
-from leaselab_contract import confinement, process
-from leaselab_contract.errors import ContractError, last_line
+from leaselab_contract import confinement, process, program
+from leaselab_contract.errors import ContractError
 
 START_S = 45.0
 STOP_S = 45.0
@@ -27,21 +26,7 @@ def query(config, sql, client="admin"):
     known = {}
     if config.get(FILES[client]):
         known[config["password_variable"]] = password(config[FILES[client]])
-    try:
-        done = subprocess.run(
-            config[client],
-            input=sql,
-            capture_output=True,
-            text=True,
-            timeout=SQL_S,
-            check=False,
-            env={**process.ENVIRONMENT, "HOME": "/", **known},
-        )
-    except subprocess.TimeoutExpired:
-        raise ContractError(f"{config['name']}: no answer within {SQL_S:.0f} s") from None
-    if done.returncode != 0:
-        raise ContractError(f"{config['name']}: {last_line(done.stderr)}")
-    return done.stdout
+    return program.run(config[client], config["name"], SQL_S, text=sql, HOME="/", **known)
 
 
 def password(file):

@@ -4,10 +4,8 @@ It is the one way to count its leases where it keeps no file of them.
 """
 
 import re
-import subprocess
 
-from leaselab_contract.errors import ContractError, last_line
-from leaselab_contract.process import ENVIRONMENT
+from leaselab_contract import program
 
 NAME = "uk.org.thekelleys.dnsmasq"
 OBJECT = "/uk/org/thekelleys/dnsmasq"
@@ -16,28 +14,19 @@ CALL_S = 10.0
 
 def ask(config, method, seconds=CALL_S):
     """Call one of dnsmasq's methods; return the answer as dbus-send prints it."""
-    try:
-        done = subprocess.run(
-            [
-                "dbus-send",
-                f"--bus=unix:path={config['bus']['socket']}",
-                "--print-reply=literal",
-                f"--reply-timeout={round(1000 * seconds)}",
-                f"--dest={NAME}",
-                OBJECT,
-                f"{NAME}.{method}",
-            ],
-            capture_output=True,
-            text=True,
-            timeout=seconds + 1,
-            check=False,
-            env=ENVIRONMENT,
-        )
-    except subprocess.TimeoutExpired:
-        raise ContractError(f"dnsmasq: no answer to {method} within {seconds:.1f} s") from None
-    if done.returncode != 0:
-        raise ContractError(f"dnsmasq: {method}: {last_line(done.stderr)}")
-    return done.stdout
+    return program.run(
+        [
+            "dbus-send",
+            f"--bus=unix:path={config['bus']['socket']}",
+            "--print-reply=literal",
+            f"--reply-timeout={round(1000 * seconds)}",
+            f"--dest={NAME}",
+            OBJECT,
+            f"{NAME}.{method}",
+        ],
+        f"dnsmasq: {method}",
+        seconds + 1,
+    )
 
 
 def version(config):

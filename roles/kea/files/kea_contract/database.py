@@ -2,12 +2,17 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
-from leaselab_contract.database import ANSWER_S, acquit, ask, check_disk, is_distant
-from leaselab_contract.errors import BeneathError, ContractError, last_line
-from leaselab_contract.process import ENVIRONMENT
+from leaselab_contract import program
+from leaselab_contract.database import (
+    ANSWER_S,
+    ask,
+    check_after_death,
+    check_disk,
+    is_distant,
+)
+from leaselab_contract.errors import ContractError, LabError
 
 from kea_contract.control import control
 
@@ -36,7 +41,7 @@ def prepare(config):
         if config["database"]["hosts_file"]:
             rows = Path(config["database"]["hosts_file"]).read_text(encoding="ascii")
             ask(config, "sql", rows)
-    except BeneathError:
+    except LabError:
         check_disk(config)  # its last words need not name that
         raise
     # Two faults that Kea would only report as a failure of its own.
@@ -72,20 +77,13 @@ def make_schema(config):
         script = Path(settings["schema_file"]).read_text(encoding="utf-8")
         ask(config, "sql", f"{settings['use_sql']}\n{script}")
         return
-    try:
-        made = subprocess.run(
-            settings["schema_argv"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=ANSWER_S,
-            check=False,
-            env={**ENVIRONMENT, "KEA_ADMIN_DB_PASSWORD": ""},  # root of the system needs none
-        )
-    except subprocess.TimeoutExpired:
-        raise BeneathError(f"kea-admin makes no schema within {ANSWER_S:.0f} s") from None
-    if made.returncode != 0:
-        raise BeneathError(f"kea-admin makes no schema: {last_line(made.stderr, made.stdout)}")
+    program.run(
+        settings["schema_argv"],
+        "kea-admin makes no schema",
+        ANSWER_S,
+        error=LabError,
+        KEA_ADMIN_DB_PASSWORD="",  # root of the system needs none
+    )
 
 
 def check_version(config):
@@ -98,20 +96,13 @@ def check_version(config):
     if settings["is_hook"]:
         return
     found = ask(config, "sql", settings["version_sql"]).strip()
-    told = subprocess.run(
-        [config["process"]["argv"][0], "-V"],
-        capture_output=True,
-        text=True,
-        timeout=ANSWER_S,
-        check=False,
-    )
-    wanted = re.search(rf"{settings['title']} backend (\S+?),", told.stdout)
+    kea = config["process"]["argv"][0]
+    told = program.run([kea, "-V"], f"{kea} -V", ANSWER_S)
+    wanted = re.search(rf"{settings['title']} backend (\S+?),", told)
     if wanted is None:
-        raise ContractError(
-            f"{config['process']['argv'][0]} was built without {settings['title']}"
-        )
+        raise ContractError(f"{kea} was built without {settings['title']}")
     if found != wanted[1]:
-        raise BeneathError(
+        raise LabError(
             f"kea-admin and the server are of different versions (found schema {found}, "
             f"wanted {wanted[1]}); deploy again"
         )
@@ -126,8 +117,8 @@ def empty(config):
     sql = Path(config["database"]["empty_file"]).read_text(encoding="ascii")
     try:
         answer = ask(config, "sql", sql)
-    except BeneathError:
-        acquit(config)  # its client only says that it hung up
+    except LabError:
+        check_after_death(config)  # its client only says that it hung up
         raise
     before, left = map(int, answer.split())
     control(config, "statistic-reset", {"name": config["leases_statistic"]})

@@ -11,11 +11,6 @@ from kea_contract.control import control
 AGENT_S = 15.0
 
 
-def processes(config):
-    """Kea and, where a pair needs one, its control agent."""
-    return [config["process"], *([config["agent"]["process"]] if config["agent"] else [])]
-
-
 def trouble(config):
     """How the pair differs from the state asked for, empty when it does not."""
     wanted = config["pair_state"]

@@ -1,7 +1,7 @@
-"""What Kea does for each verb of the server contract, which `VERBS` names.
+"""What Kea differs in from other servers behind the contract.
 
-start makes a database's schema anew; state and settle are about a pair; list tells address
-and client of every lease.
+start makes a database's schema from nothing; state and settle are about a pair; list prints
+address and client of every lease.
 """
 
 import os
@@ -9,144 +9,157 @@ import signal
 import sys
 from pathlib import Path
 
-from leaselab_contract import address, loaded, process
+from leaselab_contract import process, sampling, server
+from leaselab_contract.database import ask, check_after_death, check_running, is_distant
 from leaselab_contract.errors import ContractError
 
-from kea_contract import database, pair, poll, sampling, store
-from kea_contract.control import config_hash, control, leases
+from kea_contract import database, pair, poll, store
+from kea_contract.control import config_hash, control, leases, statistic
 
-START_S = 30.0
-
-
-def start(config):
-    """Start it clean; return what runs."""
-    stop(config)
-    store.remove_files(config)
-    Path(config["control_socket"]).unlink(missing_ok=True)
-    with process.undone_by(lambda: stop(config)):
-        return serve(config)
+ANSWER_S = 0.8
 
 
-def serve(config):
-    """Start database, Kea and agent; return what runs."""
-    beside = database.prepare(config) if config["database"] else {}
-    for link in database.links(config):
-        launch_and_hear(link, "listens")
-    address.wait_until_usable(config["interface"])
-    child = process.launch(config["process"])
-    version = process.wait_until(
-        lambda: control(config, "version-get", timeout=2.0),
-        child,
-        config["process"],
-        START_S,
-    )
-    start_s = child.age_s
-    if config["agent"]:
-        pair.start_agent(config["agent"])
-    if config["poller"]:
-        launch_and_hear(config["poller"], poll.ANSWERED)
-    return {
-        "pid": child.pid,
-        "version": version["extended"].split()[0],
-        "commit": config["commit"],
-        "config_sha256": config_hash(config),
-        "start_s": start_s,
-        "beside": beside,
-        **loaded.identity(child.pid),
-    }
+class Server(server.Server):
+    """Kea; beside it a pair's agent, its database, what leads to that, and who polls it."""
+
+    VERBS = (*server.Server.VERBS, "state", "settle", "list", "crash")
+
+    def prepare(self):
+        """Have an empty store, and start the database with what leads to it."""
+        store.remove_files(self.config)
+        Path(self.config["control_socket"]).unlink(missing_ok=True)
+        beside = database.prepare(self.config) if self.config["database"] else {}
+        for link in database.links(self.config):
+            self.launch_and_hear(link, "listens")
+        return beside
+
+    def ready(self):
+        """Return its version."""
+        answer = control(self.config, "version-get", timeout=2.0)
+        return answer["extended"].split()[0]
+
+    def check_started(self):
+        """Start a pair's agent, and what polls it."""
+        if self.config["agent"]:
+            pair.start_agent(self.config["agent"])
+        if self.config["poller"]:
+            self.launch_and_hear(self.config["poller"], poll.ANSWERED)
+        return {}
+
+    def config_sha256(self, _pid):
+        """Return the hash of what it says that it runs with."""
+        return config_hash(self.config)
+
+    def launch_and_hear(self, helper, word):
+        """Start a program beside Kea; wait until it has said this word."""
+
+        def said():
+            if word not in Path(helper["output_file"]).read_text(encoding="utf-8"):
+                raise ContractError(f"it has not said '{word}'")
+
+        process.wait_until(said, process.launch(helper), helper, self.START_S)
+
+    def state(self):
+        """Say how a pair differs from the state asked for."""
+        return {"trouble": pair.trouble(self.config)}
+
+    def settle(self):
+        """Return when a pair is in that state."""
+        pair.settle(self.config)
+        return {"trouble": ""}
+
+    def reset(self):
+        """Empty the store; once more for leases whose request was still queued."""
+        was = 0
+        for _ in range(5):
+            before, left = self.empty()
+            was += before
+            if left == 0:
+                return {"held": 0, "was": was}
+        raise ContractError(
+            f"{left} leases left after emptying five times; is traffic running?"
+        )
+
+    def empty(self):
+        """Return how many leases there were and are.
+
+        The command for it is a hook's.  Without the hook, Kea reads its configuration again
+        and finds no file of leases; it stays the same process, and counts packets on.
+        """
+        if database.has_leases(self.config):
+            return database.empty(self.config)
+        before = leases(self.config)
+        if self.config["can_wipe"]:
+            wipe = f"lease{self.config['family']}-wipe"
+            control(self.config, wipe, {"subnet-id": self.config["subnet_id"]})
+        else:
+            store.remove_files(self.config)
+            control(self.config, "config-reload")
+        return before, leases(self.config)
+
+    def take(self):
+        """Return one sample, with how many leases were written."""
+        reading = super().take()
+        return {
+            **reading,
+            "written": written(reading["counters"], *self.config["written_counters"]),
+        }
+
+    def explain_death(self):
+        """Raise what is wrong with its database."""
+        if self.config["database"]:
+            check_after_death(self.config)
+
+    def beside_cpu_s(self):
+        """Return the CPU time of its database, of what polls it and what leads to it."""
+        beside = {}
+        if self.config["database"] and not is_distant(self.config):
+            beside["database"] = process.tree_cpu_s(check_running(self.config))
+        if self.config["poller"]:
+            beside["poller"] = sampling.used([self.config["poller"]])[0]
+        for link in database.links(self.config):
+            beside["link"] = sampling.used([link])[0]
+        return beside
+
+    def counted(self):
+        """Return its statistics and its leases."""
+        held = leases(self.config, ANSWER_S)
+        names = self.config["counters"]
+        return {name: statistic(self.config, name, ANSWER_S) for name in names}, held
+
+    def list(self):
+        """Print every lease: address and client."""
+        rows = store.leases(self.config)
+        sys.stdout.writelines(f"{address} {client}\n" for address, client in rows)
+
+    def crash(self):
+        """Kill every process at once: neither of a pair is told."""
+        pids = [pid for one in self.processes() if (pid := process.running_pid(one))]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        return {"was_running": bool(pids)}
+
+    def stop(self):
+        """End it, what runs beside it, and its database."""
+        ended = super().stop()
+        poller = self.config["poller"]
+        helpers = [*([poller] if poller else []), *database.links(self.config)]
+        helped = [process.end(one) for one in helpers]
+        if self.config["database"]:
+            ask(self.config, "stop")
+        return {"was_running": ended["was_running"] or any(helped)}
+
+    def processes(self):
+        """Return Kea and, where a pair needs one, its control agent."""
+        agent = self.config["agent"]
+        return [self.config["process"], *([agent["process"]] if agent else [])]
 
 
-def launch_and_hear(helper, word):
-    """Start a program beside Kea; wait until it has said this word."""
+def written(counters, served, reused):
+    """Return how many leases were written: those served but for the ones that the cache saved.
 
-    def said():
-        if word not in Path(helper["output_file"]).read_text(encoding="utf-8"):
-            raise ContractError(f"it has not said '{word}'")
-
-    process.wait_until(said, process.launch(helper), helper, START_S)
-
-
-def helpers(config):
-    """What runs beside Kea for its sake alone: what asks it, what leads to its database.
-
-    A variant that an older release deployed says nothing of them, and has to be stopped.
+    None where a counter is missing.
     """
-    poller = config.get("poller")
-    return [*([poller] if poller else []), *database.links(config)]
-
-
-def state(config):
-    """Say how a pair differs from the state asked for."""
-    return {"trouble": pair.trouble(config)}
-
-
-def settle(config):
-    """Return when a pair is in that state."""
-    pair.settle(config)
-    return {"trouble": ""}
-
-
-def reset(config):
-    """Empty the store; once more for leases whose request was still queued."""
-    empty = database.empty if database.has_leases(config) else empty_memory
-    was = 0
-    for _ in range(5):
-        before, left = empty(config)
-        was += before
-        if left == 0:
-            return {"held": 0, "was": was}
-    raise ContractError(f"{left} leases left after emptying five times; is traffic running?")
-
-
-def empty_memory(config):
-    """Return how many leases there were and are.
-
-    The command for it is a hook's.  Without the hook, Kea reads its configuration again and
-    finds no file of leases; it stays the same process, and counts packets on.
-    """
-    before = leases(config)
-    if config["can_wipe"]:
-        control(config, f"lease{config['family']}-wipe", {"subnet-id": config["subnet_id"]})
-    else:
-        store.remove_files(config)
-        control(config, "config-reload")
-    return before, leases(config)
-
-
-def listing(config):
-    """Print every lease: address and client."""
-    sys.stdout.writelines(f"{address} {client}\n" for address, client in store.leases(config))
-
-
-def crash(config):
-    """Every process at once: neither of a pair is told."""
-    pids = [pid for one in pair.processes(config) if (pid := process.running_pid(one))]
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    return {"was_running": bool(pids)}
-
-
-def stop(config):
-    """End it, and its database."""
-    ended = [process.end(one) for one in reversed(pair.processes(config))]
-    ended += [process.end(one) for one in helpers(config)]
-    if config["database"]:
-        database.ask(config, "stop")
-    return {"was_running": any(ended)}
-
-
-def is_running(config):
-    """Whether a process of it runs."""
-    return any(process.running_pid(one) for one in pair.processes(config))
-
-
-VERBS = {
-    "start": start,
-    "state": state,
-    "settle": settle,
-    "reset": reset,
-    "sample": sampling.follow,
-    "list": listing,
-    "crash": crash,
-    "stop": stop,
-}
+    if served not in counters or reused not in counters:
+        return None
+    return counters[served] - counters[reused]

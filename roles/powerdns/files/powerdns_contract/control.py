@@ -1,10 +1,8 @@
 """PowerDNS's control socket, by its own program pdns_control."""
 
 import hashlib
-import subprocess
 
-from leaselab_contract.errors import ContractError, last_line
-from leaselab_contract.process import ENVIRONMENT
+from leaselab_contract import program
 
 CONTROL_S = 30.0
 CACHES = ("packetcache-size", "query-cache-size")
@@ -14,17 +12,7 @@ CACHES = ("packetcache-size", "query-cache-size")
 def control(config, *command, seconds=CONTROL_S):
     """Have the running server do a command; return what it prints."""
     argv = [config["control_program"], f"--config-dir={config['config_folder']}", *command]
-    try:
-        done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=seconds, check=False, env=ENVIRONMENT
-        )
-    except subprocess.TimeoutExpired:
-        raise ContractError(
-            f"pdns_control: no answer to {command[0]} within {seconds:.1f} s"
-        ) from None
-    if done.returncode != 0:
-        raise ContractError(f"pdns_control {command[0]}: {last_line(done.stderr, done.stdout)}")
-    return done.stdout
+    return program.run(argv, f"pdns_control {command[0]}", seconds)
 
 
 def counters(config, seconds=CONTROL_S):

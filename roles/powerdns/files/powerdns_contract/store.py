@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from leaselab_contract.database import ask, check_disk
-from leaselab_contract.errors import BeneathError
+from leaselab_contract.errors import LabError
 
 from powerdns_contract import zones
 
@@ -30,7 +30,7 @@ def prepare(config):
         found = json.loads(ask(config, "start"))
         if told(config) != wanted:
             make_tables(config, wanted)
-    except BeneathError:
+    except LabError:
         check_disk(config)  # its last words need not name that
         raise
     ask(config, "login")
@@ -95,7 +95,7 @@ def check(config, what, found):
     """Raise where not all zones or records were loaded."""
     wanted = config["data"][what]
     if found != wanted:
-        raise BeneathError(
+        raise LabError(
             f"not all {what} were loaded (found {found}, wanted {wanted}); look at the zone "
             f"files in {config['data']['folder']}"
         )

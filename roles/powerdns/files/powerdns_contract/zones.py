@@ -7,8 +7,8 @@ import json
 import subprocess
 from pathlib import Path
 
-from leaselab_contract.errors import BeneathError, last_line
-from leaselab_contract.process import ENVIRONMENT
+from leaselab_contract import program
+from leaselab_contract.errors import LabError
 
 LOAD_S = 120.0
 COLUMNS = "domain_id, name, type, content, ttl, prio"
@@ -29,25 +29,9 @@ def write_list(config, path):
     )
 
 
-def run(argv, output=subprocess.PIPE):
+def run(argv, into=subprocess.PIPE):
     """Run one of PowerDNS's programs; return what it prints, its reason in an error."""
-    name = Path(argv[0]).name
-    try:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=LOAD_S,
-            check=False,
-            env=ENVIRONMENT,
-        )
-    except subprocess.TimeoutExpired:
-        raise BeneathError(f"{name} is not done within {LOAD_S:.0f} s") from None
-    if done.returncode != 0:
-        raise BeneathError(f"{name}: {last_line(done.stderr, done.stdout or '')}")
-    return done.stdout
+    return program.run(argv, Path(argv[0]).name, LOAD_S, error=LabError, into=into)
 
 
 def rows(document):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from leaselab.model.errors import usage_error
 from leaselab.model.text import cell
 
 if TYPE_CHECKING:
@@ -15,108 +17,151 @@ if TYPE_CHECKING:
     from leaselab.archive.row import Row
     from leaselab.model.record import Record
 
-_TEXT: pa.DataType = pa.string()
-_NUMBER: pa.DataType = pa.float64()
-_WHOLE: pa.DataType = pa.int64()
-_FLAG: pa.DataType = pa.bool_()
-_RESULT = tuple(
-    (name, _WHOLE if name == "dirty" else _TEXT)
+    Kinds = dict[str, type]
+    """What the values of a column are, by its name: str, float, int or bool, or None."""
+
+_RESULT: Kinds = {
+    name: int if name == "dirty" else str
     for name in (
         *("id", "started_at", "finished_at", "scenario", "outcome", "reasons", "server"),
         *("version", "commit", "author_date", "commit_date", "subject", "dirty", "release"),
         *("durability", "bench", "environment", "procedure", "experiment", "metric", "unit"),
     )
-)
+}
 """Columns of every table: what a row is of, and the metric that its procedure is about."""
 _ENDS = ("", "_low", "_high")
 """What a metric's figure and the ends of its interval are called."""
-_OF_RESULT = (
-    ("ci_low", _NUMBER),
-    ("ci_high", _NUMBER),
-    ("standard_error", _NUMBER),
-    ("runs", _WHOLE),
-    ("wall_s", _NUMBER),
-)
-_TRIAL = (
-    ("run", _WHOLE),
-    ("trial", _WHOLE),
-    ("rate", _NUMBER),
-    ("duration_s", _NUMBER),
-    ("started", _WHOLE),
-    ("completed", _WHOLE),
-    ("late", _WHOLE),
-    ("lost", _WHOLE),
-    ("loss_ratio", _NUMBER),
-    ("valid", _FLAG),
-    ("reason", _TEXT),
-    ("aborted", _FLAG),
-    ("traffic_s", _NUMBER),
-    ("trial_cpu_us", _NUMBER),
-)
+_OF_RESULT: Kinds = {
+    "ci_low": float,
+    "ci_high": float,
+    "standard_error": float,
+    "runs": int,
+    "wall_s": float,
+}
+_TRIAL: Kinds = {
+    "run": int,
+    "trial": int,
+    "rate": float,
+    "duration_s": float,
+    "started": int,
+    "completed": int,
+    "late": int,
+    "lost": int,
+    "loss_ratio": float,
+    "valid": bool,
+    "reason": str,
+    "aborted": bool,
+    "traffic_s": float,
+    "trial_cpu_us": float,
+}
 _OTHERWISE = {"started": "attempted", "trial_cpu_us": "cpu_us"}
 """Columns of trials that have another name than their field."""
 
 
-def results_table(rows: Sequence[Row]) -> pa.Table:
+@dataclass(frozen=True)
+class Table:
+    """Rows, each with a value or None for each column."""
+
+    kinds: Kinds
+    rows: list[tuple[Any, ...]]
+
+    def csv(self) -> str:
+        """Write it as CSV; no text is a formula to a spreadsheet."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.kinds)
+        writer.writerows(map(_cell, row) for row in self.rows)
+        return stream.getvalue()
+
+    def parquet(self) -> bytes:
+        """Write it as Parquet; raises usage_error where pyarrow is not installed."""
+        try:
+            import pyarrow as pa  # noqa: PLC0415  # an extra, and slow to import
+            from pyarrow import parquet  # noqa: PLC0415
+        except ModuleNotFoundError:
+            raise usage_error(
+                "Parquet files need pyarrow, which is not installed",
+                where="export --parquet",
+                todo="./leaselab extra parquet",
+            ) from None
+        types: dict[type, pa.DataType] = {
+            str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_(),
+        }
+        schema = pa.schema([(name, types[kind]) for name, kind in self.kinds.items()])
+        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.kinds)
+        arrays = [pa.array(*pair) for pair in zip(columns, schema.types, strict=True)]
+        stream = io.BytesIO()
+        parquet.write_table(pa.table(arrays, schema=schema), stream, compression="zstd")
+        return stream.getvalue()
+
+
+def results_table(rows: Sequence[Row]) -> Table:
     """The table of results; `rows` are the index's, with all columns.
 
     A metric has three columns: its figure, and the ends of its 95 % interval; that of the
     procedure has `ci_low`, `ci_high` and `standard_error`, too.  A parameter of the procedure
     that moves a figure has one, ``parameter_`` before its name where another column has it.
     """
-    found = [_metrics(row) for row in rows]
-    metrics = dict.fromkeys(name for values in found for name in values)
-    schema = [*_RESULT, *((name, _NUMBER) for name in metrics), *_OF_RESULT]
-    taken = {name for name, _ in schema}
+    metrics = [_metrics(row) for row in rows]
     rulers = [json.loads(row["ruler"] or "{}") for row in rows]
-    parameters = dict.fromkeys(name for ruler in rulers for name in ruler if name != "name")
-    table = _table(
+    kinds = {
+        **_RESULT,
+        **dict.fromkeys((name for values in metrics for name in values), float),
+        **_OF_RESULT,
+    }
+    names = dict.fromkeys(name for ruler in rulers for name in ruler if name != "name")
+    columns = {name: f"parameter_{name}" if name in kinds else name for name in names}
+    parameters = {
+        columns[name]: _of_one_kind([ruler.get(name) for ruler in rulers]) for name in names
+    }
+    return _table(
         (
-            {**row, **values, "runs": len(_rounds(row))}
-            for row, values in zip(rows, found, strict=True)
+            {
+                **row,
+                **metrics[number],
+                "runs": len(_rounds(row)),
+                **{column: values[number] for column, (_, values) in parameters.items()},
+            }
+            for number, row in enumerate(rows)
         ),
-        schema,
+        {**kinds, **{column: kind for column, (kind, _) in parameters.items()}},
     )
-    for name in parameters:
-        column = f"parameter_{name}" if name in taken else name
-        table = table.append_column(column, _told([ruler.get(name) for ruler in rulers]))
-    return table
 
 
-def runs_table(rows: Sequence[Row]) -> pa.Table:
+def runs_table(rows: Sequence[Row]) -> Table:
     """The table of their runs: of each the value of the metric that its procedure is about."""
-    metrics = dict.fromkeys(row["metric"] for row in rows if row["metric"])
+    metrics = dict.fromkeys((row["metric"] for row in rows if row["metric"]), float)
     return _table(
         (
             {**row, "run": number, row["metric"]: value, "dropped": dropped}
             for row in rows
             for number, (value, dropped) in enumerate(_rounds(row), start=1)
         ),
-        [*_RESULT, ("run", _WHOLE), *((name, _NUMBER) for name in metrics), ("dropped", _FLAG)],
+        {**_RESULT, "run": int, **metrics, "dropped": bool},
     )
 
 
-def trials_table(results: Iterable[tuple[Row, Record]]) -> pa.Table:
+def trials_table(results: Iterable[tuple[Row, Record]]) -> Table:
     """The table of trials; `results` are index rows and their records."""
     return _table(
         (trial for row, record in results for trial in _trials(row, record)),
-        [*_RESULT, *_TRIAL],
+        {**_RESULT, **_TRIAL},
     )
 
 
-def cells_of(table: pa.Table) -> pa.Table:
-    """The same table with texts that are no formula to a spreadsheet, for CSV."""
-    columns = [
-        pa.array([text and cell(text) for text in column.to_pylist()], _TEXT)
-        if column.type == _TEXT
-        else column
-        for column in table.columns
-    ]
-    return pa.table(columns, names=table.column_names)
+def _table(records: Iterable[Mapping[str, Any]], kinds: Kinds) -> Table:
+    return Table(kinds, [tuple(map(record.get, kinds)) for record in records])
 
 
-def _table(records: Iterable[Mapping[str, Any]], schema: Sequence[Any]) -> pa.Table:
-    return pa.Table.from_pylist(list(records), schema=pa.schema(schema))
+def _cell(value: object) -> object:
+    match value:
+        case str():
+            return cell(value)
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return repr(value).removesuffix(".0")
+    return value
 
 
 def _metrics(row: Row) -> dict[str, float | None]:
@@ -129,25 +174,24 @@ def _metrics(row: Row) -> dict[str, float | None]:
 
 
 def _rounds(row: Row) -> list[tuple[float | None, bool]]:
-    found: list[tuple[float | None, bool]] = json.loads(row["rounds"] or "[]")
-    return found
+    rounds: list[tuple[float | None, bool]] = json.loads(row["rounds"] or "[]")
+    return rounds
 
 
-def _told(values: Sequence[Any]) -> pa.Array[Any]:
+def _of_one_kind(values: Sequence[Any]) -> tuple[type, list[Any]]:
     """A column of a parameter: numbers, or texts where one of its values is no number."""
     if all(value is None or isinstance(value, int | float) for value in values):
-        return pa.array(values, _NUMBER)
-    texts = [
+        return float, [value if value is None else float(value) for value in values]
+    return str, [
         value if value is None or isinstance(value, str) else json.dumps(value)
         for value in values
     ]
-    return pa.array(texts, _TEXT)
 
 
 def _trials(row: Row, record: Record) -> Iterator[dict[str, Any]]:
     for one in record.rounds:
         for number, trial in enumerate(one.trials, start=1):
-            fields = {name: _OTHERWISE.get(name, name) for name, _ in _TRIAL[2:]}
+            fields = {name: _OTHERWISE.get(name, name) for name in [*_TRIAL][2:]}
             yield {
                 **row,
                 "run": one.index,

@@ -1,4 +1,4 @@
-"""How Kea's memfile is emptied: by a command of a hook, or by reading it again."""
+"""How Kea's memfile is emptied, and what its contract makes of Kea's own counters."""
 
 import pytest
 from tests.contracts import contract_module
@@ -53,7 +53,7 @@ def kea(server, monkeypatch, tmp_path):
 
 def test_with_the_hook_the_subnet_that_serves_is_wiped(server, config, kea, tmp_path):
     double = kea(late=0)
-    assert server.reset({**config, "can_wipe": True}) == {"held": 0, "was": 2}
+    assert server.Server({**config, "can_wipe": True}).reset() == {"held": 0, "was": 2}
     assert double.asked == [("lease4-wipe", {"subnet-id": 50})]
     assert len(list(tmp_path.glob("leases.csv*"))) == 3
 
@@ -62,6 +62,18 @@ def test_without_it_the_files_go_and_the_configuration_is_read_again(
     server, config, kea, tmp_path
 ):
     double = kea(late=1)
-    assert server.reset({**config, "can_wipe": False}) == {"held": 0, "was": 3}
+    assert server.Server({**config, "can_wipe": False}).reset() == {"held": 0, "was": 3}
     assert double.asked == [("config-reload", None)] * 2
     assert list(tmp_path.glob("leases.csv*")) == []
+
+
+def test_what_the_lease_cache_saved_was_not_written(server):
+    counters = {"pkt4-ack-sent": 1000, "v4-lease-reuses": 998}
+    assert server.written(counters, "pkt4-ack-sent", "v4-lease-reuses") == 2
+
+
+@pytest.mark.parametrize("missing", ["pkt4-ack-sent", "v4-lease-reuses"])
+def test_a_counter_that_kea_had_no_time_for_makes_what_was_written_unknown(server, missing):
+    counters = {"pkt4-ack-sent": 1000, "v4-lease-reuses": 998}
+    del counters[missing]
+    assert server.written(counters, "pkt4-ack-sent", "v4-lease-reuses") is None

@@ -1,0 +1,145 @@
+"""A server behind the contract: what every kind does the same for its verbs.
+
+The package of a kind has a class `Server`, which says in what its kind differs.  Its settings
+have `process`, `interface`, `udp_port` and `files`, what the kind needs, and perhaps `commit`,
+`start_s` (how long a start may take) and `refused_counter` (which counts what it refuses).
+"""
+
+import time
+
+from leaselab_contract import address, brake, loaded, process, profile, sampling
+from leaselab_contract.errors import ContractError
+
+
+class Server:
+    """One process that serves, and nothing beside it."""
+
+    VERBS = ("start", "reset", "sample", "stop", "brake", "profile")
+    """Methods that the contract's program calls; each returns what is printed, or prints."""
+    START_S = 30.0
+    STOP_S = 10.0
+    REFUSED = "REFUSED"
+    """The counter of requests that it refuses."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def start(self):
+        """Start it without data; return what runs, when it serves."""
+        self.stop()
+        with process.undone_by(self.stop):
+            return self.serve()
+
+    def serve(self):
+        """Start what it needs and its process; return what runs."""
+        beside = self.prepare()
+        address.wait_until_usable(self.config["interface"])
+        child, version = self.launch()
+        start_s = child.age_s
+        return {
+            "pid": child.pid,
+            "version": version,
+            "start_s": start_s,
+            **self.check_started(),
+            "commit": self.config.get("commit"),
+            "config_sha256": self.config_sha256(child.pid),
+            "beside": beside,
+            **loaded.identity(child.pid),
+        }
+
+    def prepare(self):
+        """Have what it needs before it starts; return what serves beside it, by name."""
+        return {}
+
+    def launch(self):
+        """Start its process; return that and its version, when it serves."""
+        child = process.launch(self.config["process"])
+        return child, self.await_ready(child)
+
+    def await_ready(self, child):
+        """Return what `ready` returns once it serves."""
+        seconds = self.config.get("start_s", self.START_S)
+        return process.wait_until(self.ready, child, self.config["process"], seconds)
+
+    def ready(self):
+        """Return its version; raise where it does not serve yet."""
+        raise NotImplementedError
+
+    def check_started(self):
+        """Do what is left once it serves; return further facts of what runs."""
+        return {}
+
+    def config_sha256(self, _pid):
+        """Return the hash of the configuration that it runs with."""
+        return loaded.together(self.config["config_files"], self.config.get("zone_folder"))
+
+    def reset(self):
+        """Empty it; return how many it holds (`held`) and held (`was`)."""
+        return {"held": None, "was": None}
+
+    def sample(self):
+        """Print samples until standard input is closed, and one for each line on it."""
+        self.running()
+        sampling.follow(self.take, self.config["files"])
+
+    def running(self):
+        """Return the pid of its process; raises ContractError where it does not run."""
+        pid = process.running_pid(self.config["process"])
+        if pid is None:
+            raise ContractError("the server is not running")
+        return pid
+
+    def take(self):
+        """Return one sample; raises the reason when something of it has gone."""
+        cpu_s, rss_bytes = self.used()
+        beside = self.beside_cpu_s()
+        try:
+            counters, held = self.counted()
+        except (OSError, LookupError, ValueError, ContractError):
+            counters, held = {}, None  # too busy to answer, or just dying
+        return {
+            "t": time.time(),
+            "cpu_s": cpu_s,
+            "rss_bytes": rss_bytes,
+            "udp_drops": sampling.udp_drops(self.processes()[0], self.config.get("udp_port")),
+            "held": held,
+            "counters": counters,
+            "refused": counters.get(self.config.get("refused_counter", self.REFUSED)),
+            "beside_cpu_s": beside,
+        }
+
+    def beside_cpu_s(self):
+        """Return the CPU time of what runs beside it, by name; raises where that has gone."""
+        return {}
+
+    def used(self):
+        """Return CPU time (s) and resident memory (bytes) of its processes."""
+        return sampling.used(self.processes(), self.explain_death)
+
+    def explain_death(self):
+        """Raise why a process of it has gone, where something else is the reason."""
+
+    def counted(self):
+        """Return its counters by name, and how many it holds; raises where it is too busy."""
+        raise NotImplementedError
+
+    def stop(self):
+        """End it."""
+        ended = [process.end(one, self.STOP_S) for one in reversed(self.processes())]
+        return {"was_running": any(ended)}
+
+    def processes(self):
+        """Return the settings of the processes that serve."""
+        return [self.config["process"]]
+
+    def is_running(self):
+        """Whether a process of it runs."""
+        return any(process.running_pid(one) for one in self.processes())
+
+    def brake(self):
+        """Stop its processes for a share of the time, until standard input is closed."""
+        brake.brake(self.config)
+
+    def profile(self):
+        """Sample where its CPU time goes, until standard input is closed."""
+        profile.profile(self.config)
