@@ -42,7 +42,7 @@ RELEASE, BRANCH_POINT = "release", "branch-point"
 """Words for the last tag before B, and for where B's branch left the main one."""
 BUDGET_MINUTES = 15.0
 """Longest time for the rounds of a duel, where none is asked for (min)."""
-PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate")
+PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate", "clients_s")
 """Parameters of it that have an option."""
 
 
