@@ -18,8 +18,9 @@ from leaselab.cli.bench_setup import (
     environment_of,
     inventory_of,
 )
-from leaselab.cli.duel import PARAMETERS
+from leaselab.cli.duel import PARAMETERS, duel
 from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
+from leaselab.cli.layouts import add_layouts, archived_duel, over_layouts, say_cost
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.bisect import End, Known
     from leaselab.analysis.culprits import Gap
+    from leaselab.analysis.layouts import OverLayouts
+    from leaselab.analysis.verdict import Comparison
     from leaselab.lab.repository import Repository
     from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
@@ -128,6 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not profile each culprit and its parent, to say which functions cost more",
     )
+    add_layouts(parser, "then measure each culprit and its parent")
     add_inventory(parser)
     add_full(parser)
     add_parameters(parser, *PARAMETERS)
@@ -162,6 +166,8 @@ def run(args: argparse.Namespace) -> Outcome:
         with session.leased(f"{NAME} {scenario.name}"):
             session.prepare("")
             end = search.run()
+            if args.layouts:
+                search.lay_out(end, args.layouts)
             if not args.no_profile:
                 search.explain(end)
     except KeyboardInterrupt as stop:
@@ -219,6 +225,8 @@ class Search:
     ids: list[str] = field(default_factory=list)
     """Of the results that this search has made."""
     _read: dict[str, Record | None] = field(default_factory=dict)
+    _layouts: dict[int, OverLayouts] = field(default_factory=dict)
+    """Of culprits that were measured in several layouts."""
 
     def run(self) -> End:
         """Make duels until the search ends.
@@ -245,6 +253,22 @@ class Search:
             _say(telling.step(facts, step))
         else:
             _say(closing(self._hunted(facts, step)))
+
+    def lay_out(self, end: End, layouts: int) -> None:
+        """Make duels of each culprit and its parent in several layouts."""
+
+        def made(first: Task, second: Task) -> Comparison:
+            found = archived_duel(self.session, first, second)
+            if found is not None:
+                return found
+            one = duel(self.session, first, second)
+            self.ids += one.ids
+            return one.comparison
+
+        for one in end.culprits:
+            tasks = self._task(one.gap.after), self._task(one.gap.place)
+            say_cost(self.session, tasks[1], layouts)
+            self._layouts[one.gap.place], _ = over_layouts(made, *tasks, layouts)
 
     def explain(self, end: End) -> None:
         """Profile each culprit and its parent; errors as `leaselab.cli.profile.explain`."""
@@ -294,6 +318,7 @@ class Search:
             facts.unbuilt,
             {place: one for place, one in merged.items() if one is not None},
             {place: one for place, one in profiles.items() if one is not None},
+            self._layouts,
         )
 
     def _confirmed(self, known: Known, gap: Gap) -> tuple[Record, Record]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leaselab.analysis.layouts import Cause
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
 from leaselab.archive.anchors import anchors_of
 from leaselab.cli.duel import add_live, live, with_budget
@@ -37,6 +38,7 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.report.closing import closing
+from leaselab.report.layouts import layouts_document, layouts_words
 from leaselab.report.profile import print_profile, profile_document
 from leaselab.report.verdict import comparison_document, print_comparison
 from leaselab.report.verdicts import comparisons_document, print_comparisons
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from leaselab.analysis.layouts import OverLayouts
     from leaselab.analysis.profile import ProfileDifference
     from leaselab.archive.store import Store
     from leaselab.cli.pair import CommitNames
@@ -99,7 +102,10 @@ def run(args: argparse.Namespace) -> Outcome:
     check_threshold(args.threshold)
     store = open_store(args, existing=not args.live)
     if args.live:
-        return _told(args, store, live(args, store).comparison)
+        lived = live(args, store)
+        if lived.layouts is not None:
+            return _told_layouts(args, lived.layouts, lived.comparisons)
+        return _told(args, store, lived.comparisons[0])
     names = commit_names(args.repo, args.scenario)
     scenarios = _meant(store, names)
     if names is not None and scenarios:
@@ -129,6 +135,25 @@ def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Out
         raise invalid_measurement(closing(comparison))
     if comparison.verdict is None:
         print(f"leaselab: {closing(comparison)}", file=sys.stderr)
+    return Outcome.OK
+
+
+def _told_layouts(
+    args: argparse.Namespace, found: OverLayouts, comparisons: Sequence[Comparison]
+) -> Outcome:
+    """Show what duels in several layouts say together; a slower code ends with 1."""
+    _write_files(args, comparisons)
+    lines = [*layouts_words(found)]
+    if args.json:
+        print_json({**comparisons_document(comparisons), "over": layouts_document(found)})
+    else:
+        print("\n".join(lines))
+    sys.stdout.flush()
+    where = comparisons[-1].other.scenario.name
+    if found.cause is Cause.CODE:
+        raise regression(lines[-1], where=where)
+    if found.cause is Cause.UNKNOWN:
+        raise invalid_measurement(lines[-1], where=where)
     return Outcome.OK
 
 

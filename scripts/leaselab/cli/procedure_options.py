@@ -83,6 +83,12 @@ _OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ..
     ("--before-s", int, "before_s", "traffic before an event, s (10)"),
     ("--after-s", int, "after_s", "traffic after an event, s (30)"),
     ("--clients", int, "clients", "clients of a burst (1000)"),
+    (
+        "--clients-s",
+        int,
+        "clients_s",
+        "clients of a duel that come back in turn, as seconds of its load, s (1; 0: all new)",
+    ),
     ("--limit-s", int, "limit_s", "give up after, s (120)"),
     (
         "--rates",
