@@ -1,4 +1,4 @@
-"""`leaselab bench verdicts`: how often comparisons of two servers are right, by their design.
+"""`leaselab dev bench verdicts`: how often comparisons are right, by their design.
 
 The duels are judged by the code that ships (`leaselab.analysis.duel`), their load follows the
 server by the code that ships (`leaselab.measure.overload`); the servers and the machine are
@@ -201,7 +201,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab bench verdicts", description=__doc__)
+    parser = argparse.ArgumentParser(prog="leaselab dev bench verdicts", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_markdown(parser)
     parser.add_argument(

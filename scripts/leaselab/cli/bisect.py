@@ -6,7 +6,6 @@ import shlex
 import statistics
 import sys
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
@@ -24,11 +23,15 @@ from leaselab.cli.layouts import add_layouts, archived_duel, over_layouts, say_c
 from leaselab.cli.options import (
     add_id_file,
     add_json,
+    add_markdown,
     add_results,
     checkout_root,
+    markdown_alone,
     number,
     open_store,
     print_json,
+    whole,
+    without_effect,
     write_ids,
     write_output,
 )
@@ -48,7 +51,7 @@ from leaselab.model.errors import (
     server_broken,
 )
 from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import DUEL, Duel
+from leaselab.model.procedures.duel import DUEL, LEAST_ROUNDS, Duel
 from leaselab.model.text import printable
 from leaselab.report.bisect import (
     Hunted,
@@ -98,12 +101,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="git repository of the server; a URL is mirrored first",
     )
     parser.add_argument(
-        "--threshold",
+        "--find",
         metavar="PERCENT",
         type=number(0.01, 49.99),
         default=100 * Limits().find,
         help="smallest drop that duels are to find, %%; a change counts from half of it on "
-        "(default: 3)",
+        f"(default: {100 * Limits().find:g})",
     )
     parser.add_argument(
         "--budget",
@@ -111,15 +114,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number(0.01, 525_600),
         default=Limits().budget_minutes,
         help="lab time for all duels since the first of the two ends, also for those before an "
-        "interrupt; builds and deployments come on top (default: 240)",
+        "interrupt; builds and deployments come on top "
+        f"(default: {Limits().budget_minutes:g})",
     )
     parser.add_argument(
         "--rounds",
         metavar="N",
         dest="p_rounds",
-        type=int,
+        type=whole(LEAST_ROUNDS, 1000),
         help="most rounds of a duel of the ends or of a commit with its parent, at its first "
-        f"try ({Limits().rounds}); another try has twice as many",
+        f"try, twice as many at another (default: {Limits().rounds})",
     )
     parser.add_argument(
         "--dry-run",
@@ -134,10 +138,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_layouts(parser, "then measure each culprit and its parent")
     add_inventory(parser)
     add_full(parser)
-    add_parameters(parser, *PARAMETERS)
-    parser.add_argument(
-        "--markdown", metavar="FILE", type=Path, help="write the comment for a merge request"
-    )
+    add_parameters(parser, DUEL, *PARAMETERS)
+    add_markdown(parser, "write the comment for a merge request")
     add_results(parser)
     add_id_file(parser)
     add_json(parser)
@@ -145,8 +147,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Search, show, and raise what ends with another code than 0."""
+    markdown_alone(args)
+    if args.dry_run:
+        idle = ("--markdown", "--id-file", "--no-profile", "--full", "--json")
+        without_effect(args, "a search that measures", *idle)
     scenario = find_scenario(checkout_root() / "scenarios", args.scenario, args.generator)
-    parameters = {**procedure_overrides(args), "name": DUEL, "find": args.threshold / 100}
+    parameters = {**procedure_overrides(args), "name": DUEL, "find": args.find / 100}
     plan = procedure_of(parameters)
     if not isinstance(plan, Duel):
         raise AssertionError(f"{DUEL} is the name of {plan.name}")
@@ -187,7 +193,7 @@ def _again() -> str:
 
 
 def _limits(args: argparse.Namespace, plan: Duel) -> Limits:
-    limits = Limits(args.threshold / 100, plan.rounds, plan.round_s / 60, args.budget)
+    limits = Limits(args.find / 100, plan.rounds, plan.round_s / 60, args.budget)
     plan.within(60 * limits.budget_minutes)
     return limits
 
@@ -198,7 +204,7 @@ def _told(args: argparse.Namespace, hunted: Hunted) -> Outcome:
         write_output(args.markdown, markdown_of_hunted(hunted).encode())
     if args.json:
         print_json(hunted_document(hunted))
-    else:
+    elif not markdown_alone(args):
         print_hunted(hunted)
     sys.stdout.flush()
     raised = {

@@ -45,6 +45,11 @@ RELEASE, BRANCH_POINT = "release", "branch-point"
 """Words for the last tag before B, and for where B's branch left the main one."""
 BUDGET_MINUTES = 15.0
 """Longest time for the rounds of a duel, where none is asked for (min)."""
+OPTIONS = (
+    *("--find", "--budget", "--inventory", "--bench", "--full", "--generator"),
+    *("--trial-s", "--late-s", "--wait-s", "--warm-up-s", "--rate", "--clients-s"),
+)
+"""What `add_duel` adds, and has no effect where none is made."""
 PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate", "clients_s")
 """Parameters of it that have an option."""
 
@@ -169,18 +174,20 @@ def add_duel(parser: argparse.ArgumentParser) -> None:
         "--find",
         metavar="PERCENT",
         type=number(0.01, 49.99),
-        help="smallest drop that is to be found, %% (3)",
+        default=100 * Duel().find,
+        help=f"smallest drop that is to be found, %% (default: {100 * Duel().find:g})",
     )
     group.add_argument(
         "--budget",
         metavar="MINUTES",
         type=number(0.01, 525_600),
+        default=BUDGET_MINUTES,
         help="longest time for the rounds, without builds and deployments "
-        f"({BUDGET_MINUTES:g})",
+        f"(default: {BUDGET_MINUTES:g})",
     )
     add_inventory(parser)
     add_full(parser)
-    add_parameters(parser, *PARAMETERS)
+    add_parameters(parser, DUEL, *PARAMETERS)
 
 
 def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
@@ -189,13 +196,12 @@ def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
     Raises a usage error for one that cannot be.
     """
     given: dict[str, Any] = {**procedure_overrides(args), "name": DUEL}
-    if args.find is not None:
+    if "--find" in args.given:
         given["find"] = args.find / 100
     plan = procedure_of(given)
     if isinstance(plan, Duel):
-        budget = BUDGET_MINUTES if args.budget is None else args.budget
-        rounds = plan.within(60 * budget).rounds
-        given["rounds"] = rounds if args.budget is not None else min(plan.rounds, rounds)
+        rounds = plan.within(60 * args.budget).rounds
+        given["rounds"] = rounds if "--budget" in args.given else min(plan.rounds, rounds)
     return given
 
 

@@ -103,8 +103,8 @@ class Fight:
                 found=f"{apart:.0%} less completed at one address than at the other, after "
                 f"{LEAST_ROUNDS} rounds",
                 wanted=f"{MOST_APART:.0%} or less",
-                todo="look at the device of the second place (leaselab check); without second "
-                "addresses in the inventory, servers are up one after the other",
+                todo="look at the device of the second place (leaselab lab check); without "
+                "second addresses in the inventory, servers are up one after the other",
             )
 
     def _round(self) -> None:
