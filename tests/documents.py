@@ -12,7 +12,7 @@ from leaselab.cli.main import COMMANDS
 ROOT = Path(__file__).parents[1]
 GENERATED = ("docs/generated/", "benchmarks/results/")
 """Folders of pages that a command makes."""
-LAUNCHERS_OWN = {"test", "lint", "--version", "--help"}
+LAUNCHERS_OWN = {"extra", "test", "lint", "--version", "--help"}
 """What the launcher does itself, or the frame of the command line does."""
 
 
