@@ -273,14 +273,14 @@ class Procedure(
         Each alone is held to its bounds where it is read (`procedure_of`).
         """
         kept = self.rounds - 2 * self.trim
-        found = f"runs {self.rounds}, trim {self.trim}"
+        setting = f"runs {self.rounds}, trim {self.trim}"
         todo = "raise --runs or lower --trim"
         if kept < 1:
-            refuse("nothing would be left after trimming", found, "runs > 2 x trim", todo)
+            refuse("nothing would be left after trimming", setting, "runs > 2 x trim", todo)
         if self.trim and kept == 1:
             refuse(
                 "one run would be left after trimming, and nothing to compare it by",
-                found,
+                setting,
                 "2 runs or more that are kept",
                 todo,
             )

@@ -149,12 +149,12 @@ class Fight:
                 for side in order if turn % 2 == 0 else reversed(order):
                     at.side = side
                     self._method(side).turn(opened[side].ask, rate)
-            found = {}
+            answers = {}
             for side in order:
                 at.side = side
-                found[side] = self._method(side).found(opened[side].made)
+                answers[side] = self._method(side).answer(opened[side].made)
         for side in order:
-            self.points[side].complete(opened[side], found[side])
+            self.points[side].complete(opened[side], answers[side])
 
     def _alone(self, index: int, side: int, at: _Failing) -> None:
         """Have one up alone, for all of its trials of a round."""
@@ -164,8 +164,8 @@ class Fight:
             current.warm_up(rate)
             for _ in range(self._trials):
                 self._method(side).turn(current.ask, rate)
-            found = self._method(side).found(current.made)
-        self.points[side].complete(current, found)
+            answer = self._method(side).answer(current.made)
+        self.points[side].complete(current, answer)
 
     @contextmanager
     def _serving(self, index: int, side: int, at: _Failing) -> Iterator[OpenRound]:

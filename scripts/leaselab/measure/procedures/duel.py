@@ -44,7 +44,7 @@ class Turns(Method[Duel]):
                 break
         return trial
 
-    def found(self, made: Sequence[Trial]) -> Found:
+    def answer(self, made: Sequence[Trial]) -> Found:
         """What the trials of a round come to.
 
         Raises an invalid-measurement error where none counts.

@@ -85,7 +85,10 @@ class Table:
                 todo="./leaselab extra parquet",
             ) from None
         types: dict[type, pa.DataType] = {
-            str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_(),
+            str: pa.string(),
+            float: pa.float64(),
+            int: pa.int64(),
+            bool: pa.bool_(),
         }
         schema = pa.schema([(name, types[kind]) for name, kind in self.kinds.items()])
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.kinds)
