@@ -10,7 +10,7 @@ from leaselab.cli.commands import find
 ROOT = Path(__file__).parents[1]
 GENERATED = ("docs/generated/", "benchmarks/results/")
 """Folders of pages that a command makes."""
-LAUNCHERS_OWN = {"test", "help", "version", "--version", "--help"}
+LAUNCHERS_OWN = {"extra", "test", "help", "version", "--version", "--help"}
 """What the launcher does itself, or the frame of the command line does."""
 
 

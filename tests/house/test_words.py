@@ -71,3 +71,42 @@ def test_help_and_errors_have_words_of_the_field():
 )
 def test_the_list_finds_what_it_is_for(line):
     assert AVOIDED.search(line)
+
+
+VAGUE = {"acquit", "bereaved", "hindrance", "hindrances", "BeneathError", "tell"}
+"""Names that say nothing of what they are: a check, a cause, an incompatibility, a write."""
+ROOMS = ("model", "archive", "lab", "measure", "run")
+"""Whose values are named by what they hold, never `found`, but for what an error reports."""
+REPORTED = {
+    *("model/advice.py", "model/errors.py", "model/procedure.py", "model/record.py"),
+    *("archive/checksums.py", "lab/known_costs.py", "lab/server.py"),
+    *("lab/build_record.py", "lab/check_host.py", "lab/check_network.py", "lab/findings.py"),
+    *("lab/json_tokens.py", "measure/generators/printed.py", "measure/search_error.py"),
+    "measure/trials.py",
+}
+"""Modules with a field, parameter or text that is the `found` of an error or a finding."""
+
+
+def names(path):
+    """The names of functions, classes, parameters and values that a module gives."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name.lstrip("_")
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_names_say_what_they_name(room):
+    folder = ROOT / "scripts/leaselab"
+    for path in sorted((folder / room).rglob("*.py")):
+        module = path.relative_to(folder).as_posix()
+        avoided = VAGUE | (set() if module in REPORTED else {"found"})
+        assert avoided.isdisjoint(names(path)), module
+
+
+def test_names_in_the_packages_of_contracts_say_what_they_name():
+    for path in sorted(ROOT.glob("roles/*/files/*_contract/*.py")):
+        assert (VAGUE - {"tell"}).isdisjoint(names(path)), path

@@ -5,7 +5,7 @@ import hashlib
 from tests.examples import edited, example_result
 
 from leaselab.analysis.differences import config_differences, differences
-from leaselab.analysis.hindrances import also_changed
+from leaselab.analysis.incompatibilities import also_changed
 from leaselab.model.server import settings_of
 
 

@@ -9,7 +9,7 @@ from tests.examples import example_result
 
 from leaselab.analysis.duel import last_bound, power, scatter, trimmed
 from leaselab.analysis.error_budget import error_budget, minutes_of
-from leaselab.analysis.hindrances import hindrances
+from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment, Round
 from leaselab.report.verdict import budget_words
@@ -123,5 +123,5 @@ def test_it_is_told_in_one_line_and_so_is_that_there_is_none(made):
 
 def test_a_server_that_was_slowed_down_is_compared_with_no_other(made):
     plain, braked = made[0], made[-1]
-    assert hindrances(plain[0], braked[0]) == []
-    assert [one.name for one in hindrances(plain[1], braked[1])] == ["slowdown"]
+    assert incompatibilities(plain[0], braked[0]) == []
+    assert [one.name for one in incompatibilities(plain[1], braked[1])] == ["slowdown"]

@@ -203,7 +203,7 @@ def test_the_growth_of_memory_is_a_line_through_all_samples(trials, drift):
     assert found == (None if drift is None else pytest.approx(drift))
 
 
-def test_samples_at_one_moment_among_others_are_no_hindrance():
+def test_samples_at_one_moment_among_others_are_no_incompatibility():
     trials = [made(samples=samples((0.0, 0), (1.0, 100), (1.0, 100), (2.0, 200)))]
     assert memory_drift(trials) == pytest.approx(100)
 

@@ -48,12 +48,12 @@ def running(tmp_path):
         sweep.record("round", {"index": 2, "started_at": second.started_at})
         sweep.record("trial", {"index": 2, "trial": to_builtins(second.trials[0])})
         feed = LiveFeed(sweep.path)
-        feed.tell("phase", text="connecting to the server")
-        feed.tell("run", index=2)
-        feed.tell("trial", rate=6000, duration_s=5)
+        feed.write("phase", text="connecting to the server")
+        feed.write("run", index=2)
+        feed.write("trial", rate=6000, duration_s=5)
         for sample in second.trials[1].samples["server"]:
             beside = replace(sample, beside_cpu_s={"database": sample.cpu_s})
-            feed.tell("sample", host="server", sample=to_builtins(beside))
+            feed.write("sample", host="server", sample=to_builtins(beside))
         yield sweep, feed
         feed.close()
 
@@ -66,20 +66,20 @@ def view_of(sweep):
 
 def test_a_line_is_read_once_and_only_when_it_is_whole(tmp_path):
     feed, reader = LiveFeed(tmp_path / SWEEP), LiveReader(tmp_path / SWEEP)
-    feed.tell("phase", text="starting")
+    feed.write("phase", text="starting")
     assert [(one.name, one.data) for one in reader.news()] == [("phase", {"text": "starting"})]
     assert reader.news() == []
     with live_path(tmp_path / SWEEP).open("a") as stream:
         stream.write('{"at": "2026-')
     assert reader.news() == []
-    LiveFeed(tmp_path / SWEEP).tell("run", index=1)  # a sweep that was resumed begins it anew
+    LiveFeed(tmp_path / SWEEP).write("run", index=1)  # a sweep that was resumed begins it anew
     assert [one.name for one in reader.news()] == ["run"]
 
 
 def test_a_live_file_that_cannot_be_written_is_said_once_and_stops_nothing(tmp_path, caplog):
     feed = LiveFeed(tmp_path / "nowhere" / SWEEP)
     for _ in range(3):
-        feed.tell("phase", text="starting")
+        feed.write("phase", text="starting")
     feed.close()
     assert len(caplog.records) == 1
     assert "`leaselab watch` sees no more" in caplog.text
@@ -119,7 +119,7 @@ def test_a_trial_that_ends_is_taken_from_the_journal(running):
     sweep, feed = running
     trial = example_result().rounds[1].trials[1]
     sweep.record("trial", {"index": 2, "trial": to_builtins(trial)})
-    feed.tell("trial-done", rate=trial.rate)
+    feed.write("trial-done", rate=trial.rate)
     view = view_of(sweep)
     assert [len(one.per_second) for one in view.round().trials] == [1, 5]
     assert "trial" not in view.facts(datetime.now(UTC))
@@ -297,7 +297,7 @@ def building(tmp_path):
     store = Store(tmp_path)
     store.build_place.parent.mkdir()
     feed = LiveFeed(store.build_place)
-    feed.tell("build", **READING)
+    feed.write("build", **READING)
     yield store, feed
     feed.close()
 
@@ -321,7 +321,7 @@ def test_a_build_under_way_is_followed_where_no_sweep_runs(building, capsys):
 def test_a_sweep_that_runs_comes_before_a_build(running):
     store = Store(running[0].path.parents[1])
     feed = LiveFeed(store.build_place)
-    feed.tell("build", **READING)
+    feed.write("build", **READING)
     assert isinstance(find_source(store, None), RunningSource)
     feed.close()
 

@@ -2,6 +2,7 @@
 
 import gzip
 from dataclasses import replace
+from functools import cache
 
 import msgspec
 import pytest
@@ -140,11 +141,16 @@ def test_a_sweep_warms_up_and_confirms_its_result_and_counts_the_seconds():
     assert not world.running
 
 
+@cache
+def confirmed_trials():
+    """The trials of the confirmation where nothing is killed."""
+    return World().measure(bench(**CONFIRMED)).confirmation.trials
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 80), st.booleans())
 def test_a_sweep_killed_anywhere_goes_on_to_the_same_confirmation(at, before):
-    whole = World()
-    wanted = whole.measure(bench(**CONFIRMED)).confirmation.trials
+    wanted = confirmed_trials()
     world = World(kill_at=at, kill_before=before)
     try:
         point = world.measure(bench(**CONFIRMED))

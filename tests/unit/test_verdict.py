@@ -15,7 +15,7 @@ from tests.examples import (
     invalid_result,
 )
 
-from leaselab.analysis.hindrances import hindrances
+from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.verdict import Change, Limit, check_threshold, compare, verdict
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import Build, Experiment, Reason
@@ -152,7 +152,7 @@ def test_what_has_to_be_the_same_is_refused_by_name_with_both_values(
     change, name, found, wanted
 ):
     other = edited(later(0.5), change)
-    (one,) = hindrances(BASE, other)[-1:]
+    (one,) = incompatibilities(BASE, other)[-1:]
     assert (one.name, one.found, one.wanted) == (name, found, wanted)
     with pytest.raises(LeaselabError, match=name) as caught:
         verdict(BASE, other)
@@ -174,8 +174,8 @@ def test_what_has_to_be_the_same_is_refused_by_name_with_both_values(
         _set("generator.host", "server"),
     ],
 )
-def test_what_may_differ_is_no_hindrance(change):
-    assert hindrances(BASE, edited(later(), change)) == []
+def test_what_may_differ_is_no_incompatibility(change):
+    assert incompatibilities(BASE, edited(later(), change)) == []
 
 
 @pytest.mark.parametrize(
@@ -190,20 +190,20 @@ def test_an_option_that_an_older_result_lacks_was_at_its_default(untold, names):
         server["untold"] = untold
 
     newer = edited(later(), change)
-    assert [one.name for one in hindrances(BASE, newer)] == names
-    assert [one.name for one in hindrances(newer, BASE)] == names
+    assert [one.name for one in incompatibilities(BASE, newer)] == names
+    assert [one.name for one in incompatibilities(newer, BASE)] == names
 
 
-def test_another_version_of_the_database_with_the_same_settings_is_no_hindrance():
+def test_another_version_of_the_database_with_the_same_settings_is_no_incompatibility():
     one, other = (edited(later(), _database(version, "0")) for version in ("11.8.7", "11.8.6"))
-    assert hindrances(one, other) == []
+    assert incompatibilities(one, other) == []
 
 
 def test_sweeps_of_other_lengths_compare_as_long_as_one_share_drops_the_same_of_both():
     five = later(0.9, MAX_RATES[:5], procedure=replace(PROCEDURE, rounds=5))
     assert verdict(BASE, five).change is Change.REGRESSION
     untrimmed = later(0.9, procedure=replace(PROCEDURE, trim=0))
-    (one,) = hindrances(BASE, untrimmed)
+    (one,) = incompatibilities(BASE, untrimmed)
     assert (one.found, one.wanted) == ("0 of 9 at each end", "1 of 9 at each end")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.hindrances import hindrances
+from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.ratio import anchored_ratio, paired_ratio, ratio, runs_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ def common_anchor(
     first, second = (anchors.get(record.anchor or "") for record in (base, other))
     if first is None or second is None:
         return None
-    same = first.server.made_of == second.server.made_of and not hindrances(first, second)
+    same = first.server.made_of == second.server.made_of and not incompatibilities(
+        first, second
+    )
     return (first, second) if same else None
 
 

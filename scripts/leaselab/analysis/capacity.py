@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.hindrances import same_configuration
+from leaselab.analysis.incompatibilities import same_configuration
 from leaselab.analysis.matrix import Cell, cell_of
 from leaselab.analysis.verdict import proven_rate
 

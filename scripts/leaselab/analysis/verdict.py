@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.basis import alternated, common_anchor, ratio_of
 from leaselab.analysis.duel import LEAST_LOSS, Answer, judge
-from leaselab.analysis.hindrances import hindrances
+from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.ratio import PAIRED, SIGNIFICANT, STUDENT, Basis, against, runs_of
 from leaselab.model.errors import (
     BELIEVED,
@@ -370,7 +370,7 @@ def check_threshold(percent: float) -> None:
 
 
 def _like_with_like(base: Record, other: Record) -> None:
-    found = hindrances(base, other)
+    found = incompatibilities(base, other)
     if found:
         raise usage_error(
             f"not like with like: another {', another '.join(one.name for one in found)}",

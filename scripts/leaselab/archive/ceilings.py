@@ -35,12 +35,12 @@ def ceiling_for(store: Store, record: Record) -> Ceiling | None:
         and timedelta(0) <= ended - datetime.fromisoformat(row["finished_at"]) <= FRESH
         and _is_ceiling(row)
     )
-    for found in store.load_readable(newest_first):
-        alike = _generator(found) == _generator(record)
-        same = found.scenario.transaction == record.scenario.transaction
-        same = same and found.scenario.transport == record.scenario.transport
-        if alike and same and found.figure.value:
-            return Ceiling(rate=found.figure.value, id=found.id)
+    for earlier in store.load_readable(newest_first):
+        alike = _generator(earlier) == _generator(record)
+        same = earlier.scenario.transaction == record.scenario.transaction
+        same = same and earlier.scenario.transport == record.scenario.transport
+        if alike and same and earlier.figure.value:
+            return Ceiling(rate=earlier.figure.value, id=earlier.id)
     return None
 
 

@@ -141,8 +141,8 @@ def read_pruned(directory: Path) -> Pruned | None:
 
 def files_of(directory: Path) -> list[str]:
     """Every file below the directory but the lists, by its path relative to it, sorted."""
-    found = (path for path in directory.rglob("*") if not path.is_dir())
-    return sorted({path.relative_to(directory).as_posix() for path in found} - _LISTS)
+    paths = (path for path in directory.rglob("*") if not path.is_dir())
+    return sorted({path.relative_to(directory).as_posix() for path in paths} - _LISTS)
 
 
 def _digest(path: Path) -> str:

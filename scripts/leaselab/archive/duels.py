@@ -28,12 +28,12 @@ def duels(store: Store, rows: Iterable[Row]) -> Iterator[tuple[Record, Record]]:
     for experiment, both in ids.items():
         if len(both) != 2:
             continue
-        found = {one.id: one for one in store.load_readable(sorted(both))}
-        if len(found) != 2:
+        records = {one.id: one for one in store.load_readable(sorted(both))}
+        if len(records) != 2:
             continue
-        of = found[experiment].experiment if experiment in found else None
+        of = records[experiment].experiment if experiment in records else None
         if of is not None and set(of.points) == both:
-            yield found[of.points[0]], found[of.points[1]]
+            yield records[of.points[0]], records[of.points[1]]
 
 
 def calibrating(store: Store, scenario: str, place: Place) -> list[tuple[Record, Record]]:

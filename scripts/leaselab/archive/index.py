@@ -91,10 +91,10 @@ class Index:
     def experiments(self) -> dict[str, list[str]]:
         """The ids of the results of each experiment, oldest first; the newest one last."""
         query = "SELECT experiment, id FROM result WHERE experiment NOT NULL ORDER BY id"
-        found: dict[str, list[str]] = {}
+        ids: dict[str, list[str]] = {}
         for row in self._query(query):
-            found.setdefault(row["experiment"], []).append(row["id"])
-        return found
+            ids.setdefault(row["experiment"], []).append(row["id"])
+        return ids
 
     def builds(self) -> set[str]:
         """The keys of all builds that results name."""

@@ -109,10 +109,10 @@ class IndexFile:
         if not _is_file(self.path):  # SQLite would wait for a pipe's other end
             raise sqlite3.DatabaseError("not an ordinary file")
         with _closed_on_error(_connect(self.path)) as database:
-            found = _version(database)
-            if found not in (0, _VERSION):
-                raise sqlite3.DatabaseError(f"index version {found}, not {_VERSION}")
-            if found == 0:
+            version = _version(database)
+            if version not in (0, _VERSION):
+                raise sqlite3.DatabaseError(f"index version {version}, not {_VERSION}")
+            if version == 0:
                 _create(database)
             self._catch_up(database)
         return database

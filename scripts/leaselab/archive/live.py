@@ -30,7 +30,7 @@ class LiveFeed:
         self._lost = False
         self._write("wb", b"")
 
-    def tell(self, name: str, /, **data: object) -> None:
+    def write(self, name: str, /, **data: object) -> None:
         """Write one line; may be called from any thread.
 
         `name`: phase, run, trial, trial-done or sample; build of a build.

@@ -31,35 +31,35 @@ _LOCAL = re.compile(
 """A word that is a path, or an option and its path."""
 
 
-def published(found: Record, names: Mapping[str, str] | None = None) -> Record:
+def published(record: Record, names: Mapping[str, str] | None = None) -> Record:
     """Return a record as others may read it.
 
     `names` are words for `by_role`; those that the record itself has are known.
     """
-    hosts = found.bench.hosts
+    hosts = record.bench.hosts
     known = {
         **(names or {}),
         **{host.hostname: role for role, host in hosts.items() if host.hostname},
     }
-    host = GENERATOR if found.generator.host else None
-    if found.generator.host:
-        known[found.generator.host] = GENERATOR
+    host = GENERATOR if record.generator.host else None
+    if record.generator.host:
+        known[record.generator.host] = GENERATOR
     return replace(
-        found,
+        record,
         reasons=tuple(
             replace(reason, text=clipped(public_address(by_role(reason.text, known))))
-            for reason in found.reasons
+            for reason in record.reasons
         ),
-        servers={role: _server(server) for role, server in found.servers.items()},
-        generator=replace(found.generator, host=host),
+        servers={role: _server(server) for role, server in record.servers.items()},
+        generator=replace(record.generator, host=host),
         bench=replace(
-            found.bench,
-            inventory=inventory_name(found.bench.inventory),
+            record.bench,
+            inventory=inventory_name(record.bench.inventory),
             hosts={role: replace(host, hostname=None) for role, host in hosts.items()},
         ),
         provenance=replace(
-            found.provenance,
-            command=tuple(public_word(word) for word in found.provenance.command),
+            record.provenance,
+            command=tuple(public_word(word) for word in record.provenance.command),
         ),
     )
 
@@ -69,10 +69,10 @@ def public_word(word: str) -> str:
 
     Such a way is that of somebody's home; the last name of it is kept.
     """
-    found = _LOCAL.fullmatch(public_address(word))
-    if found is None:
+    parts = _LOCAL.fullmatch(public_address(word))
+    if parts is None:
         return public_address(word)
-    return found["option"] + (inventory_name(found["path"]) or found["path"])
+    return parts["option"] + (inventory_name(parts["path"]) or parts["path"])
 
 
 def published_bench(document: Mapping[str, Any]) -> dict[str, Any]:

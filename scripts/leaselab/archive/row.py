@@ -93,16 +93,16 @@ COLUMNS = (*LISTED, *_MORE)
 """All columns: what a history shows, so that it reads no result.json."""
 
 
-def _builds(found: Record) -> set[str]:
+def _builds(record: Record) -> set[str]:
     """Keys of the builds of its servers and its generator, whose path has its key."""
-    keys = {one.build.key for one in found.servers.values() if one.build and one.build.key}
-    return keys | set(_BUILT.findall(str(found.generator.options.get("path"))))
+    keys = {one.build.key for one in record.servers.values() if one.build and one.build.key}
+    return keys | set(_BUILT.findall(str(record.generator.options.get("path"))))
 
 
-def row_of(found: Record, path: str) -> Row:
+def row_of(record: Record, path: str) -> Row:
     """The index row of a result that lies at `path` below the results folder."""
     known: Row = {"path": path}
-    return known | {name: tell(found) for name, tell in {**_LISTED, **_MORE}.items()}
+    return known | {name: value_of(record) for name, value_of in {**_LISTED, **_MORE}.items()}
 
 
 def read_row(root: Path, path: str) -> tuple[Row, str]:
@@ -113,16 +113,16 @@ def read_row(root: Path, path: str) -> tuple[Row, str]:
     name = path.rpartition("/")[2]
     place = root / path / RESULT
     try:
-        found = decode(content_of(place), str(place))
-        if found.id != name:
+        record = decode(content_of(place), str(place))
+        if record.id != name:
             raise usage_error(
                 "not the result of its folder",
                 where=str(place),
-                found=found.id,
+                found=record.id,
                 wanted=name,
                 todo="give the folder its name",
             )
-        return row_of(found, path), ""
+        return row_of(record, path), ""
     except OSError as error:
         why = str(
             usage_error(

@@ -63,23 +63,23 @@ def decode(content: bytes, where: str) -> Record:
         raise _refused("the result does not fit its schema", where, error) from error
 
 
-def encode(found: Record) -> bytes:
+def encode(record: Record) -> bytes:
     """Write a record as result.json has it; `decode` reads back the same.
 
     Raises ValueError for a record with a field that its type does not allow, or with a number
     that JSON has not: the engine is wrong, and no result is written.
     """
     try:
-        msgspec.convert(document_of(found), Record)
+        msgspec.convert(document_of(record), Record)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{found.id}: {error}") from error
-    text = json.dumps(document_of(found), indent=1, ensure_ascii=False, allow_nan=False)
+        raise ValueError(f"{record.id}: {error}") from error
+    text = json.dumps(document_of(record), indent=1, ensure_ascii=False, allow_nan=False)
     return text.encode() + b"\n"
 
 
-def document_of(found: msgspec.Struct) -> Any:  # noqa: ANN401  # JSON
+def document_of(record: msgspec.Struct) -> Any:  # noqa: ANN401  # JSON
     """Return a record, or a part of one, as JSON values, in the order of its fields."""
-    return msgspec.to_builtins(found)
+    return msgspec.to_builtins(record)
 
 
 def json_schema() -> dict[str, Any]:
@@ -109,25 +109,25 @@ def json_schema() -> dict[str, Any]:
 
 def _words(kind: type) -> dict[str, str]:
     """Return the text below each field of a class, its bases' too, by the field's JSON name."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.startswith("leaselab."):
             (node,) = ast.parse(inspect.getsource(base)).body
-            found |= _texts(node.body if isinstance(node, ast.ClassDef) else [])
+            texts |= _texts(node.body if isinstance(node, ast.ClassDef) else [])
     fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
-    return found | {one.encode_name: found[one.name] for one in fields if one.name in found}
+    return texts | {one.encode_name: texts[one.name] for one in fields if one.name in texts}
 
 
 def _texts(body: Sequence[ast.stmt]) -> dict[str, str]:
     """Return the texts below fields and properties in the body of a class, by name."""
-    found = {}
+    texts = {}
     for node, below in itertools.zip_longest(body, body[1:]):
         match node, below:
             case ast.FunctionDef(name=name), _:
-                found[name] = _line(ast.get_docstring(node) or "")
+                texts[name] = _line(ast.get_docstring(node) or "")
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(str(text))):
-                found[name] = _line(text)
-    return found
+                texts[name] = _line(text)
+    return texts
 
 
 def _line(text: str) -> str:

@@ -90,8 +90,8 @@ class Store:
         except OSError as error:  # another user's
             self.index.say_unreadable(RUNNING, error)
             return []
-        found = (_unfinished(path) for path in paths if is_id(path.name))
-        return [one for one in found if one is not None]
+        sweeps = (_unfinished(path) for path in paths if is_id(path.name))
+        return [one for one in sweeps if one is not None]
 
     def first_event(self, sweep: Unfinished) -> Mapping[str, Any] | None:
         """What an unfinished sweep was begun with; None where it was killed before."""
@@ -112,7 +112,7 @@ class Store:
         )
         return RunningSweep(self.root / RUNNING / name)
 
-    def seal(self, running: RunningSweep, found: Record) -> Path:
+    def seal(self, running: RunningSweep, record: Record) -> Path:
         """Turn a running sweep into a result that is never written again.
 
         Returns its directory.  Raises ValueError for a record that is of another sweep or does
@@ -120,9 +120,9 @@ class Store:
         removed meanwhile; the sweep is then still running.
         A crash at any point leaves either the running sweep or the result.
         """
-        if found.id != running.id:
-            raise ValueError(f"the record of {found.id} in the sweep {running.id}")
-        place = seal_into(running, encode(found), self.place(running.id), needed(found))
+        if record.id != running.id:
+            raise ValueError(f"the record of {record.id} in the sweep {running.id}")
+        place = seal_into(running, encode(record), self.place(running.id), needed(record))
         forget_access(running.path)
         try:
             self.index.refresh()
@@ -230,7 +230,7 @@ def newest_of(
     no place, nor has a result that cannot be read.  Raises a usage error for a
     pattern without a result.
     """
-    found: dict[tuple[str, ...], str] = {}
+    newest: dict[tuple[str, ...], str] = {}
     for pattern in patterns:
         rows = index.newest_places(pattern, bench)
         if not rows:
@@ -239,8 +239,8 @@ def newest_of(
                 todo="`leaselab list` shows what there is, `leaselab run` makes more",
             )
         for row in rows:
-            found.setdefault(tuple(row[name] for name in PLACE), row["id"])
-    return list(found.values())
+            newest.setdefault(tuple(row[name] for name in PLACE), row["id"])
+    return list(newest.values())
 
 
 def _nearest(ref: str, names: Sequence[str]) -> str:

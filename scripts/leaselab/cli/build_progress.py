@@ -90,7 +90,7 @@ class BuildFollower:
                 other = f"{reading['name']} {reading['commit'][:SHORT]}"
                 reading["phase"] = f"waits for the build of {other}: {reading['phase']}"
             self._lines.show(reading)
-            self._feed.tell("build", **reading)
+            self._feed.write("build", **reading)
 
 
 class _Lines:

@@ -6,8 +6,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.hindrances import hindrances
 from leaselab.analysis.history import build_of
+from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
 from leaselab.cli.source import open_source
@@ -28,7 +28,7 @@ VERSION = "version:"
 """Before the version of a server, whose newest result is meant."""
 
 _MAY_DIFFER = frozenset({"scenario", "durability"})
-"""Hindrances that two scenarios which are compared on purpose may have."""
+"""Incompatibilitys that two scenarios which are compared on purpose may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def load_previous(store: Store, other: Record) -> Record | None:
     for record in store.load_readable(row["id"] for row in candidates):
         if (
             record.server.made_of != other.server.made_of
-            and not hindrances(record, other)
+            and not incompatibilities(record, other)
             and _has_figure(record, other)
         ):
             return record
@@ -133,7 +133,7 @@ def load_version(store: Store, other: Record, version: str) -> Record:
     ]
     ids.sort(key=lambda ident: not _common(ident, other.id, anchors))
     for record in store.load_readable(ids):
-        if not hindrances(record, other):
+        if not incompatibilities(record, other):
             return record
     raise usage_error(
         f"no result of version {version} compares with it",
@@ -157,7 +157,7 @@ def load_pair(store: Store, point: str, base: str) -> tuple[Record, Record] | No
         if len(read) < len(rows):
             continue
         found, other = read
-        if all(each.what in _MAY_DIFFER for each in hindrances(other, found)):
+        if all(each.what in _MAY_DIFFER for each in incompatibilities(other, found)):
             return found, other
     return None
 

@@ -79,14 +79,14 @@ class PlainProgress:
         known = " (from the journal)" if replayed else ""
         self._line(f"{trial_words(trial, self._procedure)}{known}")
 
-    def round_done(self, found: Round) -> None:
-        """Say what the run found."""
-        self._run = found.index
-        bracket = found.bracket
+    def round_done(self, done: Round) -> None:
+        """Say what the run done."""
+        self._run = done.index
+        bracket = done.bracket
         proof = f", bracket {bracket.lower:.0f} to {bracket.upper:.0f}/s" if bracket else ""
-        value = found.metrics.get(self._kind.name)
+        value = done.metrics.get(self._kind.name)
         figure = "-" if value is None else estimate_words([value], self._kind)
-        trials = f"{len(found.trials)} trial{'s' * (len(found.trials) > 1)}"
+        trials = f"{len(done.trials)} trial{'s' * (len(done.trials) > 1)}"
         self._line(f"{self._kind.title} {figure}{proof}, {trials}")
         self._run = 0  # what follows the last run is none
 
@@ -136,11 +136,11 @@ class LiveProgress:
         self._bracket.narrow(trial)
         self._load = None
 
-    def round_done(self, found: Round) -> None:
+    def round_done(self, done: Round) -> None:
         """Take it into the estimate."""
-        if found.index == self._run:
+        if done.index == self._run:
             self._run_times.append(time.monotonic() - self._run_began)
-        value = found.metrics.get(self._kind.name)
+        value = done.metrics.get(self._kind.name)
         if value is not None:
             self._found.append(value)
 

@@ -236,16 +236,16 @@ def _jump(
     login = ["-l", place["user"]] if place["user"] else []
     door = ["-p", place["port"]] if place["port"] else []
     target = place["literal"] or place["host"]
-    found = _ssh_settings(("ssh", "-G", *file, *over, *login, *door, target), where)
-    address, port = found["hostname"][0], int(found["port"][0])
+    resolved = _ssh_settings(("ssh", "-G", *file, *over, *login, *door, target), where)
+    address, port = resolved["hostname"][0], int(resolved["port"][0])
     return HostAccess(
         name=f"jump host {address}",
         address=address,
-        user=found["user"][0],
-        key_file=_key_file(found),
-        known_hosts_file=_file(found["userknownhostsfile"][0].split()[0]),
+        user=resolved["user"][0],
+        key_file=_key_file(resolved),
+        known_hosts_file=_file(resolved["userknownhostsfile"][0].split()[0]),
         port=port,
-        jump=_jump(found, file, where, (*passed, last)),
+        jump=_jump(resolved, file, where, (*passed, last)),
     )
 
 

@@ -145,8 +145,8 @@ def occupancy(bench: Inventory) -> Occupancy:
     try:
         with connect(bench.only(GENERATOR_GROUP).access) as generator:
             try:
-                found = status(generator)
-                return Occupancy(bench, found.holder, maintenance=found.maintenance)
+                lock = status(generator)
+                return Occupancy(bench, lock.holder, maintenance=lock.maintenance)
             except LeaselabError:
                 return Occupancy(bench, None)
     except LeaselabError as error:

@@ -37,11 +37,11 @@ def _refused(told: str, where: str) -> LeaselabError:
     what, _, path = told.replace("`", "").partition(" - at $")
     keys = path.replace(".", ": ")
     place = f"{where}{keys}".replace(": [", "[")
-    if found := re.fullmatch(r"Object missing required field (.+)", what):
-        return usage_error("a key is missing", where=place, wanted=found[1])
-    if found := re.fullmatch(r"Expected (.+), got (.+)", what):
+    if match := re.fullmatch(r"Object missing required field (.+)", what):
+        return usage_error("a key is missing", where=place, wanted=match[1])
+    if match := re.fullmatch(r"Expected (.+), got (.+)", what):
         return usage_error(
-            "value of another type", where=place, found=found[2], wanted=found[1]
+            "value of another type", where=place, found=match[2], wanted=match[1]
         )
     return usage_error(what, where=place)
 

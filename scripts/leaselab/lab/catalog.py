@@ -104,15 +104,15 @@ def match_scenarios(
     """
     families = load_families(folder)
     scenarios = _scenarios(families)
-    found: dict[str, Scenario] = {}
+    matches: dict[str, Scenario] = {}
     for pattern in patterns:
         names = fnmatch.filter(scenarios, pattern)
         if not names and pattern in families:
             names = list(families[pattern].scenarios)
         if not names:
             raise unknown("scenario", pattern, [*scenarios, *families], "scenarios")
-        found.update((name, scenarios[name]) for name in names)
-    return [measured_by(scenario, generator) for scenario in found.values()]
+        matches.update((name, scenarios[name]) for name in names)
+    return [measured_by(scenario, generator) for scenario in matches.values()]
 
 
 def measured_by(scenario: Scenario, generator: str | None) -> Scenario:
@@ -150,13 +150,13 @@ def _family(path: Path, loads: dict[Path, Mapping[str, Any]]) -> Family:
 
 def _procedure(file: ScenarioFile, entries: Sequence[Entry]) -> dict[str, Any]:
     """Parameters of the procedure, merged; those of another one than the last named go."""
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for part in (file, *entries):
         named = part.procedure.get("name")
-        if named is not None and named != found.get("name", named):
-            found = {}
-        found |= part.procedure
-    return found
+        if named is not None and named != parameters.get("name", named):
+            parameters = {}
+        parameters |= part.procedure
+    return parameters
 
 
 def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) -> AnyProcedure:
@@ -303,9 +303,9 @@ def _scenario(
         load |= part.of_load
         partner = partner if part.partner is None else part.partner
         factors |= part.factors
-        for found, given in ((beside, part.beside), (hosts, part.hosts)):
+        for merged, given in ((beside, part.beside), (hosts, part.hosts)):
             for role, settings in given.items():
-                found[role] = {**found.get(role, {}), **settings}
+                merged[role] = {**merged.get(role, {}), **settings}
         options |= part.options if isinstance(part, Entry) else {}
     generator, transaction, rest = _load(path.parent / LOADS, load, loads, where)
     try:
@@ -356,26 +356,26 @@ def _load(
     there = f"{LOADS}/{path.name}"
     if path not in loads:
         loads[path] = _mapping(path)
-    found = dict(loads[path])
-    if missing := {"generator", "transaction"} - found.keys():
+    load = dict(loads[path])
+    if missing := {"generator", "transaction"} - load.keys():
         raise usage_error("key missing", where=there, wanted=", ".join(sorted(missing)))
-    generator, transaction = str(found.pop("generator")), found.pop("transaction")
+    generator, transaction = str(load.pop("generator")), load.pop("transaction")
     generator = str(changes.pop("generator", generator))
     for key in changes:
-        if key not in found:
-            raise unknown(f"setting of load {name}", key, list(found), where)
-    found |= changes
-    return generator, build(Transaction, transaction, f"{there}: transaction"), found
+        if key not in load:
+            raise unknown(f"setting of load {name}", key, list(load), where)
+    load |= changes
+    return generator, build(Transaction, transaction, f"{there}: transaction"), load
 
 
 def _mapping(path: Path) -> Mapping[str, Any]:
     try:
-        found = read_yaml(path)
+        mapping = read_yaml(path)
     # Bytes that are no text and numbers of thousands of digits are ValueErrors.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise usage_error(
             f"not YAML: {' '.join(str(error).split())[:300]}", where=path.name
         ) from error
-    if not isinstance(found, Mapping):
-        raise usage_error("not a mapping", where=path.name, found=repr(found)[:80])
-    return found
+    if not isinstance(mapping, Mapping):
+        raise usage_error("not a mapping", where=path.name, found=repr(mapping)[:80])
+    return mapping

@@ -28,16 +28,16 @@ def check_tuned(host: BenchHost, connection: Connection) -> None:
         return
     note = connection.run(["cat", NOTE], timeout_s=_TIMEOUT_S)
     gone = note.status != 0
-    found: Mapping[str, Any] = {} if gone else json.loads(note.stdout)
-    other = [name for name in wanted if gone or found.get(name) != wanted[name]]
-    if not other and found.keys() == wanted.keys():
+    state: Mapping[str, Any] = {} if gone else json.loads(note.stdout)
+    other = [name for name in wanted if gone or state.get(name) != wanted[name]]
+    if not other and state.keys() == wanted.keys():
         return
     raise lab_broken(
         "the host is no longer tuned as it was for this sweep",
         where=host.access.name,
         found=f"no {NOTE}: it was rebooted, or its settings were restored"
         if gone
-        else _told(found, other),
+        else _told(state, other),
         wanted=_told(wanted, other),
         todo="tune it again: leaselab step tune SCENARIO, or ansible/tune.yml",
     )

@@ -87,16 +87,16 @@ class Inventory:
 
     def only(self, part: str) -> InventoryHost:
         """Return the one host that has a part; a usage error for none or several."""
-        found = self.group(part)
-        if len(found) != 1:
+        hosts = self.group(part)
+        if len(hosts) != 1:
             raise usage_error(
                 f"group {part} needs exactly one host",
                 where=str(self.path),
-                found=", ".join(host.access.name for host in found) or "none",
+                found=", ".join(host.access.name for host in hosts) or "none",
                 wanted="one host",
                 todo=f"give the inventory a group {part}, as docs/reference/inventory.md shows",
             )
-        return found[0]
+        return hosts[0]
 
 
 def read_inventory(path: Path) -> Inventory:

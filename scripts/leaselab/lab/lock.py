@@ -126,16 +126,16 @@ def _answer(text: bytes) -> LockStatus:
     return LockStatus(answer["owner"], Maintenance(**closed) if closed else None)
 
 
-def _refused(connection: Connection, found: LockStatus) -> BenchInUseError:
-    if found.maintenance is not None:
+def _refused(connection: Connection, status: LockStatus) -> BenchInUseError:
+    if status.maintenance is not None:
         return InMaintenanceError(
             Outcome.LAB,
             "the bench is in maintenance",
             where=connection.access.name,
-            found=str(found.maintenance),
-            todo=f"ask {found.maintenance.name}; `leaselab lab maintenance off` ends it",
+            found=str(status.maintenance),
+            todo=f"ask {status.maintenance.name}; `leaselab lab maintenance off` ends it",
         )
-    return _in_use(connection, found.holder or {})
+    return _in_use(connection, status.holder or {})
 
 
 def _in_use(connection: Connection, held: Mapping[str, Any]) -> BenchInUseError:

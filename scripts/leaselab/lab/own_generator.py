@@ -58,11 +58,11 @@ def pack(folder: Path) -> dict[str, Any]:
 
 def source_hash() -> str:
     """Hash of the files that leaseload is built of (40 hexadecimal digits)."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in _files():
-        found.update(f"{path.relative_to(_SOURCE)}\0".encode())
-        found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()[:40]
+        digest.update(f"{path.relative_to(_SOURCE)}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:40]
 
 
 def version() -> str:

@@ -40,7 +40,7 @@ class CommandPower:
         """Fill in what is asked; no shell reads it."""
         known = {"{action}": verb, "{host}": host}
         pattern = re.compile("|".join(map(re.escape, known)))
-        return [pattern.sub(lambda found: known[found[0]], word) for word in self.words]
+        return [pattern.sub(lambda match: known[match[0]], word) for word in self.words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +274,8 @@ def state_of(power: Power, answer: Mapping[str, Any]) -> str:
     if answer.get("failed") or answer.get("unreachable"):
         return ""
     if isinstance(power, CommandPower):
-        found = _STATES.findall(str(answer.get("stdout", "")))
-        return str(found[-1]).lower() if found else ""
+        states = _STATES.findall(str(answer.get("stdout", "")))
+        return str(states[-1]).lower() if states else ""
     if isinstance(power, IpmiPower):
         # Asked in check mode whether it would have to be switched on: the module has no
         # other way to read the state.
@@ -309,10 +309,10 @@ def told_by(power: Power, answer: Mapping[str, Any]) -> str:
     if isinstance(power, CommandPower):
         return repr(str(answer.get("stdout", ""))[-200:])
     if isinstance(power, RedfishPower):
-        found = [f"{one.get('Id')} {one.get('PowerState')}" for one in _systems(answer)]
+        systems = [f"{one.get('Id')} {one.get('PowerState')}" for one in _systems(answer)]
         chosen = _systems(answer, power.system)
         choose = "" if len(chosen) == 1 else ", of which `system` has to name one"
-        return f"systems {', '.join(found) or 'none'}{choose}"
+        return f"systems {', '.join(systems) or 'none'}{choose}"
     return state_of(power, answer)
 
 

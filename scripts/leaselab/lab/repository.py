@@ -90,16 +90,16 @@ class Repository:
 
         That is, with an annotated tag or any other.  Raises a usage error where there is none.
         """
-        found = _git(self.path, "describe", "--tags", "--abbrev=0", f"{commit.hash}^")
-        if found.status != 0:
+        tag = _git(self.path, "describe", "--tags", "--abbrev=0", f"{commit.hash}^")
+        if tag.status != 0:
             raise usage_error(
                 "no release before it",
                 where=f"{self.name}, commit {commit.hash}",
-                found=found.reason,
+                found=tag.reason,
                 wanted="a tag among its ancestors",
                 todo="fetch the tags, or name the commit to compare with",
             )
-        return self.resolve(found.stdout.strip())
+        return self.resolve(tag.stdout.strip())
 
     def branch_point(self, commit: Commit) -> Commit:
         """Return where the branch of a commit left the main branch.
@@ -108,9 +108,9 @@ class Repository:
         Raises a usage error where there is no main branch, or no such commit.
         """
         for main in _MAIN:
-            found = _git(self.path, "merge-base", commit.hash, main)
-            name = found.stdout.strip()
-            if found.status == 0 and name:
+            base = _git(self.path, "merge-base", commit.hash, main)
+            name = base.stdout.strip()
+            if base.status == 0 and name:
                 break
         else:
             raise usage_error(
@@ -278,14 +278,16 @@ class Repository:
         if shown.status != 0:
             raise usage_error(f"git: {shown.reason}", where=self.name)
         # what is shown of a merge ends in an empty line
-        found, tree, *dates, subject = shown.stdout.rstrip("\n").split("\0", 6)
-        described = _git(self.path, "describe", "--tags", "--always", found).stdout.strip()
-        named = printable(described) if len(described) <= _LETTERS // 2 else found[:SHORT]
-        accepted = self._accepted(found)
+        commit_hash, tree, *dates, subject = shown.stdout.rstrip("\n").split("\0", 6)
+        described = _git(
+            self.path, "describe", "--tags", "--always", commit_hash
+        ).stdout.strip()
+        named = printable(described) if len(described) <= _LETTERS // 2 else commit_hash[:SHORT]
+        accepted = self._accepted(commit_hash)
         return Commit(
             repository=self.name,
             ref=bounded(ref, _LETTERS),
-            hash=found,
+            hash=commit_hash,
             tree=tree,
             described=named,
             author_date=_date(*dates[:2]),
@@ -352,12 +354,12 @@ def open_repository(where: str, mirrors: Path) -> Repository:
     if not path.exists():
         shown = public_address(where)
         raise usage_error("no such repository", where=shown, wanted="a path or an address")
-    found = _git(path if path.is_dir() else path.parent, "rev-parse", "--git-dir")
-    if not path.is_dir() or found.status != 0:
+    folder = _git(path if path.is_dir() else path.parent, "rev-parse", "--git-dir")
+    if not path.is_dir() or folder.status != 0:
         raise usage_error(
             "not a git repository",
             where=where,
-            found=found.reason if found.status else "a file",
+            found=folder.reason if folder.status else "a file",
         )
     place = path.absolute()
     name = os.fsencode(place).decode(errors="replace")

@@ -61,11 +61,11 @@ class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 @cache
 def lab_roles() -> Mapping[str, LabRole]:
     """Every role of a server, of what serves beside one, and of a generator, by name."""
-    found = {}
+    roles = {}
     for path in sorted(ROLES.glob("*/vars/lab.yml")):
         name = path.parents[1].name
-        found[name] = build(LabRole, read_yaml(path)[f"{name}_lab"], f"role {name}")
-    return found
+        roles[name] = build(LabRole, read_yaml(path)[f"{name}_lab"], f"role {name}")
+    return roles
 
 
 def hears_anybody(generator: str) -> bool:
@@ -172,9 +172,9 @@ def _support(asked: ServerOptions, where: str) -> ServerOptions:
     """Return what serves for the server under test, with every option of its role."""
     known = [name for name, role in lab_roles().items() if role.supports]
     _one_of(asked.kind, "kind of support", known, where)
-    found = _with_defaults(asked, where)
-    _check_together(found.kind, found.options, where)
-    return found
+    support = _with_defaults(asked, where)
+    _check_together(support.kind, support.options, where)
+    return support
 
 
 def _with_defaults(asked: ServerOptions, where: str) -> ServerOptions:
@@ -192,13 +192,13 @@ def _checked(
     asked: Mapping[str, Any], declared: Options, what: str, where: str
 ) -> dict[str, Any]:
     """Return what is asked for, of the types that are declared; else a usage error."""
-    found = {}
+    options = {}
     for name, value in asked.items():
         if name not in declared:
             raise unknown(what, name, list(declared), where)
         choices, wanted = declared[name].get("choices"), _TYPES[declared[name]["type"]]
         whole = wanted is float and type(value) is int
-        found[name] = float(value) if whole else value
+        options[name] = float(value) if whole else value
         if not whole and type(value) is not wanted:
             raise usage_error(
                 "value of another type",
@@ -215,7 +215,7 @@ def _checked(
                 found=", ".join(map(str, refused)),
                 wanted=" or ".join(map(str, choices)),
             )
-    return found
+    return options
 
 
 def _one_of(name: str, what: str, known: list[str], where: str) -> None:

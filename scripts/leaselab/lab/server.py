@@ -124,10 +124,10 @@ class ContractServer:
         wanted = {deployed.program: deployed.program_sha256, **deployed.libraries_sha256}
         done = self._connection.run(["sha256sum", "--", *wanted], timeout_s=SAMPLE_TIMEOUT_S)
         rows = (line.split("  ", 1) for line in done.stdout.decode().splitlines())
-        found = {path: digest for digest, path in rows}
+        digests = {path: digest for digest, path in rows}
         for path, expected in wanted.items():
-            if found.get(path) != expected:
-                raise self._another(path, found.get(path, "no such file"), expected)
+            if digests.get(path) != expected:
+                raise self._another(path, digests.get(path, "no such file"), expected)
 
     def _another(self, what: str, found: str, wanted: str) -> LeaselabError:
         return lab_broken(

@@ -155,11 +155,11 @@ def bench_statuses(
     """
     asked = [[_Asking(host, connector) for host in bench.hosts] for bench in benches]
     deadline = time.monotonic() + limit_s
-    found = []
+    statuses = []
     for bench, hosts in zip(benches, asked, strict=True):
         answers = [one.answer(deadline, limit_s) for one in hosts]
         kept = next((answer.kept for answer in answers if answer.kept), None)
-        found.append(
+        statuses.append(
             BenchStatus(
                 bench.bench,
                 tuple(answer.host for answer in answers),
@@ -168,7 +168,7 @@ def bench_statuses(
                 kept.maintenance if kept else None,
             )
         )
-    return found
+    return statuses
 
 
 @dataclass(frozen=True, slots=True)

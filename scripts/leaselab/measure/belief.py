@@ -48,14 +48,14 @@ def expect(max_rates: Sequence[float]) -> Belief | None:
     """
     if not max_rates:
         return None
-    found = sorted(math.log(rate) for rate in max_rates)
-    kept = found[1:-1] if len(found) > 3 else found
+    logarithms = sorted(math.log(rate) for rate in max_rates)
+    kept = logarithms[1:-1] if len(logarithms) > 3 else logarithms
     centre = sum(kept) / len(kept)
-    squares = sum((value - centre) ** 2 for value in found)
+    squares = sum((value - centre) ** 2 for value in logarithms)
     variance = (SPREAD_WEIGHT * ASSUMED_SPREAD_SD**2 + squares) / (
-        SPREAD_WEIGHT + len(found) - 1
+        SPREAD_WEIGHT + len(logarithms) - 1
     )
-    return Belief(centre, math.sqrt(variance * (1.0 + 1.0 / len(found))))
+    return Belief(centre, math.sqrt(variance * (1.0 + 1.0 / len(logarithms))))
 
 
 def combine(observations: Sequence[Observation]) -> Belief | None:

@@ -199,13 +199,13 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
         raise _none_found(made)
     if not last.valid and last.rate < limit:
         return last.rate
-    found = _candidates(usable, light)
+    candidates = _candidates(usable, light)
     # The load before it was lighter by that little, and was no limit: bursts lose as much.
     climbing = math.isinf(min(heavy, limit)) and light * _MOST_PROOF >= last.rate
-    if found and not climbing:
-        if found[-1].rate * _LEAST_PROOF > plan.max_rate:
+    if candidates and not climbing:
+        if candidates[-1].rate * _LEAST_PROOF > plan.max_rate:
             raise _none_found(made)
-        return _proof(plan, found[-1], limit)
+        return _proof(plan, candidates[-1], limit)
     if limited or (last.rate > light and not climbing):
         return _lower(light, last)
     above = min(heavy, limit)

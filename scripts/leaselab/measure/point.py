@@ -68,23 +68,23 @@ class Journaled:
 
 def read_journal(events: Sequence[tuple[str, Mapping[str, Any]]]) -> Journaled:
     """Sort a journal's events (name, data) into rounds and the trials of the unfinished one."""
-    found = Journaled()
+    journaled = Journaled()
     for name, data in events:
         if name == ROUND:  # one that is made anew leaves its first trials behind
-            found.started_at = data["started_at"]
-            found.trials, found.warm_ups = [], []
+            journaled.started_at = data["started_at"]
+            journaled.trials, journaled.warm_ups = [], []
         elif name == WARM_UP:
-            found.warm_ups.append(msgspec.convert(data["trial"], Trial))
+            journaled.warm_ups.append(msgspec.convert(data["trial"], Trial))
         elif name == TRIAL:
-            found.trials.append(msgspec.convert(data["trial"], Trial))
+            journaled.trials.append(msgspec.convert(data["trial"], Trial))
         elif name == ROUND_DONE:
-            found.rounds.append(msgspec.convert(data["round"], Round))
-            found.trials, found.warm_ups, found.started_at = [], [], ""
+            journaled.rounds.append(msgspec.convert(data["round"], Round))
+            journaled.trials, journaled.warm_ups, journaled.started_at = [], [], ""
         elif name == CONFIRMATION:
-            found.confirmation.append(msgspec.convert(data["trial"], Trial))
+            journaled.confirmation.append(msgspec.convert(data["trial"], Trial))
         elif name == PAUSE:
-            found.paused_s += data["s"]
-    return found
+            journaled.paused_s += data["s"]
+    return journaled
 
 
 @dataclass(slots=True)
@@ -181,12 +181,12 @@ class Point:
         try:
             with self.serving(current):
                 current.warm_up(self.method.first_load(self.rounds))
-                found = self.method.measure(current.ask, self.trials.server, self.rounds)
+                figures = self.method.measure(current.ask, self.trials.server, self.rounds)
                 current.took_s[RELOAD_S] = self._reload()
         except LeaselabError as error:
             self.abandon(current, error)
             raise
-        self.complete(current, found)
+        self.complete(current, figures)
 
     def open_round(self, index: int) -> OpenRound:
         """Begin a round, or go on with the one that the journal has begun."""
@@ -219,9 +219,9 @@ class Point:
         if error.outcome is not Outcome.LAB and current.made:
             self.rounds.append(current.closed(None))
 
-    def complete(self, current: OpenRound, found: Found) -> None:
+    def complete(self, current: OpenRound, figures: Found) -> None:
         """End a round with what it came to."""
-        one = current.closed(found)
+        one = current.closed(figures)
         event = {"index": one.index, "round": msgspec.to_builtins(one)}
         self.recorder.record(ROUND_DONE, event)
         self.rounds.append(one)
@@ -368,7 +368,7 @@ class OpenRound:
         point.listener.trial_done(trial, replayed=replayed)
         return trial
 
-    def closed(self, found: Found | None) -> Round:
+    def closed(self, figures: Found | None) -> Round:
         """Return it as it ended; `found` is None where it came to nothing."""
         point, made = self.point, self.made
         procedure = point.method.procedure
@@ -376,20 +376,20 @@ class OpenRound:
         metrics: dict[str, float | None] = {kind.name: None for kind in kinds}
         if "cpu_us" in metrics:
             metrics["cpu_us"] = procedure.cpu_us(made)
-        if found:
-            metrics |= found.metrics
+        if figures:
+            metrics |= figures.metrics
         metrics |= {
             **self.took_s,
             MEMORY: memory_mib(made),
-            WRITTEN_RATE: _written_rate(made, found),
+            WRITTEN_RATE: _written_rate(made, figures),
         }
         return Round(
             index=self.index,
             started_at=self.started_at,
             metrics=metrics,
-            bracket=found.bracket if found else None,
-            shown_trial=found.shown_trial if found else None,
-            files=self._kept(found.files) if found else {},
+            bracket=figures.bracket if figures else None,
+            shown_trial=figures.shown_trial if figures else None,
+            files=self._kept(figures.files) if figures else {},
             traffic_s=sum(trial.traffic_s for trial in [*self.warm_ups, *made]),
             wall_s=point.clock() - self.began,
             warm_ups=tuple(self.warm_ups),
@@ -425,11 +425,11 @@ def spoiled_in_a_row(trials: Sequence[Trial]) -> int:
     return len(row) if any(trial.reason == GENERATOR_STALLED for trial in row) else 0
 
 
-def _written_rate(made: Sequence[Trial], found: Found | None) -> float | None:
+def _written_rate(made: Sequence[Trial], figures: Found | None) -> float | None:
     """What the server wrote in the trial that stands for a round (1/s); None without one."""
-    if found is None or found.shown_trial is None:
+    if figures is None or figures.shown_trial is None:
         return None
-    return written_rate(made[found.shown_trial])
+    return written_rate(made[figures.shown_trial])
 
 
 def _as_asked(trial: Trial, load: Load) -> Trial:

@@ -137,7 +137,7 @@ class Listener(Protocol):
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """A trial has ended, or was found in the journal."""
 
-    def round_done(self, found: Round) -> None:
+    def round_done(self, done: Round) -> None:
         """A round has come to its figures."""
 
 

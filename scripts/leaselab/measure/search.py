@@ -104,10 +104,10 @@ def search(
     while not outcomes.brackets:
         trial = measure(next_request(outcomes, expected, first_side))
         outcomes = Outcomes((*outcomes.trials, trial), procedure)
-    found = _estimate(outcomes)
-    if found.max_rate < FAR_BELOW * outcomes.most_completed:
+    estimate = _estimate(outcomes)
+    if estimate.max_rate < FAR_BELOW * outcomes.most_completed:
         raise search_error.loses_at_any_load(procedure, outcomes.valid)
-    return found
+    return estimate
 
 
 def next_request(outcomes: Outcomes, expected: Belief | None, first_side: float) -> Load:

@@ -247,8 +247,8 @@ class Trials:
         if not self.hosts:
             return {}
         with ThreadPoolExecutor(max_workers=len(self.hosts)) as pool:
-            found = pool.map(lambda host: host.read(), self.hosts.values())
-            return dict(zip(self.hosts, found, strict=True))
+            readings = pool.map(lambda host: host.read(), self.hosts.values())
+            return dict(zip(self.hosts, readings, strict=True))
 
     @contextmanager
     def _resetting(self, *, reset: bool) -> Iterator[Future[Mapping[str, int]]]:
@@ -270,10 +270,10 @@ def of_generator(trial: Trial) -> Trial:
     is no doubt.
     """
     missing = max(0, round(trial.rate * trial.traffic_s) - trial.attempted)
-    found = replace(trial, attempted=trial.attempted + missing, lost=trial.lost + missing)
+    whole = replace(trial, attempted=trial.attempted + missing, lost=trial.lost + missing)
     if trial.reason not in (GENERATOR_LIMITED, GENERATOR_STALLED):
-        return found
-    return replace(found, valid=True, reason="", waived=(*trial.waived, trial.reason))
+        return whole
+    return replace(whole, valid=True, reason="", waived=(*trial.waived, trial.reason))
 
 
 def lost_at(
@@ -286,14 +286,14 @@ def lost_at(
     """
     if not trial.lost:
         return {}
-    found = dict(trial.lost_at)
+    places = dict(trial.lost_at)
     for role, use in uses.items():
-        found[f"{role} interface"] = use.interface_drops
-        found[f"{role} backlog"] = use.backlog_drops
+        places[f"{role} interface"] = use.interface_drops
+        places[f"{role} backlog"] = use.backlog_drops
     if before.udp_drops is not None and after.udp_drops is not None:
-        found["server receive buffer"] = after.udp_drops - before.udp_drops
-    found["unanswered"] = max(0, trial.lost - sum(found.values()))
-    return {place: packets for place, packets in found.items() if packets}
+        places["server receive buffer"] = after.udp_drops - before.udp_drops
+    places["unanswered"] = max(0, trial.lost - sum(places.values()))
+    return {place: packets for place, packets in places.items() if packets}
 
 
 def _foreign_doubt(foreign: Sequence[Foreign]) -> tuple[str, str]:

@@ -273,14 +273,14 @@ class Procedure(
         Each alone is held to its bounds where it is read (`procedure_of`).
         """
         kept = self.rounds - 2 * self.trim
-        found = f"rounds {self.rounds}, trim {self.trim}"
+        setting = f"rounds {self.rounds}, trim {self.trim}"
         todo = "raise rounds or lower trim"
         if kept < 1:
-            refuse("nothing would be left after trimming", found, "rounds > 2 x trim", todo)
+            refuse("nothing would be left after trimming", setting, "rounds > 2 x trim", todo)
         if self.trim and kept == 1:
             refuse(
                 "one run would be left after trimming, and nothing to compare it by",
-                found,
+                setting,
                 "2 rounds or more that are kept",
                 todo,
             )

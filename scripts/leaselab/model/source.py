@@ -70,9 +70,9 @@ def public_address(text: str) -> str:
     return _ADDRESS.sub(_public, text)
 
 
-def _public(found: re.Match[str]) -> str:
-    scheme, user = found["scheme"].lower(), found["user"]
+def _public(parts: re.Match[str]) -> str:
+    scheme, user = parts["scheme"].lower(), parts["user"]
     if scheme == "file":
-        return found[0]
+        return parts[0]
     name = f"{user.partition(':')[0]}@" if user and scheme in _SHELLS else ""
-    return f"{found['scheme']}://{name}{found['place']}"
+    return f"{parts['scheme']}://{name}{parts['place']}"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.error_budget import minutes_of
-from leaselab.analysis.hindrances import also_changed, family_differences
+from leaselab.analysis.incompatibilities import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import Limit

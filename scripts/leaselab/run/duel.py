@@ -150,12 +150,12 @@ class Fight:
                 for side in order if turn % 2 == 0 else reversed(order):
                     at.side = side
                     self._method(side).turn(opened[side].ask, rate, clients)
-            found = {}
+            answers = {}
             for side in order:
                 at.side = side
-                found[side] = self._method(side).found(opened[side].made, clients)
+                answers[side] = self._method(side).answer(opened[side].made, clients)
         for side in order:
-            self.points[side].complete(opened[side], found[side])
+            self.points[side].complete(opened[side], answers[side])
 
     def _alone(self, index: int, side: int, at: _Failing) -> None:
         """Have one up alone, for all of its trials of a round."""
@@ -166,8 +166,8 @@ class Fight:
             self._ready(side, current, rate, clients)
             for _ in range(self._trials):
                 self._method(side).turn(current.ask, rate, clients)
-            found = self._method(side).found(current.made, clients)
-        self.points[side].complete(current, found)
+            answer = self._method(side).answer(current.made, clients)
+        self.points[side].complete(current, answer)
 
     def _clients(self, rate: int) -> int:
         """How many clients come back in turn; as many in all rounds, 0 where each is new."""

@@ -112,7 +112,7 @@ def archive_failure(
     with store.create(point_id) as running:
         if log:
             running.write_bytes(BUILD_LOG, log.read_bytes())
-        found = failed_record(
+        record = failed_record(
             running.id,
             scenario=scenario,
             procedure=procedure,
@@ -124,7 +124,7 @@ def archive_failure(
             experiment=experiment,
             provenance=own_provenance(root, command()),
         )
-        return store.seal(running, published(found, public_names(inventory.access())))
+        return store.seal(running, published(record, public_names(inventory.access())))
 
 
 def open_experiment(store: Store, ref: str) -> list[RunningSweep]:

@@ -46,10 +46,10 @@ class Several:
         for one in self._listeners:
             one.trial_done(trial, replayed=replayed)
 
-    def round_done(self, found: Round) -> None:
+    def round_done(self, done: Round) -> None:
         """Tell each."""
         for one in self._listeners:
-            one.round_done(found)
+            one.round_done(done)
 
 
 class Live:
@@ -60,22 +60,22 @@ class Live:
 
     def phase(self, text: str) -> None:
         """Write it."""
-        self._feed.tell("phase", text=text)
+        self._feed.write("phase", text=text)
 
     def round_started(self, index: int) -> None:
         """Write it."""
-        self._feed.tell("run", index=index)
+        self._feed.write("run", index=index)
 
     def trial_started(self, load: Load) -> None:
         """Write it."""
-        self._feed.tell("trial", **asdict(load))
+        self._feed.write("trial", **asdict(load))
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """Write that it has ended."""
         if not replayed:
-            self._feed.tell("trial-done", rate=trial.rate)
+            self._feed.write("trial-done", rate=trial.rate)
 
-    def round_done(self, found: Round) -> None:
+    def round_done(self, done: Round) -> None:
         """Nothing: the journal has it."""
 
     def sampler(self, host: str) -> Callable[[str], None]:
@@ -87,6 +87,6 @@ class Live:
             except ValueError:
                 return  # whoever measures with it says so
             if isinstance(sample, dict) and sample.keys() >= _SAMPLED:
-                self._feed.tell("sample", host=host, sample=sample)
+                self._feed.write("sample", host=host, sample=sample)
 
         return heard

@@ -95,7 +95,7 @@ def finish(
         try:
             return _measure(store, parts, root, show, sealed, lease=lease)
         except BaseException as fault:
-            _tell(parts, fault, root)
+            _journal_fault(parts, fault, root)
             raise
 
 
@@ -272,7 +272,7 @@ def _seal(store: Store, part: Part, owner: str, root: Path) -> Ended:
     point = part.point
     if point is None:
         raise AssertionError("a point is sealed before it was measured")
-    found = record_of(
+    record = record_of(
         part.running.id,
         part.bench,
         point,
@@ -283,10 +283,10 @@ def _seal(store: Store, part: Part, owner: str, root: Path) -> Ended:
         experiment=part.experiment,
         provenance=msgspec.convert(part.begun["provenance"], Provenance),
     )
-    found = under(ceiling_for(store, found), found)
+    record = under(ceiling_for(store, record), record)
     if point.error is not None:
         _distrust(part.bench, point.error, root)
-    part.ended = Ended(point.error, store.seal(part.running, published(found, part.names)))
+    part.ended = Ended(point.error, store.seal(part.running, published(record, part.names)))
     return part.ended
 
 
@@ -304,7 +304,7 @@ def _connected(
     return hosts
 
 
-def _tell(parts: Sequence[Part], fault: BaseException, root: Path) -> None:
+def _journal_fault(parts: Sequence[Part], fault: BaseException, root: Path) -> None:
     """Journal what stopped an experiment for now, and say how it goes on."""
     left = [part for part in parts if part.ended is None]
     if not left:

@@ -100,12 +100,12 @@ def fetch_config(
     """Keep a server's configuration with the result; it must be the one deployed."""
     path = deployed.config_file
     done = host.run(["cat", path], timeout_s=10.0)
-    found = hashlib.sha256(done.stdout).hexdigest()
-    if done.status != 0 or found != deployed.config_sha256:
+    digest = hashlib.sha256(done.stdout).hexdigest()
+    if done.status != 0 or digest != deployed.config_sha256:
         raise lab_broken(
             f"{path} is not the configuration that was deployed for this sweep",
             where=host.access.name,
-            found=found if done.status == 0 else done.stderr.strip(),
+            found=digest if done.status == 0 else done.stderr.strip(),
             wanted=deployed.config_sha256,
             todo="deploy again; where a role's template has changed since, that cannot be had "
             f"again: remove {running.path} and measure again",

@@ -66,7 +66,7 @@ def record_of(
     parts: Sequence[Round | Confirmation] = point.rounds
     if point.confirmation is not None:
         parts = [*parts, point.confirmation]
-    found = Record(
+    record = Record(
         id=point_id,
         started_at=started_at,
         finished_at=moment.now(),
@@ -88,13 +88,13 @@ def record_of(
         provenance=provenance,
     )
     if isinstance(bench.procedure, MaxRate):
-        moving = unsteady(found.rounds, found.figure, bench.procedure.relative_width)
+        moving = unsteady(record.rounds, record.figure, bench.procedure.relative_width)
         if moving and point.error is None:
-            found = replace(found, reasons=(Reason(word=UNSTEADY, text=moving),))
+            record = replace(record, reasons=(Reason(word=UNSTEADY, text=moving),))
         # What did not hold after the rounds is no bound, though each of them passed it.
-        if found.figure.value is None and found.confirmation is None:
-            found = replace(found, at_least=at_least(found.rounds, bench.procedure))
-    return found
+        if record.figure.value is None and record.confirmation is None:
+            record = replace(record, at_least=at_least(record.rounds, bench.procedure))
+    return record
 
 
 def check_recordable(bench: Bench, where: str) -> None:

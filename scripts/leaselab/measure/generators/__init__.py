@@ -38,8 +38,8 @@ def adapter_of(scenario: Scenario) -> type[Adapter]:
             where=f"scenario {scenario.name}",
             wanted=f"one of {', '.join(sorted(ADAPTERS))}",
         )
-    found: type[Adapter] = resolve_name(ADAPTERS[scenario.generator])
-    return found
+    adapter: type[Adapter] = resolve_name(ADAPTERS[scenario.generator])
+    return adapter
 
 
 def check_fits(scenario: Scenario, procedure: Procedure) -> None:

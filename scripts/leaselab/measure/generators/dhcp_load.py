@@ -106,16 +106,16 @@ def wanted_of(scenario: Scenario) -> str:
 
     Raises a usage error for another word.
     """
-    found = scenario.load.get("want", WANTED[0])
+    reply = scenario.load.get("want", WANTED[0])
     known = WANTED[:1] if scenario.load["family"] == 4 else WANTED
-    if found not in known:
+    if reply not in known:
         raise usage_error(
             "clients cannot want that",
             where=f"scenario {scenario.name}: want",
-            found=repr(found),
+            found=repr(reply),
             wanted=" or ".join(known),
         )
-    return str(found)
+    return str(reply)
 
 
 def returning_clients(scenario: Scenario) -> int:

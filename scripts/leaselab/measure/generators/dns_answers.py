@@ -54,14 +54,14 @@ class Expected:
         Of NOERROR and NXDOMAIN it is what goes beyond their shares of all expected ones, with
         room for how these are spread over the query file.
         """
-        found = {code: n for code, n in rcodes.items() if code not in (NOERROR, NXDOMAIN)}
+        counts = {code: n for code, n in rcodes.items() if code not in (NOERROR, NXDOMAIN)}
         answered = rcodes.get(NOERROR, 0) + rcodes.get(NXDOMAIN, 0)
         spread = DEVIATIONS * math.sqrt(answered * self.misses * (1 - self.misses))
         for code, share in ((NOERROR, 1 - self.misses), (NXDOMAIN, self.misses)):
             beyond = rcodes.get(code, 0) - math.ceil(share * answered + spread)
             if beyond > 0:
-                found[code] = beyond
-        return {code: n for code, n in found.items() if n}
+                counts[code] = beyond
+        return {code: n for code, n in counts.items() if n}
 
     def same_size(self, answer_bytes: float) -> bool:
         """Whether answers of this mean size are as large as the probe's."""

@@ -270,10 +270,10 @@ def _tally(section: bytes) -> Tally:
 
 
 def _one(section: bytes, pattern: bytes, name: str) -> bytes:
-    found = re.search(pattern, section)
-    if found is None:
+    match = re.search(pattern, section)
+    if match is None:
         raise _malformed(f"no {name!r}", section)
-    return found.group(1)
+    return match.group(1)
 
 
 def _malformed(what: str, text: bytes) -> LeaselabError:

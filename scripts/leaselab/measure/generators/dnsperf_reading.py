@@ -124,8 +124,8 @@ class DnsperfReading(DnsReading):
             return 0
         after = max(0, output.whole.completed - output.told_completed)
         rest_s = ROOM * max(0.0, traffic_s - output.told_until_s)
-        found = unserved(output.whole.completed, after, traffic_s, output.usual_s + rest_s)
-        return min(found, self._most)
+        queued = unserved(output.whole.completed, after, traffic_s, output.usual_s + rest_s)
+        return min(queued, self._most)
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""
@@ -181,13 +181,13 @@ class DnsperfReading(DnsReading):
 
     def _per_second(self) -> Iterator[Second]:
         for place, one in enumerate(self.output.seconds):
-            found = one.percentiles
+            percentiles = one.percentiles
             yield Second(
                 t=float(place),
                 attempted=one.sent,
                 completed=one.completed,
-                p50_s=found.p50 if found else None,
-                p99_s=found.p99 if found else None,
+                p50_s=percentiles.p50 if percentiles else None,
+                p99_s=percentiles.p99 if percentiles else None,
             )
         for place, completed in enumerate(self.output.completed):
             yield Second(

@@ -31,17 +31,17 @@ def parse(text: bytes, complaint: str = "") -> Output:
     """
     try:
         entries = json.loads(text)
-        found: dict[str, list[Mapping[str, Any]]] = {}
+        documents: dict[str, list[Mapping[str, Any]]] = {}
         for entry in entries:
-            found.setdefault(entry["type"], []).append(entry)
-        if "stats_sum" not in found:
+            documents.setdefault(entry["type"], []).append(entry)
+        if "stats_sum" not in documents:
             lines = complaint.strip().splitlines()
             told = f": {lines[-1]}" if lines else ""
             raise unreadable("kxdpgun", f"no entry 'stats_sum'{told}", text)
-        (header,), (total,) = found["header"], found["stats_sum"]
+        (header,), (total,) = documents["header"], documents["stats_sum"]
         whole = _span(total)
-        seconds = [_span(one) for one in found.get("stats_periodic", [])]
-        errors = sum(int(one["errors"]) for one in found.get("thread_summary", []))
+        seconds = [_span(one) for one in documents.get("stats_periodic", [])]
+        errors = sum(int(one["errors"]) for one in documents.get("thread_summary", []))
         units = int(header["time_units_per_sec"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise unreadable("kxdpgun", f"{type(error).__name__} {error}", text) from error

@@ -116,12 +116,12 @@ class Leaseload:
             argv = [*self._beginning(load), "--late", "1", "--grace", "0"]
             longest_s = load.duration_s + 1 + TIMEOUT_SLACK_S
             generated = self._host.generate(argv, self._tool.environment, longest_s)
-            found = report_of(generated, self._bench)
+            report = report_of(generated, self._bench)
             if self._is_dns:
-                self._expected.check_probe(found.rcodes, self._bench.hosts[SERVER].access.name)
-            if found.counts.completed >= PROBE_SHARE * found.counts.attempted > 0:
+                self._expected.check_probe(report.rcodes, self._bench.hosts[SERVER].access.name)
+            if report.counts.completed >= PROBE_SHARE * report.counts.attempted > 0:
                 if self._is_dns:
-                    size = found.answer_bytes
+                    size = report.answer_bytes
                     self._expected = replace(self._expected, answer_bytes=round(size))
                 return True
         return False
@@ -240,20 +240,20 @@ def wishes_of(scenario: Scenario) -> dict[str, float]:
     """
     where = f"scenario {scenario.name}"
     shares = {"renew": "renewals", "release": "releases"}
-    found = {kind: scenario.load.get(key, 0.0) for kind, key in shares.items()}
-    if min(found.values()) < 0 or sum(found.values()) > 1:
+    wishes = {kind: scenario.load.get(key, 0.0) for kind, key in shares.items()}
+    if min(wishes.values()) < 0 or sum(wishes.values()) > 1:
         raise usage_error(
             "not shares of the exchanges",
             where=where,
-            found=", ".join(f"{shares[kind]} {share}" for kind, share in found.items()),
+            found=", ".join(f"{shares[kind]} {share}" for kind, share in wishes.items()),
             wanted="0 to 1, together at most 1",
         )
-    with_leases = any(found.values()) or scenario.load.get("lease_clock")
+    with_leases = any(wishes.values()) or scenario.load.get("lease_clock")
     if with_leases and not returning_clients(scenario):
         raise usage_error(
             "clients that are all new have no lease to renew or to release",
             where=where,
             wanted="a load with a number of clients",
         )
-    found = {"new": 1 - sum(found.values()), **found}
-    return {kind: share for kind, share in found.items() if share > 0}
+    wishes = {"new": 1 - sum(wishes.values()), **wishes}
+    return {kind: share for kind, share in wishes.items() if share > 0}

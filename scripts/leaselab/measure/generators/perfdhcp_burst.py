@@ -67,7 +67,7 @@ class BurstReading(PerfdhcpReading):
         served = output.second.received
         dropped = seen.generator.receive_errors if seen.generator else 0
         refusals = output.first.rejected + output.second.rejected + seen.refused
-        found = (
+        doubts = (
             (GENERATOR_LIMITED, output.first.sent < clients),
             (MALFORMED, output.malformed > 0),
             (DUPLICATE_ADDRESS, output.second.duplicates > 0),
@@ -76,7 +76,7 @@ class BurstReading(PerfdhcpReading):
             # Clients whose replies the generator has dropped ask again for want of them.
             (GENERATOR_STALLED, dropped > MISSING_SHARE * clients),
         )
-        return next((word for word, is_so in found if is_so), "")
+        return next((word for word, is_so in doubts if is_so), "")
 
 
 def since_first(output: Output) -> Times:

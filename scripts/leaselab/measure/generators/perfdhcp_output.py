@@ -260,8 +260,8 @@ def _statistics(text: bytes, name: str) -> bytes:
 
 
 def _section(text: bytes, header: str) -> bytes:
-    _, found, rest = text.partition(header.encode())
-    if not found:
+    _, heading, rest = text.partition(header.encode())
+    if not heading:
         raise _malformed(f"no section {header!r}", text)
     return rest.partition(b"\n***")[0]
 

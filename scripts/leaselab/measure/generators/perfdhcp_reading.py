@@ -250,12 +250,12 @@ def stalls_s(output: Output, rate: int) -> list[float]:
     """
     sent_at = np.sort(output.first.sent_at)
     gaps = np.diff(sent_at)
-    found = []
+    stalls = []
     for place in np.flatnonzero(gaps > max(STALL_S, STALL_INTERVALS / rate)):
         gap = float(gaps[place])
         for share in (0.125, 0.25, 0.5):
             until = np.searchsorted(sent_at, sent_at[place + 1] + share * gap, side="right")
             if until - place - 1 > CAUGHT_UP * rate * share * gap + 3:
-                found.append(gap)
+                stalls.append(gap)
                 break
-    return found
+    return stalls

@@ -153,18 +153,18 @@ class Confirming:
     def _stretches(self) -> list[list[Trial]]:
         """The whole stretches, until one decides."""
         left = iter([one for one in self._below if one.valid])
-        found: list[list[Trial]] = []
+        stretches: list[list[Trial]] = []
         for length in self._lengths:
             part: list[Trial] = []
             while sum(one.duration_s for one in part) < length:
                 trial = next(left, None)
                 if trial is None:
-                    return found
+                    return stretches
                 part.append(trial)
-            found.append(part)
+            stretches.append(part)
             if self._decides(part):
                 break
-        return found
+        return stretches
 
     def _decides(self, stretch: Sequence[Trial]) -> bool:
         """Whether its loss is clear of the goal, by how the losses vary within it."""

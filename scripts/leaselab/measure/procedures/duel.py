@@ -65,7 +65,7 @@ class Turns(Method[Duel]):
                 break
         return trial
 
-    def found(self, made: Sequence[Trial], clients: int = 0) -> Found:
+    def answer(self, made: Sequence[Trial], clients: int = 0) -> Found:
         """What the trials of a round come to; `clients` is how many came back in turn.
 
         Raises an invalid-measurement error where none counts.

@@ -126,8 +126,8 @@ def held_by(server: Server) -> int:
 
 def figures(trial: Trial) -> dict[str, float | None]:
     """What a valid trial of the load comes to, by the metrics' names, but for its cost."""
-    found = list(trial.latency_s.values())
-    whole = found[-1] if found else None
+    latencies = list(trial.latency_s.values())
+    whole = latencies[-1] if latencies else None
     return {
         "completed_rate": trial.completed_rate,
         "p99_s": whole.p99 if whole else None,

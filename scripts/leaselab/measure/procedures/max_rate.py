@@ -26,11 +26,11 @@ class Search(Method[MaxRate]):
 
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
         """Search; raises `SearchError` where no bracket can be proven."""
-        found = search(ask, self.procedure, _rates(earlier))
+        searched = search(ask, self.procedure, _rates(earlier))
         return Found(
-            {"max_rate": found.max_rate, "completed_rate": found.lower.completed_rate},
-            found.bracket,
-            found.bracket.lower_trial,
+            {"max_rate": searched.max_rate, "completed_rate": searched.lower.completed_rate},
+            searched.bracket,
+            searched.bracket.lower_trial,
         )
 
     def next_confirming(
@@ -43,11 +43,11 @@ class Search(Method[MaxRate]):
         self, made: Sequence[Trial], rounds: Sequence[Round]
     ) -> Callable[[float], Confirmation]:
         """Say what the trials after the last round came to."""
-        found = self._confirming(made, rounds)
+        confirmed = self._confirming(made, rounds)
         return lambda wall_s: Confirmation(
-            rate=found.rate,
-            loss_ratio=found.loss_ratio,
-            holds=found.objection() is None,
+            rate=confirmed.rate,
+            loss_ratio=confirmed.loss_ratio,
+            holds=confirmed.objection() is None,
             traffic_s=sum(trial.traffic_s for trial in made),
             wall_s=wall_s,
             trials=tuple(made),

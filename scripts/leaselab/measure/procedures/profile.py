@@ -40,23 +40,23 @@ class Profiled(Method[Profile]):
         while True:
             server.begin_profile()
             made.append(ask(Load(self._rate, seconds, client), may_abort=False, reset=False))
-            found = server.end_profile()
+            profile = server.end_profile()
             client += CLIENTS_PER_ATTEMPT * self._rate * seconds
             if made[-1].reason != GENERATOR_STALLED or len(made) > STALLED_LIMIT:
                 break
         trial = made[-1]
         if not trial.valid:
             raise none_counts(made, f"profile under {self._rate}/s")
-        if not trial.completed or not found.samples:
+        if not trial.completed or not profile.samples:
             raise invalid_measurement(
                 "there is nothing to show where CPU time goes",
                 where=f"profile under {self._rate}/s",
-                found=f"{found.samples} samples, {trial.completed} completed",
+                found=f"{profile.samples} samples, {trial.completed} completed",
                 wanted="some of both",
                 todo="offer more, or for longer: --rate, --duration-s",
             )
-        files = {FILE: gzip.compress(folded(found.stacks).encode(), mtime=0)}
-        return Found(figures(trial, found), shown_trial=len(made) - 1, files=files)
+        files = {FILE: gzip.compress(folded(profile.stacks).encode(), mtime=0)}
+        return Found(figures(trial, profile), shown_trial=len(made) - 1, files=files)
 
     @property
     def _rate(self) -> int:
@@ -65,13 +65,13 @@ class Profiled(Method[Profile]):
         return self.procedure.rate
 
 
-def figures(trial: Trial, found: Sampled) -> dict[str, float | None]:
+def figures(trial: Trial, profile: Sampled) -> dict[str, float | None]:
     """What a round comes to, by the metrics' names; the cost is that of its last trial."""
     return {
         "cpu_us": trial.cpu_us,
-        SAMPLED_US: 1e6 * found.sampled_s / trial.completed,
-        "samples": found.samples,
-        "lost_samples": found.lost,
+        SAMPLED_US: 1e6 * profile.sampled_s / trial.completed,
+        "samples": profile.samples,
+        "lost_samples": profile.lost,
         "loss_ratio": trial.loss_ratio,
         "completed_rate": trial.completed / trial.traffic_s,
     }

@@ -55,13 +55,13 @@ class Steps(Method[Ramp]):
                 server.reset()
         if not any(trial.valid for trial in steps):
             raise none_counts(steps, f"ramp of {self.procedure.steps_words}")
-        found = whole(steps) if all(trial.valid for trial in steps) else {}
+        metrics = whole(steps) if all(trial.valid for trial in steps) else {}
         for number, trial in enumerate(steps, start=1):
             if trial.valid:
-                found |= {of_step(name, number): one for name, one in step(trial).items()}
+                metrics |= {of_step(name, number): one for name, one in step(trial).items()}
         first = len(made) - len(steps)
         shown = max(place for place, trial in enumerate(steps, first) if trial.valid)
-        return Found(found, shown_trial=shown)
+        return Found(metrics, shown_trial=shown)
 
     def _steps(self, ask: Ask, made: int, *, to_the_end: bool) -> list[Trial]:
         """Make the steps once; a stall ends it early, unless it is `to_the_end`.

@@ -46,7 +46,7 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
         if parameter not in (*known, "name"):
             raise unknown(f"parameter of {name}", parameter, known, WHERE)
     try:
-        found = msgspec.convert({**parameters, "name": name}, kind)
+        procedure = msgspec.convert({**parameters, "name": name}, kind)
     except msgspec.ValidationError as error:
         place = re.search(r"at `\$\.(\w+)", str(error))
         parameter = place[1] if place else ""
@@ -61,8 +61,8 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
             found=json.dumps(parameters[parameter], default=str)[:40],
             wanted=wanted,
         ) from error
-    found.check()
-    return found
+    procedure.check()
+    return procedure
 
 
 def _bounds(kind: msgspec.inspect.Type) -> str:

@@ -153,14 +153,14 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
     def _spending(self, looks: dict[int, float], rounds: int) -> dict[int, float]:
         """Looks after those that there are, so that all errors are spent by the last round."""
-        found = dict(looks)
-        spent, begun = math.fsum(found.values()), max(found, default=LEAST_ROUNDS - 1)
+        shares = dict(looks)
+        spent, begun = math.fsum(shares.values()), max(shares, default=LEAST_ROUNDS - 1)
         for at in _LOOKS:
             number = max(LEAST_ROUNDS, math.ceil(rounds * at))
             share = (number / rounds) ** _LATE - spent
             if number > begun and share > 0:
-                found[number], spent, begun = share, spent + share, number
-        return found
+                shares[number], spent, begun = share, spent + share, number
+        return shares
 
     @property
     def round_s(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from leaselab.analysis.basis import common_anchor, ratio_of
 from leaselab.analysis.differences import Difference, config_differences, differences
-from leaselab.analysis.hindrances import hindrances
+from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Basis, Ratio
 from leaselab.model.errors import BELIEVED
@@ -53,7 +53,7 @@ class Column:
     """To the first; None for itself, and where there is nothing to divide."""
     rests: str
     """What that rests on, in words."""
-    hindrances: Sequence[str]
+    incompatibilities: Sequence[str]
     """Why it is not compared as like with like; empty when it is."""
 
 
@@ -171,8 +171,8 @@ def _column(
         metrics=[record.metric(one.name) for one in base.metrics[1:]],
         ratio=ratio,
         rests=rests,
-        hindrances=list(
-            dict.fromkeys(f"another {one.what}" for one in hindrances(base, record))
+        incompatibilities=list(
+            dict.fromkeys(f"another {one.what}" for one in incompatibilities(base, record))
         ),
     )
 

@@ -20,7 +20,7 @@ _NONE = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Hindrance:
+class Incompatibility:
     """One thing that has to be the same for a ratio to be the server's doing, and is not."""
 
     what: str
@@ -38,7 +38,7 @@ class Hindrance:
         return f"{self.what} {self.field}".strip()
 
 
-def hindrances(base: Record, other: Record) -> list[Hindrance]:
+def incompatibilities(base: Record, other: Record) -> list[Incompatibility]:
     """What keeps one record from being compared with another; empty where nothing does."""
     return [
         *_places(base, other),
@@ -148,7 +148,7 @@ def _measures(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _places(base: Record, other: Record) -> Iterator[Hindrance]:
+def _places(base: Record, other: Record) -> Iterator[Incompatibility]:
     yield from _one("bench", base.bench.name, other.bench.name)
     yield from _one("environment of the lab", base.bench.environment, other.bench.environment)
     yield from _one("slowdown", *map(_slowdown, (base, other)))
@@ -165,33 +165,33 @@ def _slowdown(record: Record) -> str | None:
     return f"{100 * of.slowdown:g} %"
 
 
-def _settings(base: Record, other: Record) -> Iterator[Hindrance]:
+def _settings(base: Record, other: Record) -> Iterator[Incompatibility]:
     if other.scenario.name != base.scenario.name:
         # its settings follow from it; those of points of a family from their factors
         if not family_differences(base, other):
-            yield Hindrance("scenario", other.scenario.name, base.scenario.name)
+            yield Incompatibility("scenario", other.scenario.name, base.scenario.name)
     else:
         yield from _parts("scenario", _scenario(base, other), _scenario(other, base))
         yield from _parts("tuning", *map(_tuning, (base, other)))
     yield from _one("durability", base.server.durability, other.server.durability)
 
 
-def _procedure(base: Record, other: Record) -> Iterator[Hindrance]:
+def _procedure(base: Record, other: Record) -> Iterator[Incompatibility]:
     yield from _parts("procedure", base.procedure.ruler(), other.procedure.ruler())
     runs, runs_wanted = runs_of(other), runs_of(base)
     if runs and runs_wanted and common_share(runs_wanted, runs) is None:
         told = [f"{one.trim} of {len(one.values)} at each end" for one in (runs, runs_wanted)]
-        yield Hindrance("share of runs dropped", *told)
+        yield Incompatibility("share of runs dropped", *told)
 
 
-def _one(what: str, wanted: str | None, found: str | None) -> Iterator[Hindrance]:
+def _one(what: str, wanted: str | None, found: str | None) -> Iterator[Incompatibility]:
     if (found or _NONE) != (wanted or _NONE):
-        yield Hindrance(what, found or _NONE, wanted or _NONE)
+        yield Incompatibility(what, found or _NONE, wanted or _NONE)
 
 
-def _parts(what: str, wanted: object, found: object) -> Iterator[Hindrance]:
+def _parts(what: str, wanted: object, found: object) -> Iterator[Incompatibility]:
     for one in field_differences([wanted, found]):
-        yield Hindrance(what, one.values[1], one.values[0], one.field)
+        yield Incompatibility(what, one.values[1], one.values[0], one.field)
 
 
 def _scenario(record: Record, other: Record) -> dict[str, Any]:
