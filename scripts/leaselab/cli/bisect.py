@@ -31,6 +31,7 @@ from leaselab.cli.options import (
     write_ids,
     write_output,
 )
+from leaselab.cli.own import add_config, named_scenario
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.profile import explain, profiles_of
 from leaselab.cli.report import report_after
@@ -78,7 +79,8 @@ _RECENT = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``bisect``."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="what is measured")
+    parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what is measured")
+    add_config(parser)
     parser.add_argument(
         "--good", metavar="REF", required=True, help="commit of --repo before the change"
     )
@@ -141,7 +143,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Search, show, and raise what ends with another code than 0."""
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario, args.generator)
+    scenario = find_scenario(
+        checkout_root() / "scenarios", named_scenario(args), args.generator
+    )
     parameters = {**procedure_overrides(args), "name": DUEL, "find": args.threshold / 100}
     plan = procedure_of(parameters)
     if not isinstance(plan, Duel):

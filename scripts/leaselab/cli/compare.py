@@ -19,6 +19,7 @@ from leaselab.cli.options import (
     print_json,
     write_output,
 )
+from leaselab.cli.own import add_config, own_scenario
 from leaselab.cli.pair import (
     PREVIOUS,
     VERSION,
@@ -82,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --repo: results of what; a pattern, or a family such as threads, compares "
         "those of each scenario.  With --live: the scenario to measure",
     )
+    add_config(parser)
     add_live(parser)
     parser.add_argument(
         "--markdown", metavar="FILE", type=Path, help="write the comment for a merge request"
@@ -98,6 +100,8 @@ def run(args: argparse.Namespace) -> Outcome:
     """
     check_threshold(args.threshold)
     store = open_store(args, existing=not args.live)
+    own = own_scenario(args)
+    args.scenario = args.scenario or own
     if args.live:
         return _told(args, store, live(args, store).comparison)
     names = commit_names(args.repo, args.scenario)

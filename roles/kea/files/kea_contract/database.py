@@ -9,7 +9,7 @@ from leaselab_contract.database import ANSWER_S, acquit, ask, check_disk, is_dis
 from leaselab_contract.errors import BeneathError, ContractError, last_line
 from leaselab_contract.process import ENVIRONMENT
 
-from kea_contract.control import control
+from kea_contract.control import forget_leases
 
 
 def has_leases(config):
@@ -130,5 +130,5 @@ def empty(config):
         acquit(config)  # its client only says that it hung up
         raise
     before, left = map(int, answer.split())
-    control(config, "statistic-reset", {"name": config["leases_statistic"]})
+    forget_leases(config)
     return before, left

@@ -106,7 +106,9 @@ def empty_memory(config):
     """
     before = leases(config)
     if config["can_wipe"]:
-        control(config, f"lease{config['family']}-wipe", {"subnet-id": config["subnet_id"]})
+        # Without a subnet it is all of them.
+        of_one = {} if config["subnet_id"] is None else {"subnet-id": config["subnet_id"]}
+        control(config, f"lease{config['family']}-wipe", of_one)
     else:
         store.remove_files(config)
         control(config, "config-reload")
