@@ -27,7 +27,8 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         "--config",
         metavar="FILE",
         type=Path,
-        help="measure this configuration, such as kea-dhcp4.conf, with clients that fit it",
+        help="the scenario is this configuration, such as kea-dhcp4.conf, with clients that "
+        "fit it",
     )
     group.add_argument(
         "--without",
