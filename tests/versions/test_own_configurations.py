@@ -5,11 +5,13 @@ import os
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.contracts import contract_module
 from tests.load_programs import load_programs
 from tests.plays import ansible
 from tests.tools import AS_ROOT, run, unpacked_kea
@@ -108,6 +110,7 @@ def kea(suite, name, network, *words):
     file = f"own-{name}.json"
     run(*AS_ROOT, "cp", written(suite) / file, place / "etc/kea" / file)
     run(*AS_ROOT, "rm", "-f", place / f"var/lib/kea/leaselab-{name}_leases.csv")
+    run(*AS_ROOT, "rm", "-f", place / f"run/kea/leaselab-{name}_dhcp.socket")
     told = {
         "KEA_LOCKFILE_DIR": "/run/kea",
         "KEA_TEST_SEND_RESPONSES_TO_SOURCE": "ENABLE",
@@ -118,11 +121,41 @@ def kea(suite, name, network, *words):
     return [*AS_ROOT, "ip", "netns", "exec", network[0], *inside]
 
 
-def wait_until_started(log, server):
-    until = time.monotonic() + 20
-    while "_STARTED" not in log.read_text(encoding="utf-8"):
-        assert server.poll() is None and time.monotonic() < until, log.read_text()
-        time.sleep(0.1)
+def settings(name):
+    """Of the contract, which empties the leases of all subnets."""
+    place, own = unpacked_kea("trixie"), f"leaselab-{name}_"
+    hooks = [one["library"] for one in read(name).server["hooks-libraries"]]
+    return {
+        "family": OWN[name][0],
+        "database": None,
+        "control_socket": str(place / f"run/kea/{own}dhcp.socket"),
+        "lease_file": str(place / f"var/lib/kea/{own}leases.csv"),
+        "leases_statistic": "",
+        "subnet_id": None,
+        "can_wipe": "libdhcp_lease_cmds.so" in hooks,
+    }
+
+
+@contextmanager
+def started(name, network, log):
+    """The contract of a server that takes commands, as it does once it serves."""
+    with log.open("wb") as output, contract_module("kea", "kea_contract.server") as contract:
+        command = [*map(str, kea("trixie", name, network, "-c"))]
+        server = subprocess.Popen(command, stdout=output, stderr=output)
+        until = time.monotonic() + 20
+        try:
+            while True:
+                try:
+                    contract.control(settings(name), "version-get")
+                    break
+                except OSError:
+                    assert server.poll() is None, log.read_text(encoding="utf-8")
+                    assert time.monotonic() < until
+                    time.sleep(0.1)
+            yield contract
+        finally:
+            server.terminate()
+            server.wait(timeout=10)
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -144,24 +177,19 @@ def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_pa
     }[family]
     clients = min(own.clients, 3500)  # of all kinds, as they come evenly mixed
     load = ["--clients", clients, "--fill", "--rate", "20", "--seconds", "1", "--late", "5"]
-    log = tmp_path / "log"
-    with log.open("wb") as output:
-        command = [*map(str, kea("trixie", name, network, "-c"))]
-        server = subprocess.Popen(command, stdout=output, stderr=output)
-    try:
-        wait_until_started(log, server)
+    with started(name, network, tmp_path / "log") as contract:
         status, told = run(
             *(*AS_ROOT, "ip", "netns", "exec", network[1], load_programs() / "leaseload"),
             *(f"dhcp{family}", "--interface", "g0", *words, "--population", population, *load),
         )
-    finally:
-        server.terminate()
-        server.wait(timeout=10)
-    assert status == 0, (told, log.read_text(encoding="utf-8")[-2000:])
+        held = contract.reset(settings(name))
+    assert status == 0, told
     report = json.loads(told)
     assert report["filled"]["leases"] == clients
     assert report["counts"]["completed"] == report["counts"]["attempted"], report
     assert report["duplicates"] == 0
+    assert held["was"] >= clients  # some hold an address and a prefix
+    assert held["held"] == 0
 
 
 @pytest.mark.parametrize("suite", ["trixie", "sid"])

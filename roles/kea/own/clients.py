@@ -9,7 +9,7 @@ from itertools import product
 from leaselab.lab.configuration import refused
 
 from .expressions import Classes, Unknown
-from .subnets import Place
+from .subnets import Near, Place
 
 POOL_USE = 0.5
 """Share of the addresses that clients take: beyond it allocation slows down."""
@@ -39,6 +39,7 @@ class Clients:
         )
         self._spots = {one.value.get("name", ""): one.spot for one in classes}
         self._places = list(self._of_file())
+        self._near = Near(self._places, family)
         wanted = sum(size for place in self._places for _, size, _ in place.pools)
         self._share = min(POOL_USE, most / wanted) if wanted else 0
         self._variants = self._spread()
@@ -139,20 +140,7 @@ class Clients:
 
     def _selected(self, place, found):
         """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
-        supports = [one for one in self._in_order if one.admits(found)]
-        if self.family == 6 and place.interface_id:
-            named = [one for one in supports if one.interface_id == place.interface_id]
-            if named:
-                return named[0]
-        relayed = [one for one in supports if place.relay in one.relays]
-        inside = [one for one in supports if place.relay in one.prefix]
-        if self.family == 4:
-            inside = [one for one in inside if not one.relays] + inside
-        return next(iter([*relayed, *inside]), None)
-
-    @property
-    def _in_order(self):
-        return sorted(self._places, key=lambda place: place.ident or 2**32)
+        return next((one for one in self._near.of(place) if one.admits(found)), None)
 
     def _of_reservations(self, place):
         """Clients that have the reservations of a subnet."""

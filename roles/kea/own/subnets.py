@@ -91,6 +91,37 @@ class Place:
         return {**packet, "mac": _MAC}
 
 
+class Near:
+    """The subnets that a relay's clients may be of, in the order in which Kea looks at them."""
+
+    def __init__(self, places, family):
+        """Index subnets by their relays, prefixes and interfaces: there may be thousands."""
+        self._family, self._relays, self._prefixes, self._named = family, {}, {}, {}
+        for place in sorted(places, key=lambda place: place.ident or 2**32):
+            for relay in place.relays:
+                self._relays.setdefault(relay, []).append(place)
+            self._prefixes.setdefault(place.prefix, []).append(place)
+            if place.interface_id:
+                self._named.setdefault(place.interface_id, []).append(place)
+        self._lengths = sorted({prefix.prefixlen for prefix in self._prefixes})
+
+    def of(self, place):
+        """Those of a subnet's own relay, itself among them if they are what Kea makes of it."""
+        named = self._named.get(place.interface_id, []) if self._family == 6 else []
+        around = [
+            one
+            for length in self._lengths
+            for one in self._prefixes.get(
+                ipaddress.ip_network((place.relay, length), strict=False), ()
+            )
+        ]
+        around.sort(key=lambda one: one.ident or 2**32)
+        relayed = self._relays.get(place.relay, [])
+        if self._family == 4:
+            return [*relayed, *(one for one in around if not one.relays), *around]
+        return [*named, *relayed, *around]
+
+
 def _relays(relay):
     given = relay.get("ip-addresses", [])
     return [*given, *([relay["ip-address"]] if "ip-address" in relay else [])]
