@@ -115,7 +115,7 @@ class Lab:
         monkeypatch.setenv("LEASELAB_RESULTS", str(self.results))
         monkeypatch.setattr(benches, "read_inventory", self._inventory)
         # They are read for each scenario and each procedure, and a test changes none.
-        monkeypatch.setattr(catalog, "load_families", lambda _: self._families)
+        monkeypatch.setattr(catalog, "load_families", self._families_of)
         for module in (run, bisect, duel):
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
         for module in (run, resume, bisect, duel, calibrate, generators, truth):
@@ -179,6 +179,10 @@ class Lab:
                     self._families[family.name],
                     scenarios={**self._families[family.name].scenarios, name: scenario},
                 )
+
+    def _families_of(self, folder: Path) -> Any:
+        """Those of the catalogue, which a test may have changed, or of users' files."""
+        return self._families if folder.name == "scenarios" else _LOAD(folder)
 
     def forget(self) -> None:
         """Begin to note anew."""

@@ -258,6 +258,8 @@ pub struct Relay<'a> {
     pub peer: Ipv6Addr,
     /// Option 18; empty for none.
     pub interface_id: &'a [u8],
+    /// Further options of the relay, encoded; empty where it was read, as nobody asks for them.
+    pub options: &'a [u8],
 }
 
 /// Append a relay's message around one that `inside` appends; a server's if `is_reply`.
@@ -273,6 +275,7 @@ pub fn write_relayed(
     if !relay.interface_id.is_empty() {
         put(out, option::INTERFACE_ID, relay.interface_id);
     }
+    out.extend(relay.options);
     nest(out, option::RELAY_MESSAGE, inside);
 }
 
@@ -302,7 +305,7 @@ fn unwrap(bytes: &[u8]) -> Result<(Relay<'_>, &[u8]), Malformed> {
     reader.take(2, SHORT)?;
     let link = reader.array::<16>(SHORT)?.into();
     let peer = reader.array::<16>(SHORT)?.into();
-    let mut relay = Relay { link, peer, interface_id: &[] };
+    let mut relay = Relay { link, peer, interface_id: &[], options: &[] };
     let mut inside = None;
     each_option(reader.rest(), |code, value| {
         match code {
@@ -433,6 +436,7 @@ mod tests {
             link: "2001:db8::1".parse().unwrap(),
             peer: "fe80::7".parse().unwrap(),
             interface_id: b"eth0",
+            options: &[],
         };
         let mut bytes = Vec::new();
         write_relayed(&mut bytes, &relay, false, |out| message.write(out));
@@ -477,6 +481,7 @@ mod tests {
             link: Ipv6Addr::UNSPECIFIED,
             peer: Ipv6Addr::UNSPECIFIED,
             interface_id: &[],
+            options: &[],
         };
         for depth in 0..12 {
             assert_eq!(read(&bytes).is_ok(), depth <= 8, "{depth} relays");

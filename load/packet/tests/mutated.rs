@@ -36,7 +36,8 @@ fn packets() -> Vec<Vec<u8>> {
     let prefix = dhcp6::Prefix { prefix: 1.into(), length: 56, preferred_s: 1, valid_s: 2 };
     reply.prefix = Some(dhcp6::Association::new(1, Some(prefix)));
     reply.write(&mut all[1]);
-    let relay = dhcp6::Relay { link: 1.into(), peer: 2.into(), interface_id: b"eth0" };
+    let relay =
+        dhcp6::Relay { link: 1.into(), peer: 2.into(), interface_id: b"eth0", options: &[] };
     dhcp6::write_relayed(&mut all[2], &relay, true, |out| reply.write(out));
     dns::put_answer(
         &mut all[3],

@@ -2,19 +2,22 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use leaseload_packet::dns::{self, Edns};
 use leaseload_packet::{dhcp4, dhcp6};
 
 use crate::clients::{Mac, Macs, Template, read_mac};
 use crate::load::Load;
+use crate::population::Population;
 use crate::words::{Wish, Words, Wrong};
 
 /// What `--help` prints.
 pub const HELP: &str = include_str!("help.txt");
 /// The first client of perfdhcp, so that the same clients come by default.
-const FIRST_MAC: u64 = 0x000c_0102_0304;
-const MOST_CLIENTS: u64 = 1 << 32;
+pub const FIRST_MAC: u64 = 0x000c_0102_0304;
+/// As many as there can be.
+pub const MOST_CLIENTS: u64 = 1 << 32;
 
 /// What queries go over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +105,8 @@ pub struct Asked {
     pub fill: bool,
     /// Who clients are.
     pub macs: Macs,
+    /// Kinds of clients; all are alike where there is none.
+    pub population: Option<Arc<Population>>,
     /// Options of every message.
     pub options: Template,
     /// Circuit id (DHCPv4) or interface id (DHCPv6).
@@ -137,7 +142,12 @@ pub fn read(
 fn asked(words: &Words) -> Result<Asked, Wrong> {
     let target = target(words)?;
     let macs = macs(words)?;
-    let listed = if let Macs::Listed(macs) = &macs { Some(macs.len() as u64) } else { None };
+    let population = population(words)?.map(Arc::new);
+    let listed = match (&population, &macs) {
+        (Some(population), _) => Some(population.size()),
+        (None, Macs::Listed(macs)) => Some(macs.len() as u64),
+        (None, Macs::From(_)) => None,
+    };
     let clients = match words.last("clients") {
         None => listed,
         Some(_) => Some(words.whole("clients", 1, 1, listed.unwrap_or(MOST_CLIENTS))?),
@@ -174,6 +184,7 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
         clients,
         fill,
         macs,
+        population,
         options: options(words)?,
         circuit_id: words.last("circuit-id").unwrap_or_default().into(),
         remote_id: words.last("remote-id").unwrap_or_default().into(),
@@ -289,6 +300,18 @@ fn macs(words: &Words) -> Result<Macs, Wrong> {
     Ok(Macs::From(u64::from_be_bytes([0, 0, a, b, c, d, e, f])))
 }
 
+fn population(words: &Words) -> Result<Option<Population>, Wrong> {
+    let Some(path) = words.last("population") else { return Ok(None) };
+    let apart = ["first-mac", "macs", "option", "circuit-id", "remote-id", "want", "vlan"];
+    if let Some(name) = apart.into_iter().find(|name| words.flag(name)) {
+        return Err(format!("--population: does not go with --{name}"));
+    }
+    let is_v6 = words.protocol == "dhcp6";
+    let put = if is_v6 { dhcp6::put } else { put4 };
+    let population = Population::open(Path::new(path), put, put, is_v6);
+    population.map(Some).map_err(|wrong| format!("--population: {wrong}"))
+}
+
 fn options(words: &Words) -> Result<Template, Wrong> {
     let is_v6 = words.protocol == "dhcp6";
     let mut template = Template::new(if is_v6 { dhcp6::put } else { put4 });
@@ -332,7 +355,9 @@ fn put4(out: &mut Vec<u8>, code: u16, value: &[u8]) {
     dhcp4::put(out, code as u8, value);
 }
 
-fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+/// The bytes of hexadecimal digits; None for what is none.
+#[must_use]
+pub fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.as_bytes();
     if !hex.is_ascii() || digits.len() % 2 != 0 {
         return None;

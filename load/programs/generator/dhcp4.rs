@@ -1,12 +1,14 @@
 //! DHCPv4 clients: behind relays, or on the link.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use leaseload_packet::Malformed;
 use leaseload_packet::dhcp4::{self, Message};
 use leaseload_packet::frame::{self, EVERYBODY, End};
 
 use crate::clients::{Lease, Mac, Macs, Template, place_of};
+use crate::population::Population;
 use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
 
 /// What all clients have in common.
@@ -14,6 +16,8 @@ use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
 pub struct Dhcp4 {
     /// Who clients are.
     pub macs: Macs,
+    /// Kinds of clients, which have their own of most of this; None where all are alike.
+    pub population: Option<Arc<Population>>,
     /// The relay of each lane; none where clients broadcast.
     pub relays: Vec<Ipv4Addr>,
     /// Option 82 of each lane, its sub-options encoded; empty for none.
@@ -33,6 +37,19 @@ pub struct Dhcp4 {
 pub struct Server {
     address: Ipv4Addr,
     mac: Mac,
+}
+
+impl Dhcp4 {
+    /// The hardware address of a client.
+    fn mac(&self, client: u64) -> Mac {
+        self.population.as_ref().map_or_else(
+            || self.macs.of(client),
+            |population| {
+                let (kind, number) = population.of(client);
+                kind.macs.of(number)
+            },
+        )
+    }
 }
 
 fn v4(address: u128) -> Ipv4Addr {
@@ -70,7 +87,7 @@ impl Protocol for Dhcp4 {
             (Kind::Decline, _) => dhcp4::Kind::Decline,
             _ => dhcp4::Kind::Request,
         };
-        let mut message = Message::new(kind, self.id_base | ask.id, self.macs.of(ask.client));
+        let mut message = Message::new(kind, self.id_base | ask.id, self.mac(ask.client));
         let relay = self.relays.get(ask.lane).copied();
         message.giaddr = relay.unwrap_or(Ipv4Addr::UNSPECIFIED);
         message.hops = u8::from(relay.is_some());
@@ -96,9 +113,18 @@ impl Protocol for Dhcp4 {
             }
             Kind::New | Kind::Inform => {}
         }
-        let mut room = Vec::new();
-        message.options = self.options.of(ask.client, &mut room);
-        message.relay_agent = self.relay_agent.get(ask.lane).map_or(&[], Vec::as_slice);
+        let (mut room, mut agent) = (Vec::new(), Vec::new());
+        if let Some(population) = &self.population {
+            let (kind, _) = population.of(ask.client);
+            if let Some(IpAddr::V4(relay)) = kind.relay {
+                message.giaddr = relay;
+            }
+            message.options = kind.options.of(ask.client, &mut room);
+            message.relay_agent = kind.agent.of(ask.client, &mut agent);
+        } else {
+            message.options = self.options.of(ask.client, &mut room);
+            message.relay_agent = self.relay_agent.get(ask.lane).map_or(&[], Vec::as_slice);
+        }
         let Some(vlans) = &self.link else {
             message.write(out);
             return;
@@ -155,7 +181,7 @@ impl Protocol for Dhcp4 {
     }
 
     fn is_to(&self, client: u64, who: &[u8]) -> bool {
-        who == self.macs.of(client)
+        who == self.mac(client)
     }
 
     fn patience(&self, kind: Kind, _: bool) -> (f64, f64) {

@@ -1,11 +1,14 @@
 //! DHCPv6 clients: on the link, or behind relays.
 
-use std::net::Ipv6Addr;
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 
 use leaseload_packet::Malformed;
 use leaseload_packet::dhcp6::{self, Address, Association, Message, Prefix, Relay, status};
 
-use crate::clients::{Lease, Macs, Template, place_of};
+use crate::clients::{Lease, Mac, Macs, Template, place_of};
+use crate::population::Population;
 use crate::protocol::{Ask, Kind, Meaning, NOTHING_GIVEN, Protocol, Reply};
 
 /// Associations of every client.
@@ -16,6 +19,8 @@ const IAID: u32 = 1;
 pub struct Dhcp6 {
     /// Who clients are.
     pub macs: Macs,
+    /// Kinds of clients, which have their own of most of this; None where all are alike.
+    pub population: Option<Arc<Population>>,
     /// Clients ask for an address.
     pub addresses: bool,
     /// Clients ask for a prefix.
@@ -33,10 +38,35 @@ pub struct Dhcp6 {
 }
 
 impl Dhcp6 {
-    /// DUID-LL (RFC 8415, 11.4) of a client.
-    fn duid(&self, client: u64) -> [u8; 10] {
-        let [a, b, c, d, e, f] = self.macs.of(client);
-        [0, 3, 0, 1, a, b, c, d, e, f]
+    /// The hardware address of a client.
+    fn mac(&self, client: u64) -> Mac {
+        self.population.as_ref().map_or_else(
+            || self.macs.of(client),
+            |population| {
+                let (kind, number) = population.of(client);
+                kind.macs.of(number)
+            },
+        )
+    }
+
+    /// DUID of a client: its kind's own, or DUID-LL (RFC 8415, 11.4).
+    fn duid(&self, client: u64) -> Cow<'_, [u8]> {
+        if let Some(population) = &self.population {
+            let (kind, number) = population.of(client);
+            if !kind.duids.is_empty() {
+                return (&kind.duids[number as usize % kind.duids.len()]).into();
+            }
+        }
+        let [a, b, c, d, e, f] = self.mac(client);
+        vec![0, 3, 0, 1, a, b, c, d, e, f].into()
+    }
+
+    /// Whether a client asks for an address, and for a prefix.
+    fn wants(&self, client: u64) -> (bool, bool) {
+        self.population.as_ref().map_or((self.addresses, self.prefixes), |population| {
+            let (kind, _) = population.of(client);
+            (kind.addresses, kind.prefixes)
+        })
     }
 
     /// What a reply gives; None where something that was asked for is missing.
@@ -50,7 +80,9 @@ impl Dhcp6 {
             return Err(word(failed));
         }
         let mut lease = Lease::default();
-        if self.addresses {
+        // Where clients differ, what one asked for and did not get has its status.
+        let differ = self.population.is_some();
+        if self.addresses && !(differ && message.address.is_none()) {
             let Some((association, address)) = message
                 .address
                 .and_then(|association| Some((association, association.value?)))
@@ -61,7 +93,7 @@ impl Dhcp6 {
             (lease.valid_s, lease.renew_s) = (address.valid_s, association.renew_s);
             lease.rebind_s = association.rebind_s;
         }
-        if self.prefixes {
+        if self.prefixes && !(differ && message.prefix.is_none()) {
             let Some((association, prefix)) =
                 message.prefix.and_then(|association| Some((association, association.value?)))
             else {
@@ -70,6 +102,9 @@ impl Dhcp6 {
             (lease.prefix, lease.prefix_length) = (prefix.prefix.into(), prefix.length);
             (lease.valid_s, lease.renew_s) = (prefix.valid_s, association.renew_s);
             lease.rebind_s = association.rebind_s;
+        }
+        if lease.address == 0 && lease.prefix == 0 {
+            return Ok(None);
         }
         // Servers leave it to the client with a 0: RFC 8415, 21.4.
         if lease.renew_s == 0 {
@@ -118,7 +153,7 @@ impl Protocol for Dhcp6 {
     }
 
     fn write(&self, ask: &Ask<'_>, out: &mut Vec<u8>) {
-        let kind = match (ask.kind, ask.is_second) {
+        let what = match (ask.kind, ask.is_second) {
             (Kind::New | Kind::Rapid, false) => dhcp6::Kind::Solicit,
             (Kind::New | Kind::Rapid, true) => dhcp6::Kind::Request,
             (Kind::Renew, _) => dhcp6::Kind::Renew,
@@ -128,13 +163,16 @@ impl Protocol for Dhcp6 {
             (Kind::Release, _) => dhcp6::Kind::Release,
             (Kind::Decline, _) => dhcp6::Kind::Decline,
         };
+        let kind = self.population.as_ref().map(|population| population.of(ask.client).0);
+        let (wants_address, wants_prefix) = self.wants(ask.client);
         let duid = self.duid(ask.client);
-        let mut message = Message::new(kind, self.id_base | ask.id);
+        let mut message = Message::new(what, self.id_base | ask.id);
         message.client_id = &duid;
         message.elapsed = Some((ask.elapsed / 10_000_000).min(0xFFFF) as u16);
         message.rapid_commit = ask.kind == Kind::Rapid && !ask.is_second;
         let mut room = Vec::new();
-        message.options = self.options.of(ask.client, &mut room);
+        message.options =
+            kind.map_or(&self.options, |kind| &kind.options).of(ask.client, &mut room);
         if !matches!(ask.kind, Kind::Rebind | Kind::Reboot | Kind::Inform) {
             let server = self.servers.get(ask.lease.server as usize);
             if ask.is_second || ask.kind.needs_lease() {
@@ -144,12 +182,12 @@ impl Protocol for Dhcp6 {
         let lease = ask.lease;
         if ask.kind != Kind::Inform {
             let has = |number: u128| number != 0;
-            message.address = self.addresses.then(|| {
+            message.address = wants_address.then(|| {
                 let address =
                     Address { address: lease.address.into(), preferred_s: 0, valid_s: 0 };
                 Association::new(IAID, has(lease.address).then_some(address))
             });
-            message.prefix = self.prefixes.then(|| {
+            message.prefix = wants_prefix.then(|| {
                 let prefix = Prefix {
                     prefix: lease.prefix.into(),
                     length: lease.prefix_length,
@@ -163,10 +201,19 @@ impl Protocol for Dhcp6 {
             message.write(out);
             return;
         };
-        let [a, b, c, d, e, f] = self.macs.of(ask.client);
+        let [a, b, c, d, e, f] = self.mac(ask.client);
         let peer = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f];
         let interface_id = self.interface_id.get(ask.lane).map_or(&[][..], Vec::as_slice);
-        let relay = Relay { link, peer: peer.into(), interface_id };
+        let mut agent = Vec::new();
+        let relay = Relay {
+            link: match kind.and_then(|kind| kind.relay) {
+                Some(IpAddr::V6(link)) => link,
+                _ => link,
+            },
+            peer: peer.into(),
+            interface_id,
+            options: kind.map_or(&[], |kind| kind.agent.of(ask.client, &mut agent)),
+        };
         dhcp6::write_relayed(out, &relay, false, |out| message.write(out));
     }
 
@@ -199,7 +246,7 @@ impl Protocol for Dhcp6 {
     }
 
     fn is_to(&self, client: u64, who: &[u8]) -> bool {
-        who == self.duid(client)
+        who == self.duid(client).as_ref()
     }
 
     fn patience(&self, kind: Kind, is_second: bool) -> (f64, f64) {

@@ -15,6 +15,7 @@ mod lane;
 mod lease_clock;
 mod load;
 mod open;
+mod population;
 mod protocol;
 mod random;
 mod report;

@@ -64,6 +64,7 @@ pub fn dhcp4(asked: &Asked, thread: usize) -> Result<(Dhcp4, Vec<Way>), String> 
     }
     let protocol = Dhcp4 {
         macs: asked.macs.clone(),
+        population: asked.population.clone(),
         relay_agent: vec![agent; relays.len()],
         relays,
         options: asked.options.clone(),
@@ -94,10 +95,13 @@ pub fn dhcp6(asked: &Asked, thread: usize) -> Result<(Dhcp6, Vec<Way>), String> 
     };
     let ways = local.into_iter().map(|local| way(asked, local, to));
     let ways = ways.collect::<Result<_, _>>()?;
+    // Of a population some may ask for one and some for the other.
+    let differ = asked.population.is_some();
     let protocol = Dhcp6 {
         macs: asked.macs.clone(),
-        addresses: *addresses,
-        prefixes: *prefixes,
+        population: asked.population.clone(),
+        addresses: *addresses || differ,
+        prefixes: *prefixes || differ,
         interface_id: vec![asked.circuit_id.clone(); relays.len()],
         relays,
         options: asked.options.clone(),

@@ -53,6 +53,7 @@ const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("fill", Shape::OnceFlag, DHCP),
     ("first-mac", Shape::Once, DHCP),
     ("macs", Shape::Once, DHCP),
+    ("population", Shape::Once, DHCP),
     ("option", Shape::Once, DHCP),
     ("circuit-id", Shape::Once, DHCP),
     ("remote-id", Shape::Once, DHCP),

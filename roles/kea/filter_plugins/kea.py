@@ -110,6 +110,44 @@ def kea_host_rows(reservations, database, subnet_id):
     return "\n".join([head, *texts, ""])
 
 
+def kea_lab_form(given, here):
+    """Return a user's own configuration with what is this host's, by template kea-own."""
+    parameters = {one["library"]: one for one in given["hooks-libraries"]}
+    sockets = {"socket-type": "unix", "socket-name": here["control_socket"]}
+    database = dict(given.get("lease-database", {"type": "memfile"}))
+    if database["type"] == "memfile":
+        database["name"] = here["lease_file"]
+    else:
+        port = {"port": here["database_port"]} if here["database_port"] else {}
+        login = {"name": "kea", "user": "kea", "password": "@password@"}
+        database |= {"host": here["database_host"], **port, **login}
+    interfaces = {"interfaces": here["interfaces"]}
+    if here["family"] == 4:
+        interfaces["dhcp-socket-type"] = here["socket_type"]
+    logged = {here["output_word"]: [{"output": here["log_file"]}]}
+    loggers = [{**one, **logged} for one in given.get("loggers", [])]
+    return {
+        **_at_interface(given, here["interface"]),
+        "interfaces-config": {**given["interfaces-config"], **interfaces},
+        here["control_word"]: [sockets] if here["control_word"].endswith("s") else sockets,
+        "hooks-libraries": [
+            {**parameters.get(name, {}), "library": f"{here['hooks_folder']}/{name}"}
+            for name in here["hooks"]
+        ],
+        "lease-database": database,
+        **({"loggers": loggers} if loggers else {}),
+    }
+
+
+def _at_interface(value, interface):
+    """The same with the name of the interface where a sign stands for it."""
+    if isinstance(value, dict):
+        return {key: _at_interface(inner, interface) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_at_interface(inner, interface) for inner in value]
+    return interface if value == "@interface@" else value
+
+
 def _list_of(count, family):
     """An expression that is true for `count` clients, none of which ever comes."""
     macs = (f"0x{FIRST_STRANGER + number:012x}" for number in range(count))
@@ -136,4 +174,5 @@ class FilterModule:
             "kea_classes": kea_classes,
             "kea_reservations": kea_reservations,
             "kea_host_rows": kea_host_rows,
+            "kea_lab_form": kea_lab_form,
         }

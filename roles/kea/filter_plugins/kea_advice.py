@@ -115,6 +115,15 @@ def _required(level):
     return {name for key in keys for names in level.every(key) for name in names}
 
 
+def kea_condition(expression):
+    """Return the condition of a class as a tree; raises ValueError for what is none.
+
+    Its nodes are ("and" or "or", condition, ...), ("not", condition), ("==", text, text),
+    ("exists", field), ("member", class) and ("match", pattern, text).
+    """
+    return _Expression(expression).tree(_Expression.condition)
+
+
 @lru_cache(maxsize=10_000)
 def _comparisons(expression):
     """Return the two texts of each comparison; None for what is no expression.
@@ -171,9 +180,14 @@ class _Expression:
 
     def read(self, kind):
         """Return the comparisons of an expression that is a condition or a text."""
-        kind(self, 0)
-        self._take("end")
+        self.tree(kind)
         return self.comparisons
+
+    def tree(self, kind):
+        """Return an expression that is a condition or a text."""
+        read = kind(self, 0)
+        self._take("end")
+        return read
 
     def _next(self):
         return self._tokens[-1][1]
@@ -188,33 +202,42 @@ class _Expression:
         return text
 
     def condition(self, depth):
-        self._comparison(depth)
+        either = [[self._comparison(depth)]]
         while self._next() in ("and", "or", "sand", "sor"):
-            self._take("word")
-            self._comparison(depth)
+            if self._take("word").endswith("or"):  # binds less than and
+                either.append([])
+            either[-1].append(self._comparison(depth))
+        parts = [("and", *both) if both[1:] else both[0] for both in either]
+        return ("or", *parts) if parts[1:] else parts[0]
 
     def _comparison(self, depth):
         if depth > DEEPEST:
             raise ValueError("nested too deeply")
-        while self._next() == "not":
+        if self._next() == "not":
             self._take("word")
+            return ("not", self._comparison(depth + 1))
         if self._next() == "(":
             self._take("(")
-            self.condition(depth + 1)
+            inside = self.condition(depth + 1)
             self._take(")")
-        elif self._next() in ("member", "match"):
-            call = self._take("word")
-            self._take("(")
-            self._take("constant")
-            if call == "match":
-                self._take(",")
-                self.text(depth)
-            self._take(")")
-        else:
-            left = self.text(depth)
-            if left[0] != "exists":
-                self._take("==")
-                self.comparisons.append((left, self.text(depth)))
+            return inside
+        if self._next() in ("member", "match"):
+            return self._call(self._take("word"), depth)
+        left = self.text(depth)
+        if left[0] == "exists":
+            return left
+        self._take("==")
+        self.comparisons.append((left, self.text(depth)))
+        return ("==", *self.comparisons[-1])
+
+    def _call(self, name, depth):
+        self._take("(")
+        parts = [self._take("constant")[1:-1]]
+        if name == "match":
+            self._take(",")
+            parts.append(self.text(depth))
+        self._take(")")
+        return (name, *parts)
 
     def text(self, depth):
         text = self._operand(depth)
@@ -252,7 +275,7 @@ class _Expression:
             self._take(".")
             steps.append(self._take("word") + self._index())
         if steps[-1] == "exists":
-            return ("exists", "")
+            return ("exists", ".".join(steps[:-1]))
         if steps[-1] in ("hex", "text"):
             steps.pop()
         return ("field", ".".join(steps))

@@ -35,6 +35,7 @@ from leaselab.cli.options import (
     write_ids,
     write_output,
 )
+from leaselab.cli.own import add_config, named_scenario
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.profile import explain, profiles_of
 from leaselab.cli.report import report_after
@@ -84,7 +85,8 @@ _RECENT = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``bisect``."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="what is measured")
+    parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what is measured")
+    add_config(parser)
     parser.add_argument(
         "--good", metavar="REF", required=True, help="commit of --repo before the change"
     )
@@ -151,7 +153,9 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.dry_run:
         idle = ("--markdown", "--id-file", "--no-profile", "--full", "--json")
         without_effect(args, "a search that measures", *idle)
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario, args.generator)
+    scenario = find_scenario(
+        checkout_root() / "scenarios", named_scenario(args), args.generator
+    )
     parameters = {**procedure_overrides(args), "name": DUEL, "find": args.find / 100}
     plan = procedure_of(parameters)
     if not isinstance(plan, Duel):

@@ -18,6 +18,7 @@ from leaselab.cli.options import (
     whole,
     writing,
 )
+from leaselab.cli.own import add_config, own_scenario
 from leaselab.cli.report import FOLDER
 from leaselab.model.errors import Outcome
 from leaselab.report.capacity import capacity_document, print_capacity
@@ -38,8 +39,8 @@ RENEW_AT = 0.5
 """Share of the lease time after which clients renew, unless a server tells them another."""
 
 
-POOL = "pool"
-"""The key of a load from whose pool clients are served: others hold no lease."""
+FAMILY = "family"
+"""The key of a load whose clients are given addresses of a family: others hold no lease."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         help="scenarios, such as v4-memfile or 'v4-*' (default: all)",
     )
+    add_config(parser)
     parser.add_argument(
         "--clients",
         type=whole(1, 10**10),
@@ -140,6 +142,8 @@ def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Confi
     Bursts have scenarios of their own, so those of all scenarios are looked at.  Nothing in an
     archive without any result, unless some are asked for: the arithmetic needs none.
     """
+    own = own_scenario(args)
+    args.pattern = [*args.pattern, *([own] if own else [])]
     if not (args.pattern or args.bench or store.index.scenarios()):
         return []
     check_patterns(store, args.pattern)
@@ -154,7 +158,7 @@ def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Confi
 
 def _giving(store: Store, ids: Iterable[str]) -> Iterator[Record]:
     """The results of servers that give their clients something out of a pool."""
-    return (one for one in store.load_readable(ids) if POOL in one.scenario.load)
+    return (one for one in store.load_readable(ids) if FAMILY in one.scenario.load)
 
 
 def _page(store: Store, demand: Demand, found: Sequence[Configuration]) -> str:

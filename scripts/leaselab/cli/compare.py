@@ -26,6 +26,7 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
+from leaselab.cli.own import add_config, own_scenario
 from leaselab.cli.pair import (
     PREVIOUS,
     VERSION,
@@ -91,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --repo: results of what; a pattern, or a family such as threads, compares "
         "those of each scenario.  With --live: the scenario to measure",
     )
+    add_config(parser)
     add_live(parser)
     add_listing(parser)
     add_markdown(parser, "write the comment for a merge request")
@@ -120,6 +122,8 @@ def run(args: argparse.Namespace) -> Outcome:
         without_effect(args, "results that are archived", "--threshold")
     check_threshold(args.threshold)
     store = open_store(args, existing=not args.live)
+    own = own_scenario(args)
+    args.scenario = args.scenario or own
     if args.live:
         lived = live(args, store)
         if lived.layouts is not None:

@@ -22,6 +22,7 @@ from leaselab.cli.options import (
     write_ids,
 )
 from leaselab.cli.outcome import tell
+from leaselab.cli.own import add_config, own_scenario
 from leaselab.cli.procedure_options import (
     add_procedure,
     add_quick,
@@ -58,11 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "scenario",
         nargs="*",
-        default=[DEFAULT_SCENARIO],
         metavar="SCENARIO|PATTERN",
         help="what to measure, such as v4-memfile or 'v4-*'; see `leaselab list --scenarios` "
         f"(default: {DEFAULT_SCENARIO})",
     )
+    add_config(parser)
     add_quick(parser)
     add_inventory(parser)
     add_source(parser)
@@ -106,7 +107,9 @@ def run(args: argparse.Namespace) -> Outcome:
     if not args.commits or ".." not in args.commits:
         without_effect(args, "--commits A..B beside it", "--every", "--first-parent")
     store = open_store(args)
-    scenarios = match_scenarios(checkout_root() / "scenarios", args.scenario, args.generator)
+    own = own_scenario(args)
+    asked = [*args.scenario, *([own] if own else [])] or [DEFAULT_SCENARIO]
+    scenarios = match_scenarios(checkout_root() / "scenarios", asked, args.generator)
     inventory = inventory_of(args)
     commits, files = _commits(args, scenarios)
     generator = generator_source_of(args, scenarios)

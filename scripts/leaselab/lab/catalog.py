@@ -26,6 +26,8 @@ from leaselab.model.record import Scenario, ServerOptions, Transaction
 
 OF_PROCEDURE = "procedure."
 """What the name of a factor begins with that is a parameter of the procedure."""
+OWN = ".leaselab/own"
+"""Folder beside that of the families: scenarios that were made of users' configurations."""
 LOADS = "loads"
 """Folder beside the families: the loads that they name, a file each."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -75,6 +77,12 @@ def _families(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> dict[s
     return families
 
 
+def _known_families(folder: Path) -> dict[str, Family]:
+    """The families of a folder, and those that were made of users' configurations."""
+    own = folder.parent / OWN
+    return load_families(folder) | (load_families(own) if any(own.glob("*.yml")) else {})
+
+
 def load_scenarios(folder: Path) -> dict[str, Scenario]:
     """Read every scenario, by name and in the order of the names; errors as `load_families`."""
     return _scenarios(load_families(folder))
@@ -85,7 +93,7 @@ def find_scenario(folder: Path, name: str, generator: str | None = None) -> Scen
 
     An unknown name of either raises a usage error with the nearest.
     """
-    scenarios = load_scenarios(folder)
+    scenarios = _scenarios(_known_families(folder))
     if name not in scenarios:
         raise unknown("scenario", name, list(scenarios), "scenarios")
     return measured_by(scenarios[name], generator)
@@ -102,7 +110,7 @@ def match_scenarios(
     all of that family in the order of its axes.  One that means nothing raises a usage error,
     with the nearest name where it has no wildcard.
     """
-    families = load_families(folder)
+    families = _known_families(folder)
     scenarios = _scenarios(families)
     matches: dict[str, Scenario] = {}
     for pattern in patterns:
@@ -170,7 +178,7 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
     """
     if _is_whole(overrides):
         return procedure_of(overrides)
-    family = next(one for one in load_families(folder).values() if scenario in one.scenarios)
+    family = next(one for one in _known_families(folder).values() if scenario in one.scenarios)
     given = family.procedures[scenario]
     usual = MaxRate.__struct_config__.tag
     asked = overrides.get("name", given.get("name", usual))

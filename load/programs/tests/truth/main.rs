@@ -162,3 +162,21 @@ fn what_was_dropped_is_not_waited_for_once_the_server_is_silent() {
     let report = offered("dhcp4", "--delay 300-400", load);
     assert_eq!(count(&report, "/counts/completed"), 500, "{report}");
 }
+
+#[test]
+fn clients_of_a_population_come_through_its_relays_each_with_its_own_lease() {
+    let addresses = addresses();
+    let _responder = bench::listening(&addresses, "dhcp4", "");
+    let path = std::env::temp_dir().join(format!("leaseload-kinds-{}", std::process::id()));
+    let kinds = serde_json::json!({"kinds": [
+        {"clients": 150, "relay": addresses[1], "agent": [[1, "text:port{client}"]]},
+        {"clients": 50, "first_mac": "02:00:00:00:00:01", "options": [[60, "text:phone"]]},
+    ]});
+    std::fs::write(&path, kinds.to_string()).unwrap();
+    let load = format!("--rate 400 --seconds 1 --fill --population {}", path.display());
+    let report = bench::reported(bench::generator(&addresses, "dhcp4"), &load);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(count(&report, "/filled/clients"), 200);
+    assert_eq!(count(&report, "/counts/completed"), 400);
+    sums_up(&report);
+}

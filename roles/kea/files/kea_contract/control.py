@@ -2,11 +2,14 @@
 
 import hashlib
 import json
+import re
 import socket
 
 from leaselab_contract.errors import ContractError
 
 CONTROL_S = 30.0
+_COUNTED = re.compile(r"subnet\[\d+\]\.assigned-(addresses|nas|pds)")
+"""Statistics of a subnet's leases; those of its pools have more words between."""
 
 
 def control(config, command, arguments=None, timeout=CONTROL_S):
@@ -37,8 +40,25 @@ def statistic(config, name, timeout=CONTROL_S):
 
 
 def leases(config, timeout=CONTROL_S):
-    """Return how many leases Kea counts."""
-    return statistic(config, config["leases_statistic"], timeout)
+    """Return how many leases Kea counts: in one subnet, or in all where none is named."""
+    if config["leases_statistic"]:
+        return statistic(config, config["leases_statistic"], timeout)
+    values = _of_subnets(config, timeout)
+    return sum(values[name][0][0] for name in values)
+
+
+def forget_leases(config):
+    """Tell Kea, which counts for itself, that its leases are gone."""
+    for name in (
+        [config["leases_statistic"]] if config["leases_statistic"] else _of_subnets(config)
+    ):
+        control(config, "statistic-reset", {"name": name})
+
+
+def _of_subnets(config, timeout=CONTROL_S):
+    """The statistics of the leases of every subnet."""
+    values = control(config, "statistic-get-all", timeout=timeout)
+    return {name: values[name] for name in values if _COUNTED.fullmatch(name)}
 
 
 def config_hash(config):

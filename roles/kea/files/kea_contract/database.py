@@ -14,7 +14,7 @@ from leaselab_contract.database import (
 )
 from leaselab_contract.errors import ContractError, LabError
 
-from kea_contract.control import control
+from kea_contract.control import forget_leases
 
 
 def has_leases(config):
@@ -121,5 +121,5 @@ def empty(config):
         check_after_death(config)  # its client only says that it hung up
         raise
     before, left = map(int, answer.split())
-    control(config, "statistic-reset", {"name": config["leases_statistic"]})
+    forget_leases(config)
     return before, left

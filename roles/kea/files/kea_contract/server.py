@@ -90,8 +90,10 @@ class Server(server.Server):
             return database.empty(self.config)
         before = leases(self.config)
         if self.config["can_wipe"]:
-            wipe = f"lease{self.config['family']}-wipe"
-            control(self.config, wipe, {"subnet-id": self.config["subnet_id"]})
+            # Without a subnet it is all of them.
+            subnet = self.config["subnet_id"]
+            of_one = {} if subnet is None else {"subnet-id": subnet}
+            control(self.config, f"lease{self.config['family']}-wipe", of_one)
         else:
             store.remove_files(self.config)
             control(self.config, "config-reload")

@@ -43,7 +43,7 @@ POOL_USE_LIMIT = 0.5
 def check_leases(scenario: Scenario, procedure: Procedure) -> None:
     """Refuse a scenario whose leases or pool cannot hold a procedure (usage error)."""
     where = f"scenario {scenario.name}"
-    for key in ("family", "pool"):
+    for key in ("family", "addresses" if "population" in scenario.load else "pool"):
         if key not in scenario.load:
             raise usage_error("a key of the load is missing", where=where, wanted=key)
     lifetime_s = scenario.server.options.get("lease_lifetime_s", math.inf)
@@ -73,7 +73,7 @@ def check_leases(scenario: Scenario, procedure: Procedure) -> None:
             wanted="a load whose clients come back",
             todo="leave out --reset, or give the load a number of clients",
         )
-    size = pool_size(scenario.load["pool"])
+    size = addresses_of(scenario)
     procedure.check_capacity(size, where)
     if procedure.fills and clients:
         raise usage_error(
@@ -99,6 +99,12 @@ def check_leases(scenario: Scenario, procedure: Procedure) -> None:
             "is offered until the server is reset",
             todo="enlarge the pool, or offer less: a lower rate, or for a shorter time",
         )
+
+
+def addresses_of(scenario: Scenario) -> int:
+    """How many addresses clients can get: those of the pool, or those that the load names."""
+    load = scenario.load
+    return int(load["addresses"]) if "addresses" in load else pool_size(load["pool"])
 
 
 def wanted_of(scenario: Scenario) -> str:
@@ -174,7 +180,7 @@ def lease_doubts(bench: Bench, granted: Granted, seen: Seen, *, passes: bool) ->
         yield DUPLICATE_ADDRESS
     if passes and granted.refusals + seen.refused:
         yield REJECTED
-    if in_use > POOL_USE_LIMIT * pool_size(bench.scenario.load["pool"]):
+    if in_use > POOL_USE_LIMIT * addresses_of(bench.scenario):
         yield POOL_TOO_FULL
     if (
         passes

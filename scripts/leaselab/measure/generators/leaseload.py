@@ -13,6 +13,7 @@ from ipaddress import IPv4Address
 from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
 from leaselab.measure.generators.dhcp_load import (
     WANTED,
+    addresses_of,
     check_leases,
     clients_of,
     returning_clients,
@@ -41,7 +42,6 @@ from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
-from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.flood import Flood
@@ -97,7 +97,7 @@ class Leaseload:
     def capacity(self) -> int | None:
         """Addresses that the pool has; of DNS what may be asked before a name comes again."""
         scenario = self._bench.scenario
-        return most_queries(scenario) if self._is_dns else pool_size(scenario.load["pool"])
+        return most_queries(scenario) if self._is_dns else addresses_of(scenario)
 
     @property
     def takes_clients(self) -> bool:
@@ -203,6 +203,9 @@ class Leaseload:
         else:
             argv = ["dhcp6", *argv]
         clients = clients_of(scenario, load)
+        if "population" in self._tool.files:
+            argv += ["--population", str(self._tool.files["population"]["path"])]
+            return [*argv, *(["--retransmit"] if scenario.load.get("resends") else [])]
         first = int(scenario.load.get("first_client", FIRST_CLIENT).replace(":", ""), 16)
         first += 0 if clients else load.first_client
         argv += ["--first-mac", first.to_bytes(6, "big").hex(":")]

@@ -73,6 +73,7 @@ class Perfdhcp:
             for name in ("renewals", "releases", "resends", "lease_clock")
             if load.get(name)
         ]
+        beyond += ["population"] if "population" in load else []
         beyond += ["relays"] if load.get("relays", 1) > 1 else []
         beyond += ["want"] if load.get("want", WANTED[0]) != WANTED[0] else []
         if beyond:

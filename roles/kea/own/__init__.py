@@ -1,0 +1,31 @@
+"""A configuration of the user's own: the form in which the lab runs it, and the load that fits.
+
+Pure: reads what `leaselab.lab.own` has parsed, and touches nothing.
+"""
+
+from __future__ import annotations
+
+from .clients import Clients
+from .lab_form import LabForm
+
+
+def read(configuration, without, most_clients):
+    """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
+
+    `without` are the words for what is to be left out of it.  Raises a usage error for what
+    the lab cannot have.
+    """
+    form = LabForm(configuration, without)
+    clients = Clients(configuration, form.family, most_clients)
+    load = "dhcpv4" if form.family == 4 else "dhcpv6"
+    return {
+        "server": form.server,
+        "options": form.options,
+        "beside": form.beside,
+        "changes": form.changes,
+        "left_out": form.left_out,
+        "load": load,
+        "kinds": clients.kinds,
+        "addresses": clients.addresses,
+        "unserved": clients.unserved,
+    }

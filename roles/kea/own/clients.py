@@ -1,0 +1,297 @@
+"""The clients that a configuration is made for: relays, classes, reservations, prefixes."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from itertools import product
+
+from leaselab.lab.configuration import refused
+
+from .expressions import Classes, Unknown
+from .subnets import Near, Place
+
+POOL_USE = 0.5
+"""Share of the addresses that clients take: beyond it allocation slows down."""
+MOST_KINDS = 4096
+MOST_LISTED = 20_000
+"""Clients whose identities are listed one by one, of one kind."""
+_TRIED = 64
+"""Combinations of classes of one pool that are tried."""
+_ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
+"""Options that clients ask for unless a class wants others: mask, routers, DNS and the like."""
+_RESERVED = (("reserved",),)
+_LATER = ("only-if-required", "only-in-additional-list")
+
+
+class Clients:
+    """Kinds of clients that a server answers, and who would not be answered."""
+
+    def __init__(self, configuration, family, most):
+        """At most `most` clients take half of the addresses, by the sizes of pools."""
+        self.family, self.kinds, self.unserved, self.addresses = family, [], [], 0
+        self._configuration, self._used, self._issued = configuration, 0, 0
+        self._unworked, self._named = {}, set()
+        classes = list(configuration.at("client-classes[*]"))
+        first = [one for one in classes if not any(one.value.get(key) for key in _LATER)]
+        self._classes = Classes(
+            [(one.value.get("name", ""), one.value.get("test", "")) for one in first], family
+        )
+        self._spots = {one.value.get("name", ""): one.spot for one in classes}
+        self._places = list(self._of_file())
+        self._near = Near(self._places, family)
+        wanted = sum(size for place in self._places for _, size, _ in place.pools)
+        self._share = min(POOL_USE, most / wanted) if wanted else 0
+        self._variants = self._spread()
+        for place in self._places:
+            self._of_pools(place)
+            self._of_reservations(place)
+        self._of_global_reservations()
+        self._unreadable()
+        # Where reservations are served, or a pool of one address, no free one is looked for.
+        self.addresses = max(wanted, 2 * sum(kind["clients"] for kind in self.kinds))
+
+    def _of_file(self):
+        word = f"subnet{self.family}"
+        for match in self._configuration.at(f"{word}[*]", f"shared-networks[*].{word}[*]"):
+            try:
+                yield Place(match, self.family)
+            except (KeyError, ValueError) as error:
+                raise refused(match) from error
+
+    def _spread(self):
+        """Classes that no pool asks for, as far as a client can be in them, in turn."""
+        asked = {name for place in self._places for name in place.asked}
+        names = [
+            name
+            for name, test in self._classes.tests.items()
+            if test is not None and name not in asked and name != "DROP"
+        ]
+        most = max(1, MOST_KINDS // max(1, len(self._places)))
+        return names, most
+
+    def _of_pools(self, place):
+        if not place.pools and not place.reservations:
+            self._not_served(place, "it has no pool")
+        for guards, size, want in place.pools:
+            if ("KNOWN",) in guards:
+                if not place.reservations:
+                    self._not_served(place, "its pool is for clients with reservations")
+                continue
+            clients = max(1, math.floor(size * self._share)) if size else 0
+            if not clients:
+                continue
+            try:
+                way = self._way(place, guards)
+            except Unknown:
+                needed = " and ".join(" or ".join(guard) for guard in guards)
+                if not guards:
+                    needed = "another relay, or a class that is not dropped"
+                self._not_served(place, f"a client of its pool needs {needed}", guards)
+                continue
+            if guards:
+                self._add(place, way, {"clients": clients, "want": want}, guards)
+                continue
+            self._divide(place, way, clients, want)
+
+    def _next(self, names, most):
+        """The next classes, each place with others where there are many."""
+        chosen = [names[(self._used + at) % len(names)] for at in range(min(most, len(names)))]
+        self._used += len(chosen)
+        return chosen
+
+    def _divide(self, place, way, clients, want):
+        """Have half of a pool's clients in no class, and divide the others among classes."""
+        ways = []
+        for name in self._next(*self._variants):
+            try:
+                ways.append((name, self._way(place, ((name,),))))
+            except Unknown:
+                self._unworked.setdefault(name, None)
+        each = max(1, clients // 2 // len(ways)) if ways and clients > 1 else 0
+        ways = ways[: clients // 2] if each else []
+        self._add(place, way, {"clients": clients - each * len(ways), "want": want})
+        for name, of_class in ways:
+            self._add(place, of_class, {"clients": each, "want": want}, ((name,),))
+
+    def _way(self, place, guards):
+        """The packet of a client that gets an address of a place from a pool with guards."""
+        last = Unknown("no class")
+        for tried, names in enumerate(product(*guards)):
+            if tried == _TRIED:
+                break
+            every = tuple(dict.fromkeys(names or place.first_guard))
+            try:
+                return self._classes.way(every, place.packet(), partial(self._hits, place))
+            except Unknown as why:
+                last = why
+        raise last
+
+    def _hits(self, place, found):
+        """Whether a client of a place with these classes is served from there."""
+        if "DROP" in found:
+            return False
+        chosen = self._selected(place, found)
+        return chosen is place or (
+            chosen is not None
+            and chosen.network is not None
+            and chosen.network == place.network
+        )
+
+    def _selected(self, place, found):
+        """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
+        return next((one for one in self._near.of(place) if one.admits(found)), None)
+
+    def _of_reservations(self, place):
+        """Clients that have the reservations of a subnet."""
+        self._reserved(place, place.reservations)
+
+    def _of_global_reservations(self):
+        """Those of no subnet: through the first relay whose clients are answered."""
+        found = list(self._configuration.at("reservations[*]"))
+        open_ = [place for place in self._places if not place.first_guard]
+        if found and open_:
+            self._reserved(open_[0], found)
+
+    def _reserved(self, place, reservations):
+        by_key = {"hw-address": [], "duid": []}
+        alone = []
+        for match in reservations:
+            host = match.value
+            if "hw-address" in host and len(_bytes(host["hw-address"])) == 6:
+                by_key["hw-address"].append(_bytes(host["hw-address"]).hex(":"))
+            elif "duid" in host and self.family == 6:
+                by_key["duid"].append(_bytes(host["duid"]).hex())
+            elif "client-id" in host and self.family == 4:
+                alone.append({"options": [[61, _hex(_bytes(host["client-id"]))]]})
+            elif "circuit-id" in host and self.family == 4:
+                alone.append({"agent": [[1, _hex(_bytes(host["circuit-id"]))]]})
+            else:
+                known = sorted(set(host) & {"flex-id", "duid", "hw-address"}) or [
+                    "no identifier"
+                ]
+                self._say(f"{match.spot}: no client has this reservation, by {known[0]}")
+        if not (any(by_key.values()) or alone):
+            return
+        try:
+            way = self._way(place, ())
+        except Unknown:
+            self._not_served(place, "its reserved clients are in no class that it serves")
+            return
+        want = place.pools[0][2] if place.pools else "address"
+        for key, values in by_key.items():
+            if values:
+                listed = values[:MOST_LISTED]
+                word = "macs" if key == "hw-address" else "duids"
+                own = {"clients": len(listed), word: listed}
+                self._add(place, way, {"want": want, **own}, _RESERVED)
+        for own in alone[: MOST_KINDS // 4]:
+            self._add(place, way, {"clients": 1, "want": want, **own}, _RESERVED)
+
+    def _add(self, place, way, own, guards=()):
+        """Add a kind of clients: `way` is their packet and what that was asked for.
+
+        `own` is what its clients have instead of what the packet says.
+        """
+        packet, asked = way
+        code, value = _ASKED[self.family]
+        sent = {**packet, code: packet.get(code, value)}
+        kind = {
+            "name": ", ".join([str(place.prefix), *(" or ".join(guard) for guard in guards)]),
+            "clients": own["clients"],
+            "relay": str(place.relay),
+        }
+        if "macs" not in own and "duids" not in own:
+            kind |= self._identities(asked, packet, own["clients"])
+        codes = {"agent": _codes(sent, "agent"), "options": _codes(sent, "option")}
+        if "option[61]" in asked and self.family == 4:
+            kind, codes["options"][61] = self._by_client_id(
+                kind, packet["option[61]"], asked["option[61]"]
+            )
+        for key, every in codes.items():
+            every |= dict(own.get(key, ()))
+            if every:
+                kind[key] = [[code, value] for code, value in every.items()]
+        kind |= {key: own[key] for key in ("macs", "duids") if key in own}
+        if own["want"] != "address":
+            kind["want"] = own["want"]
+        self.kinds.append(kind)
+
+    def _identities(self, asked, packet, clients):
+        """Who the clients of a kind are, and how many, where its class asks for that."""
+        field = "mac" if self.family == 4 else "duid"
+        if field not in asked:
+            return {}
+        pieces = [piece for piece in asked[field] if piece != "any"]
+        known = {at + one for at, value, _ in pieces for one in range(len(value))}
+        size = len(packet[field])
+        # A DUID begins with its type, a hardware address with whose it is.
+        first = size if any(whole for *_, whole in pieces) else 1 if field == "mac" else 4
+        free = [at for at in reversed(range(first, size)) if at not in known][:4]
+        count = min(clients, 256 ** len(free), MOST_LISTED)
+        values = []
+        for number in range(count):
+            value = bytearray(packet[field])
+            own = (self._issued + number) % 256 ** len(free)
+            for at, digit in zip(free, own.to_bytes(len(free), "little"), strict=True):
+                value[at] = digit
+            values.append(bytes(value))
+        self._issued += count
+        if field == "mac":
+            return {"clients": count, "macs": [value.hex(":") for value in values]}
+        return {"clients": count, "duids": [value.hex() for value in values]}
+
+    @staticmethod
+    def _by_client_id(kind, value, pieces):
+        """A kind whose class tests the client identifier, with that of its clients."""
+        whole = any(piece != "any" and piece[2] for piece in pieces)
+        if not whole and value.isascii() and value.decode("latin-1").isprintable():
+            return kind, f"text:{value.decode()}{{client}}"
+        return {**kind, "clients": 1}, _hex(value)
+
+    def _not_served(self, place, why, guards=()):
+        told = f"{place.spot}: {place.prefix}: {why}"
+        for name in sorted({name for guard in guards for name in guard}):
+            self._named.add(name)
+            test = (
+                "its test cannot be worked out" if name in self._spots else "it is not defined"
+            )
+            if name in self._spots:
+                told += f" ({name}, {self._spots[name]}: {test})"
+            else:
+                told += f" ({name}: {test})"
+        self._say(told)
+
+    def _unreadable(self):
+        for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
+            if name in self._named:
+                continue
+            self._say(
+                f"{self._spots[name]}: class {name}: no client was worked out for its test"
+            )
+
+    def _say(self, told):
+        if told not in self.unserved:
+            self.unserved.append(told)
+
+
+def _bytes(value):
+    if value.startswith("'") or not set(value.lower()) <= set("0123456789abcdefx:- "):
+        return value.strip("'").encode()
+    parts = [part for part in value.removeprefix("0x").replace("-", ":").split(":") if part]
+    digits = "".join(part.zfill(len(part) + len(part) % 2) for part in parts)
+    return bytes.fromhex(digits)
+
+
+def _codes(packet, of):
+    """What a packet has of options or of the relay's, by code."""
+    fields = {
+        field.removesuffix("]").partition("[")[2]: value
+        for field, value in packet.items()
+        if field.startswith(f"{of}[")
+    }
+    return {int(code): _hex(value) for code, value in fields.items()}
+
+
+def _hex(value):
+    return "hex:" + value.hex()

@@ -1,0 +1,316 @@
+"""Works out what a client sends so that it falls into a class, and which it falls into.
+
+A packet is what is known of it: bytes by the names of fields, such as ``option[60]``, ``mac``
+or ``agent[1]``.  What cannot be worked out raises `Unknown`, and is never guessed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+import re
+from functools import cache
+from itertools import islice, product
+from pathlib import Path
+
+ANY = "any"
+"""Of a field that only has to be there."""
+LLT = b"\0\1\0\1\x2c\0\0\0\2\0\0\0\0\0"
+"""A DUID of link layer and time (RFC 8415, 11.2)."""
+_ALTERNATIVES = 32
+"""Ways to fall into a class that are tried."""
+_NAMES = {
+    4: {
+        "host-name": 12, "vendor-encapsulated-options": 43, "dhcp-parameter-request-list": 55,
+        "vendor-class-identifier": 60, "dhcp-client-identifier": 61, "user-class": 77,
+        "dhcp-agent-options": 82, "client-system": 93, "client-ndi": 94, "uuid-guid": 97,
+        "vivco-suboptions": 124, "vivso-suboptions": 125,
+        "circuit-id": 1, "remote-id": 2, "subscriber-id": 6,
+    },
+    6: {
+        "clientid": 1, "user-class": 15, "vendor-class": 16, "vendor-opts": 17,
+        "interface-id": 18, "remote-id": 37, "subscriber-id": 38, "client-fqdn": 39,
+        "client-arch-type": 61,
+    },
+}  # fmt: skip
+_OF_KINDS = {"UNKNOWN": True, "KNOWN": False, "ALL": True}
+"""Classes that Kea itself puts clients in: whether one without reservation is in them."""
+
+
+class Unknown(Exception):  # noqa: N818  # it is no error: nobody can know
+    """What a class tests cannot be worked out."""
+
+
+@cache
+def grammar():
+    """The role's reader of Kea's expressions, which its advice uses as well."""
+    path = Path(__file__).parents[1] / "filter_plugins" / "kea_advice.py"
+    specification = importlib.util.spec_from_file_location("kea_advice", path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+class Classes:
+    """The classes of a server, in their order."""
+
+    def __init__(self, classes, family):
+        self.family = family
+        self.tests, self.unread = {}, {}
+        for name, test in classes:
+            try:
+                self.tests[name] = grammar().kea_condition(test) if test else None
+            except ValueError:
+                self.unread[name] = test
+
+    def of(self, packet, *, known=False, given=()):
+        """Return the classes that a packet is in; `known`: its client has a reservation.
+
+        Those whose test cannot be worked out are left out, and kept in `unread`.
+        """
+        found = {
+            name for name, without in _OF_KINDS.items() if without != known or name == "ALL"
+        }
+        found |= set(given)
+        if vendor := packet.get("option[60]"):
+            found.add("VENDOR_CLASS_" + vendor.decode("latin-1"))
+        for name, test in self.tests.items():
+            try:
+                if test is not None and self._holds(test, packet, found):
+                    found.add(name)
+            except Unknown:
+                self.unread.setdefault(name, test)
+        return found
+
+    def way(self, names, place, fits):
+        """Return the packet of a client at a place that is in all of some classes.
+
+        With it comes what it was asked to send: pieces of fields, each its place, its bytes,
+        and whether they are all of it.  `fits` says of a packet's classes whether they will do.
+        Raises Unknown where no packet can be worked out.
+        """
+        every = [self._of_class(name, ()) for name in names]
+        for parts in islice(product(*every), _ALTERNATIVES):
+            try:
+                asked = _joined(parts)
+                packet = self.packet(asked, place)
+                found = self.of(packet, known="KNOWN" in names)
+                if set(names) <= found and fits(found):
+                    return packet, asked
+            except Unknown:
+                continue
+        raise Unknown(" and ".join(names))
+
+    @staticmethod
+    def packet(asked, place):
+        """The packet of a client at a place that sends what is asked of it."""
+        packet = dict(place)
+        for field, parts in asked.items():
+            if ANY in parts:
+                packet.setdefault(field, b"leaselab")
+        for field, parts in asked.items():
+            pieces = [part for part in parts if part != ANY]
+            if pieces:
+                usual = place.get(field, b"")
+                if field == "duid" and any(at + len(value) > 10 for at, value, _ in pieces):
+                    usual = LLT
+                packet[field] = _filled(pieces, usual)
+                if field == "relay" and packet[field] != usual:
+                    raise Unknown(field)
+        return packet
+
+    def _of_class(self, name, within):
+        if name in within:
+            raise Unknown(name)
+        if name in _OF_KINDS:
+            return [{}]
+        if name.startswith("VENDOR_CLASS_"):
+            return [{"option[60]": [(0, name.removeprefix("VENDOR_CLASS_").encode(), True)]}]
+        test = self.tests.get(name)
+        if test is None:
+            raise Unknown(name)
+        return list(islice(self._ways(test, True, (*within, name)), _ALTERNATIVES))
+
+    def _ways(self, test, holds, within):
+        """Yield what a client has to send for a condition to hold, or not to."""
+        kind, *parts = test
+        if kind == "not":
+            yield from self._ways(parts[0], not holds, within)
+        elif kind in ("and", "or"):
+            if (kind == "and") == holds:
+                every = [
+                    list(islice(self._ways(part, holds, within), _ALTERNATIVES))
+                    for part in parts
+                ]
+                for combined in product(*every):
+                    yield _joined(combined)
+            else:
+                for part in parts:
+                    yield from self._ways(part, holds, within)
+        elif not holds:
+            yield {}  # most clients do not send it; whether that is so is looked at then
+        elif kind == "exists":
+            yield {self._field(parts[0]): [ANY]}
+        elif kind == "member":
+            yield from self._of_class(parts[0], within)
+        elif kind == "==":
+            for one, other in (parts, parts[::-1]):
+                value = _constant(other)
+                if value is not None:
+                    yield from self._sent(one, value)
+
+    def _sent(self, text, value):
+        """Yield what a client sends so that a text has a value."""
+        kind, *parts = text
+        if kind == "field":
+            yield {self._field(parts[0]): [(0, value, True)]}
+        elif kind == "substring":
+            start, length = int(parts[1][1]), parts[2][1]
+            if start < 0:
+                size = {"mac": 6, "pkt4.mac": 6}.get(parts[0][1], -start)
+                start = max(0, size + start)
+            if length != "all" and int(length) < len(value):
+                return
+            for asked in self._sent(parts[0], value):
+                yield {
+                    name: [(at + start, piece, False) for at, piece, _ in pieces]
+                    for name, pieces in asked.items()
+                }
+        elif kind in ("lcase", "ucase"):
+            yield from self._sent(parts[0], value)
+        elif kind == "hexstring":
+            digits = re.sub(rb"[^0-9a-fA-F]", b"", value)
+            if digits and len(digits) % 2 == 0:
+                yield from self._sent(parts[0], bytes.fromhex(digits.decode()))
+        elif kind == "addrtotext":
+            try:
+                packed = ipaddress.ip_address(value.decode()).packed
+            except ValueError:
+                return
+            yield from self._sent(parts[0], packed)
+        elif match := re.fullmatch(r"uint(8|16|32)totext", kind):
+            size = int(match[1]) // 8
+            if value.isdigit() and int(value) < 256**size:
+                yield from self._sent(parts[0], int(value).to_bytes(size, "big"))
+
+    def _holds(self, test, packet, found):
+        kind, *parts = test
+        if kind == "not":
+            return not self._holds(parts[0], packet, found)
+        if kind in ("and", "or"):
+            each = (self._holds(part, packet, found) for part in parts)
+            return all(each) if kind == "and" else any(each)
+        if kind == "member":
+            return parts[0] in found
+        if kind == "exists":
+            return self._field(parts[0]) in packet
+        if kind == "==":
+            return self._value(parts[0], packet) == self._value(parts[1], packet)
+        raise Unknown(kind)
+
+    def _value(self, text, packet):
+        kind, *parts = text
+        value = _constant(text)
+        if value is not None:
+            return value
+        if kind == "field":
+            return packet.get(self._field(parts[0]), b"")
+        if kind == "concat":
+            return b"".join(self._value(part, packet) for part in parts)
+        if kind == "ifelse":
+            raise Unknown(kind)
+        inner = self._value(parts[0], packet)
+        if kind == "substring":
+            return _part(inner, int(parts[1][1]), parts[2][1])
+        between = self._value(parts[1], packet) if kind == "hexstring" and parts[1:] else b""
+        return _worked_out(kind, inner, between)
+
+    @cache  # noqa: B019  # as long as one file is read
+    def _field(self, field):
+        """The name of a field of a packet; raises Unknown for one that nothing is known of."""
+        known = _NAMES[self.family]
+        codes = []
+        for step in field.split("."):
+            name, _, index = step.partition("[")
+            index = index.removesuffix("]")
+            codes.append((name, known.get(index, index)))
+        plain = ".".join(f"{name}[{code}]" if code != "" else name for name, code in codes)
+        of_six = self.family == 6
+        if match := re.fullmatch(r"(?:relay4|option\[82\]\.option)\[(\d+)\]", plain):
+            return f"agent[{match[1]}]"
+        if match := re.fullmatch(r"relay6\[0\]\.option\[(\d+)\]", plain):
+            return f"agent[{match[1]}]"
+        if plain == "pkt4.mac" and not of_six:
+            return "mac"
+        if plain == "option[1]" and of_six:
+            return "duid"
+        if plain in ("pkt4.giaddr", "relay6[0].linkaddr"):
+            return "relay"
+        if re.fullmatch(r"option\[\d+\]", plain) and plain not in ("option[53]", "option[82]"):
+            return plain
+        raise Unknown(field)
+
+
+def _worked_out(kind, inner, between):
+    """The value of a call for the value that it is given."""
+    if kind in ("lcase", "ucase"):
+        return inner.lower() if kind == "lcase" else inner.upper()
+    if kind == "hexstring":
+        return between.join(b"%02x" % byte for byte in inner)
+    if kind == "addrtotext" and len(inner) in (4, 16):
+        return str(ipaddress.ip_address(inner)).encode()
+    if re.fullmatch(r"uint(8|16|32)totext", kind):
+        return str(int.from_bytes(inner, "big")).encode() if inner else b""
+    raise Unknown(kind)
+
+
+def _constant(text):
+    """The bytes of a text that is the same for all packets; None for another."""
+    kind, *parts = text
+    if kind == "integer":
+        return int(parts[0]).to_bytes(4, "big", signed=int(parts[0]) < 0)
+    if kind == "concat":
+        values = [_constant(part) for part in parts]
+        return None if None in values else b"".join(values)
+    return _word(parts[0]) if kind == "constant" else None
+
+
+def _word(word):
+    if word.startswith("'"):
+        return word[1:-1].encode()
+    if word[:2].lower() == "0x":
+        return bytes.fromhex(word[2:].zfill(len(word[2:]) + len(word[2:]) % 2))
+    try:
+        return ipaddress.ip_address(word).packed
+    except ValueError:
+        return None
+
+
+def _part(value, start, length):
+    begin = start if start >= 0 else len(value) + start
+    if not 0 <= begin < len(value):
+        return b""
+    if length == "all":
+        return value[begin:]
+    stop = begin + int(length)
+    return value[max(0, min(begin, stop)) : max(begin, stop)]
+
+
+def _joined(parts):
+    joined = {}
+    for part in parts:
+        for field, pieces in part.items():
+            joined.setdefault(field, []).extend(pieces)
+    return joined
+
+
+def _filled(pieces, usual):
+    """Put pieces in their places over the usual bytes of a field."""
+    size = max(at + len(value) for at, value, _ in pieces)
+    if size > 1024:
+        raise Unknown("a field that is too long")
+    # Only what names a client has bytes of its own beside those.
+    filled = bytearray(usual.ljust(size, b"\0"))
+    for at, value, _ in pieces:
+        filled[at : at + len(value)] = value
+    return bytes(filled)

@@ -1,0 +1,191 @@
+"""The lab's form of a configuration: all as it is, but where and to whom it speaks."""
+
+from __future__ import annotations
+
+import re
+
+from leaselab.model.errors import usage_error
+
+INTERFACE = "@interface@"
+"""Stands for the interface of the test network, which role kea puts in."""
+HOOKS = {
+    *("bootp", "cb_cmds", "class_cmds", "flex_id", "flex_option", "host_cache", "host_cmds"),
+    *("lease_cmds", "limits", "mysql", "perfmon", "pgsql", "stat_cmds", "subnet_cmds"),
+}
+"""Hooks that speak to nobody beyond the lab; whether this Kea has them, its role looks."""
+_WHY = {
+    "ha": "it speaks to another host; the pairs of the lab are scenarios of their own",
+    "radius": "it asks another host",
+    "run_script": "it runs programs of your host",
+    "ping_check": "it sends to addresses of clients",
+    "mysql_cb": "its configuration is in a database that is not here",
+    "pgsql_cb": "its configuration is in a database that is not here",
+}
+_DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
+
+
+class LabForm:
+    """What the lab makes of a configuration, each change of it listed."""
+
+    def __init__(self, configuration, without):
+        """Refuse what the lab cannot have, unless it is among `without`."""
+        self._configuration, self._without = configuration, dict.fromkeys(without, False)
+        self.family = int(configuration.name.removeprefix("Dhcp"))
+        self.server = _plain(configuration.whole.value)
+        self.changes, self.left_out, self.beside = [], [], {}
+        self._hooks()
+        self._databases()
+        self._speaking()
+        self._interfaces()
+        self._logging()
+        unused = [word for word, used in self._without.items() if not used]
+        if unused:
+            raise usage_error(
+                "nothing of that name would have to be left out",
+                where=f"--without {unused[0]}",
+                wanted=", ".join(sorted(self._without.keys() - set(unused))) or "no --without",
+            )
+
+    @property
+    def options(self):
+        """Options of the scenario that the file decides."""
+        threads = self.server.get("multi-threading", {})
+        several = bool(threads.get("enable-multi-threading", False))
+        lifetime = self.server.get("valid-lifetime")
+        backend = self.server.get("lease-database", {}).get("type", "memfile")
+        counted = {
+            "threads": threads.get("thread-pool-size", 0),
+            "queue_size": threads.get("packet-queue-size", 0),
+        }
+        known = several and all(type(value) is int and value > 0 for value in counted.values())
+        return {
+            "backend": backend,
+            **({"multi_threading": True, **counted} if known else {}),
+            **(
+                {}
+                if self.server.get("lease-database", {}).get("persist", True)
+                else {"memfile_persist": False}
+            ),
+            **({"lease_lifetime_s": lifetime} if type(lifetime) is int else {}),
+        }
+
+    def _leave_out(self, word, match, why):
+        """Whether something is to be left out; refuse it where nobody has asked for that."""
+        if word not in self._without:
+            raise usage_error(
+                f"the lab cannot have this: {why}",
+                where=f"{match.spot}: {match.path}",
+                found=word,
+                todo=f"measure the file without it: --without {word}",
+            )
+        self._without[word] = True
+        self.left_out.append(word)
+
+    def _hooks(self):
+        kept = []
+        for match in self._configuration.at("hooks-libraries[*]"):
+            library = str(match.value["library"])
+            stem = library.rpartition("/")[2].removesuffix(".so").removeprefix("libdhcp_")
+            if stem not in HOOKS:
+                why = _WHY.get(stem, "it is in no package that it knows")
+                self._leave_out(f"hook:{stem}", match, why)
+                continue
+            kept.append({**_plain(match.value), "library": f"libdhcp_{stem}.so"})
+            if "/" in library:
+                self._change(match, "library", f"{library}: where the lab's Kea has it")
+        self.server["hooks-libraries"] = kept
+        if "hook:ha" in self.left_out:
+            self._halves()
+
+    def _halves(self):
+        """Give the pools of a pair's servers to all clients."""
+        word = f"subnet{self.family}"
+        for match in self._configuration.at(
+            f"{word}[*].pools[*]", f"shared-networks[*].{word}[*].pools[*]"
+        ):
+            if str(match.value.get("client-class", "")).startswith("HA_"):
+                self._change(match, "client-class", f"{match.value['client-class']}: none")
+        subnets = [
+            subnet
+            for held in (self.server, *self.server.get("shared-networks", []))
+            for subnet in held.get(word, [])
+        ]
+        for pool in (pool for subnet in subnets for pool in subnet.get("pools", [])):
+            if str(pool.get("client-class", "")).startswith("HA_"):
+                del pool["client-class"]
+
+    def _databases(self):
+        for match in self._configuration.at("lease-database"):
+            kind = match.value.get("type", "memfile")
+            if kind == "memfile":
+                self.server["lease-database"].pop("name", None)
+                self._change(match, "name", "a file of the lab")
+            elif kind in _DATABASES:
+                self.server["lease-database"] = {"type": kind}
+                self.beside[_DATABASES[kind]] = {}
+                self._change(match, "", f"{kind} beside the server, with the lab's settings")
+            else:
+                raise usage_error(
+                    "no database of the lab",
+                    where=f"{match.spot}: {match.path}.type",
+                    found=str(kind)[:40],
+                    wanted="memfile, mysql or postgresql",
+                )
+        for key in ("hosts-database", "hosts-databases", "config-control"):
+            for match in self._configuration.at(key):
+                why = "what is in that database is not in this file"
+                self._leave_out(key, match, why)
+                del self.server[key]
+
+    def _speaking(self):
+        for match in self._configuration.at("dhcp-ddns"):
+            if match.value.get("enable-updates", False):
+                self._leave_out("dhcp-ddns", match, "it has names updated by another server")
+                self.server["dhcp-ddns"] = {"enable-updates": False}
+        for match in self._configuration.at("dhcp4o6-port"):
+            if match.value:
+                self._leave_out("dhcp4o6-port", match, "it needs a second server")
+                self.server["dhcp4o6-port"] = 0
+        for key in ("control-socket", "control-sockets", "data-directory"):
+            for match in self._configuration.at(key):
+                del self.server[key]
+                self._change(match, "", "the lab's own")
+
+    def _interfaces(self):
+        for match in self._configuration.at("interfaces-config"):
+            names = match.value.get("interfaces", [])
+            self._change(match, "interfaces", f"{', '.join(map(str, names))}: the test network")
+        self.server["interfaces-config"] = {"service-sockets-require-all": True}
+        word = f"subnet{self.family}"
+        networks = [self.server, *self.server.get("shared-networks", [])]
+        for one in [*networks[1:], *(net for held in networks for net in held.get(word, []))]:
+            if one.get("interface"):
+                one["interface"] = INTERFACE
+        for match in self._configuration.at(
+            f"{word}[*].interface",
+            "shared-networks[*].interface",
+            f"shared-networks[*].{word}[*].interface",
+        ):
+            self._change(match, "", f"{match.value}: the test network")
+
+    def _logging(self):
+        for match in self._configuration.at("loggers[*]"):
+            if {"output-options", "output_options"} & match.value.keys():
+                self._change(match, "output-options", "a file of the lab")
+        for one in self.server.get("loggers", []):
+            one.pop("output_options", None)
+            one.pop("output-options", None)
+
+    def _change(self, match, key, what):
+        path = re.sub(r"^Dhcp[46]\.", "", f"{match.path}.{key}" if key else match.path)
+        path = re.sub(r"\[[0-9]+\]", "[*]", path)
+        told = f"{path}: {what}"
+        if told not in self.changes:
+            self.changes.append(told)
+
+
+def _plain(value):
+    """The same as plain objects and lists, which can be changed."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value

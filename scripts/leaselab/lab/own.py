@@ -1,0 +1,185 @@
+"""A user's own configuration as a scenario: the lab's form of the file, and the load that fits.
+
+What a server's language means is its role's to say: package ``own`` of the role reads a
+configuration that has been parsed.  What is made of it is kept by its content beside the
+checkout's builds, so that a result names the very file that was measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from msgspec import Struct
+
+from leaselab.lab.build import build
+from leaselab.lab.catalog import LOADS, OWN
+from leaselab.lab.commented_json import read_commented_json
+from leaselab.lab.configuration import refused, servers
+from leaselab.lab.known_costs import known_costs
+from leaselab.lab.roles import ROLES
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from leaselab.lab.configuration import Configuration
+
+MOST_CLIENTS = 100_000
+"""Clients that a population has at the most; fewer where the pools are small."""
+_WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
+"""What is raised where a configuration has a value of another type than its server's."""
+
+
+class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a role makes of a configuration."""
+
+    kind: str
+    """Kind of server: the role."""
+    server: dict[str, Any]
+    """The server's object in the form in which the lab runs it."""
+    options: dict[str, Any]
+    """Options of the role that the file decides."""
+    beside: dict[str, dict[str, Any]]
+    """Roles that serve beside it."""
+    changes: list[str]
+    """What was changed, each with its path."""
+    left_out: list[str]
+    """What was left out as that was asked for."""
+    load: str
+    """The load of the catalogue that it is like."""
+    kinds: list[dict[str, Any]]
+    """Kinds of clients, as leaseload reads them."""
+    addresses: int
+    """Addresses that its pools have for them."""
+    unserved: list[str]
+    """What nothing would be answered of, and why, each with its place in the file."""
+
+    @property
+    def clients(self) -> int:
+        """How many clients there are."""
+        return sum(int(kind["clients"]) for kind in self.kinds)
+
+
+def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = None) -> Own:
+    """Read a user's configuration file; `without` are the words for what to leave out of it.
+
+    `root` is where absolute names of included files are looked for.  Raises a usage error for
+    a file that is no configuration, that the lab cannot have, or that answers nobody.
+    """
+    document = read_commented_json(file, root)
+    kinds = {name: kind for kind, costs in known_costs().items() for name in costs.objects}
+    held = list(servers(document.top, kinds))
+    if len(held) != 1:
+        raise usage_error(
+            "not the configuration of one server",
+            where=str(document.spot),
+            found=f"{len(held)} servers",
+            wanted=" or ".join(kinds),
+            todo="name the file that the server itself reads",
+        )
+    for unread in document.unread:
+        raise usage_error(
+            f"included file not read: {unread.why}",
+            where=str(unread.spot),
+            todo="bring the file along, in the place where it is included from",
+        )
+    [configuration] = held
+    kind = kinds[configuration.name]
+    configuration.check({"": "an object"})
+    configuration.check(known_costs()[kind].values)
+    own = build(
+        Own,
+        {"kind": kind, **_read(_package(kind), configuration, without)},
+        str(document.spot),
+    )
+    if not own.kinds:
+        raise usage_error(
+            "the server would answer no client",
+            where=str(document.spot),
+            found="; ".join(own.unserved[:3]) or "no subnet",
+            wanted="a subnet with a pool or with reservations",
+        )
+    return own
+
+
+def write_own(own: Own, file: Path, scenarios: Path) -> str:
+    """Keep what was made of a file as a scenario of its own; return the scenario's name.
+
+    `scenarios` is the folder of the catalogue, beside which it is kept.
+    """
+    folder = scenarios.parent / OWN
+    (folder / LOADS).mkdir(parents=True, exist_ok=True)
+    server, population = (_kept(folder, one) for one in (own.server, {"kinds": own.kinds}))
+    stem = re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")[:24] or "file"
+    whole = hashlib.sha256(f"{server}{population}".encode()).hexdigest()
+    name = f"own-{stem}-{whole[:8]}"
+    like = yaml.safe_load((scenarios / LOADS / f"{own.load}.yml").read_text(encoding="utf-8"))
+    load = {key: like[key] for key in ("generator", "transaction", "family")} | {
+        "clients": own.clients,
+        "addresses": own.addresses,
+        "population": population,
+        **({"relayed": True} if like["family"] == 6 else {}),
+    }
+    without = f", without {', '.join(own.left_out)}" if own.left_out else ""
+    family = {
+        "description": f"{file.name}{without}, for clients that fit it",
+        "server": {
+            "kind": own.kind,
+            "options": {
+                **own.options,
+                "configuration": server,
+                "changed": own.changes,
+                "left_out": own.left_out,
+            },
+        },
+        "beside": own.beside,
+        "load": name,
+        "factors": {"protocol": f"DHCPv{like['family']}"},
+    }
+    for path, content in ((f"{LOADS}/{name}.yml", load), (f"{name}.yml", family)):
+        part = folder / f"{path}.part"
+        part.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        part.replace(folder / path)
+    return name
+
+
+def _kept(folder: Path, document: object) -> str:
+    """Keep a document by its content; return its hash."""
+    text = json.dumps(document, indent=1)
+    name = hashlib.sha256(text.encode()).hexdigest()
+    (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return name
+
+
+def _read(
+    package: ModuleType, configuration: Configuration, without: Sequence[str]
+) -> dict[str, Any]:
+    try:
+        read: dict[str, Any] = package.read(configuration, without, MOST_CLIENTS)
+    except _WRONG as error:
+        raise refused(configuration.whole) from error
+    return read
+
+
+def _package(kind: str) -> ModuleType:
+    """The package of a role that reads its server's own configurations."""
+    name = f"leaselab_own_{kind}"
+    if name not in sys.modules:
+        folder = ROLES / kind / "own"
+        specification = importlib.util.spec_from_file_location(
+            name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        )
+        if specification is None or specification.loader is None:
+            raise usage_error("no configurations of this server are read", where=kind)
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[name] = module
+        specification.loader.exec_module(module)
+    return sys.modules[name]

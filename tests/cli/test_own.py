@@ -1,0 +1,88 @@
+"""``--config FILE``: a user's own configuration as the scenario of a command."""
+
+from pathlib import Path
+
+import pytest
+from tests.made_up import Lab
+from tests.repositories import commit, make_repository
+
+from leaselab.cli.main import main
+
+HOUSE = str(Path(__file__).parents[1] / "data/own/house.conf")
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    return Lab(tmp_path, monkeypatch)
+
+
+def test_a_file_is_measured_and_its_result_says_what_was_changed(lab, capsys):
+    assert main(["run", "--config", HOUSE, "--runs", "3"]) == 0
+    (row,) = lab.store.index.every("*")
+    result = lab.store.load(row["id"])
+    assert row["scenario"].startswith("own-house-")
+    assert result.scenario.server.options["changed"] == [
+        "interfaces-config.interfaces: br-lan: the test network"
+    ]
+    assert result.scenario.load["clients"] == 75
+    told = capsys.readouterr().err
+    assert "75 of 192.168.1.0/24" in told
+    assert "br-lan" in told
+
+
+def test_what_is_left_out_is_said_first(lab, capsys):
+    isp = HOUSE.replace("house", "isp")
+    assert main(["run", "--config", isp, "--runs", "3"]) == 2
+    assert "isp.conf:9:" in capsys.readouterr().err
+    assert main(["run", "--config", isp, "--without", "hook:radius", "--runs", "3"]) == 0
+    told = capsys.readouterr().err
+    assert told.index("hook:radius") < told.index("loggers") < told.index("1020 of 10.1.0.0/20")
+    (row,) = lab.store.index.every("*")
+    description = lab.store.load(row["id"]).scenario.description
+    assert description == "isp.conf, without hook:radius, for clients that fit it"
+
+
+def test_results_of_a_changed_file_are_of_another_scenario(lab, tmp_path):
+    file = tmp_path / "house.conf"
+    for last in (199, 249):
+        text = Path(HOUSE).read_text(encoding="utf-8").replace("1.249", f"1.{last}")
+        file.write_text(text, encoding="utf-8")
+        assert main(["run", "--config", str(file), "--runs", "3"]) == 0
+    assert len({row["scenario"] for row in lab.store.index.every("*")}) == 2
+
+
+def test_two_commits_are_compared_with_a_file(lab, tmp_path):
+    place = make_repository(tmp_path / "server")
+    commits = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(2)]
+    repository = ["--repo", str(place), "--live"]
+    assert main(["compare", *commits, *repository, "--config", HOUSE]) in (0, 1, 3)
+    assert {row["scenario"][:10] for row in lab.store.index.every("*")} == {"own-house-"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "--without", "hook:ha"], "--without needs --config"),
+        (["run", "--config", "/nowhere"], "cannot be read"),
+        (["bisect", "--repo", ".", "--good", "a", "--bad", "b"], "SCENARIO, or --config FILE"),
+        (
+            [
+                "bisect",
+                "v4-memfile",
+                "--config",
+                HOUSE,
+                "--repo",
+                ".",
+                "--good",
+                "a",
+                "--bad",
+                "b",
+            ],
+            "v4-memfile and --config",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("lab")
+def test_what_does_not_go_together_is_refused(words, told, capsys):
+    assert main(words) == 2
+    assert told in capsys.readouterr().err

@@ -1,0 +1,244 @@
+"""A user's own configuration: the lab's form of it, and the clients that fit it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.mutations import with_other_bytes, with_other_values
+
+from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
+from leaselab.lab.own import read_own, write_own
+from leaselab.measure.generators import check_fits
+from leaselab.model.errors import LeaselabError, Outcome
+
+DATA = Path(__file__).parents[1] / "data/own"
+WITHOUT = {"isp": ["hook:radius"], "pair": ["hook:ha"]}
+
+
+def own(name):
+    return read_own(DATA / f"{name}.conf", WITHOUT.get(name, ()))
+
+
+def of(tmp_path, subnet="", top="", family=4):
+    """What is made of a small configuration: one subnet, with more in it and beside it."""
+    prefix, pool = {
+        4: ("10.0.0.0/24", "10.0.0.100 - 10.0.0.199"),
+        6: ("2001:db8::/48", "2001:db8::/64"),
+    }[family]
+    file = tmp_path / "small.conf"
+    file.write_text(
+        f'{{"Dhcp{family}": {{{top} "subnet{family}": [{{"id": 1, "subnet": "{prefix}", '
+        f'{subnet} "pools": [{{"pool": "{pool}"}}]}}]}}}}',
+        encoding="utf-8",
+    )
+    return read_own(file)
+
+
+def kinds(own, word):
+    return [kind for kind in own.kinds if word in kind["name"]]
+
+
+def in_class(tmp_path, test, family=4):
+    """The one kind of clients of a subnet that asks for a class with this test."""
+    top = f'"client-classes": [{{"name": "it", "test": "{test}"}}],'
+    made = of(tmp_path, '"client-class": "it",', top, family)
+    [kind] = made.kinds
+    return kind
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("option[60].hex == 'STB'", {"options": [60, "hex:535442"]}),
+        ("substring(option[60].hex,0,3) == 'STB'", {"options": [60, "hex:535442"]}),
+        ("'STB' == option[vendor-class-identifier].text", {"options": [60, "hex:535442"]}),
+        (
+            "option[77].exists and not option[60].exists",
+            {"options": [77, "hex:6c656173656c6162"]},
+        ),
+        ("relay4[1].hex == 'port-1'", {"agent": [1, "hex:706f72742d31"]}),
+        ("option[82].option[2].hex == 0x0a0b", {"agent": [2, "hex:0a0b"]}),
+        ("substring(option[61].hex,0,2) == 'ab'", {"options": [61, "text:ab{client}"]}),
+        ("option[93].hex == 0x0007 or option[93].hex == 0x0009", {"options": [93, "hex:0007"]}),
+        ("uint16totext(option[93].hex) == '7'", {"options": [93, "hex:0007"]}),
+        (
+            "hexstring(substring(option[61].hex,0,2),':') == 'aa:bb'",
+            {"options": [61, "hex:aabb"]},
+        ),
+        ("member('VENDOR_CLASS_MSFT 5.0')", {"options": [60, "hex:4d53465420352e30"]}),
+    ],
+)
+def test_a_client_sends_what_a_class_tests(tmp_path, test, expected):
+    kind = in_class(tmp_path, test)
+    for key, option in expected.items():
+        assert option in kind[key]
+
+
+@pytest.mark.parametrize("test", ["pkt4.mac", "substring(pkt4.mac,0,6)"])
+def test_a_class_of_one_hardware_address_has_one_client(tmp_path, test):
+    kind = in_class(tmp_path, f"{test} == 0x1a1b1c1d1e1f")
+    assert kind["macs"] == ["1a:1b:1c:1d:1e:1f"]
+    assert kind["clients"] == 1
+
+
+def test_clients_of_a_makers_class_have_its_prefix_and_differ(tmp_path):
+    kind = in_class(tmp_path, "hexstring(substring(pkt4.mac,0,3),':') == '00:1b:78'")
+    assert len(set(kind["macs"])) == kind["clients"] == 50
+    assert all(mac.startswith("00:1b:78:") for mac in kind["macs"])
+
+
+def test_clients_of_a_makers_class_have_it_in_their_duids(tmp_path):
+    kind = in_class(tmp_path, "substring(option[1].hex,4,3) == 0x00e0fc", family=6)
+    assert all(duid.startswith("0003000100e0fc") for duid in kind["duids"])
+    assert len(set(kind["duids"])) == kind["clients"]
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        ("match('^a', option[12].text)", "its test cannot be worked out"),
+        ("split(option[12].text,'.',2) == 'a'", "its test cannot be worked out"),
+        ("option[60].hex == 'a' and option[60].hex == 'b'", "cannot be worked out"),
+        ("member('it')", "cannot be worked out"),
+    ],
+)
+def test_a_class_that_cannot_be_worked_out_is_named_with_its_place(tmp_path, test, told):
+    with pytest.raises(LeaselabError) as refusal:
+        in_class(tmp_path, test)
+    assert refusal.value.outcome is Outcome.USAGE
+    assert told in str(refusal.value)
+    assert "small.conf:1:" in str(refusal.value)
+
+
+def test_what_nobody_would_be_answered_of_is_said_of_each_subnet():
+    with pytest.raises(LeaselabError) as refusal:
+        own("wrong")
+    for told in ("wrong.conf:9:", "a class that is not dropped", "nowhere: it is not defined"):
+        assert told in str(refusal.value)
+
+
+def test_clients_come_through_the_relays_by_the_sizes_of_pools():
+    made = own("isp")
+    relays = {kind["relay"] for kind in made.kinds}
+    assert relays == {"10.255.0.1", "10.3.0.1"}
+    assert sum(kind["clients"] for kind in kinds(made, "10.1.0.0/20")) == 2040  # of 4081
+    assert sum(kind["clients"] for kind in kinds(made, "settop")) == 512  # of 1024
+    assert made.clients * 2 <= made.addresses
+
+
+def test_half_of_a_pools_clients_are_in_classes_that_no_pool_asks_for():
+    plain, line = (kinds(own("isp"), f"10.1.0.0/20{word}") for word in ("", ", line"))
+    assert sum(kind["clients"] for kind in line) * 2 == sum(kind["clients"] for kind in plain)
+    assert line[0]["agent"] == [[1, "hex:6c656173656c6162"]]
+
+
+def test_clients_have_the_reservations():
+    reserved = kinds(own("isp"), "reserved")
+    assert [kind.get("macs") for kind in reserved] == [["1a:1b:1c:1d:1e:1f"], None]
+    assert reserved[1]["agent"] == [[1, "hex:706f72742d37"]]
+    [told] = [told for told in own("campus").unserved if "reservation" in told]
+    assert "by flex-id" in told
+
+
+def test_prefixes_are_asked_for_where_there_are_pools_of_them():
+    wanted = {kind["name"]: kind["want"] for kind in own("isp6").kinds}
+    assert wanted["2001:db8:1::/48"] == "both"
+    assert wanted["2001:db8:2::/48, huawei"] == "prefix"
+
+
+def test_only_where_it_runs_is_changed_and_each_change_is_listed():
+    made = own("isp")
+    before = read_form(DATA / "isp.conf")
+    assert made.server["subnet4"][0]["pools"] == before["subnet4"][0]["pools"]
+    assert made.server["client-classes"] == before["client-classes"]
+    assert made.server["valid-lifetime"] == 3600
+    changed = {told.split(": ")[0] for told in made.changes}
+    assert changed == {
+        "hooks-libraries[*].library",
+        "lease-database.name",
+        "control-socket",
+        "interfaces-config.interfaces",
+        "subnet4[*].interface",
+        "loggers[*].output-options",
+    }
+    assert made.left_out == ["hook:radius"]
+
+
+def read_form(path):
+    """A configuration without its comments, as Python's own reader has it."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return json.loads("\n".join(line for line in lines if not line.startswith("//")))["Dhcp4"]
+
+
+@pytest.mark.parametrize(
+    ("top", "word"),
+    [
+        ('"hooks-libraries": [{"library": "/x/libdhcp_legal.so"}],', "hook:legal"),
+        ('"hosts-database": {"type": "mysql"},', "hosts-database"),
+        ('"config-control": {"config-databases": []},', "config-control"),
+        ('"dhcp-ddns": {"enable-updates": true},', "dhcp-ddns"),
+    ],
+)
+def test_what_the_lab_cannot_have_is_refused_with_its_line_or_left_out(tmp_path, top, word):
+    with pytest.raises(LeaselabError, match=f"--without {word}") as refusal:
+        of(tmp_path, top=top)
+    assert "small.conf:1:" in str(refusal.value)
+    made = read_own(tmp_path / "small.conf", [word])
+    assert made.left_out == [word]
+    assert 'updates": true' not in json.dumps(made.server)
+
+
+def test_a_word_that_leaves_out_nothing_is_refused(tmp_path):
+    of(tmp_path)
+    with pytest.raises(LeaselabError, match="nothing of that name"):
+        read_own(tmp_path / "small.conf", ["hook:radius"])
+
+
+def test_the_pools_of_a_pair_are_for_all_when_it_is_left_out():
+    made = own("pair")
+    assert "HA_" not in json.dumps(made.server)
+    assert "subnet4[*].pools[*].client-class: HA_a: none" in made.changes
+
+
+def test_a_scenario_is_made_of_a_file_and_another_of_a_changed_one(tmp_path):
+    scenarios, catalogue = tmp_path / "scenarios", Path(__file__).parents[2] / "scenarios"
+    shutil.copytree(catalogue / "loads", scenarios / "loads")
+    shutil.copy(catalogue / "hardware.yml", scenarios)
+    made = own("house")
+    name = write_own(made, Path("My House.conf"), scenarios)
+    scenario = find_scenario(scenarios, name)
+    assert name.startswith("own-my-house-")
+    assert scenario.server.options["changed"] == made.changes
+    kept = tmp_path / ".leaselab/own" / f"{scenario.server.options['configuration']}.json"
+    assert json.loads(kept.read_text(encoding="utf-8")) == made.server
+    check_fits(scenario, find_procedure(scenarios, name, {}))
+    assert match_scenarios(scenarios, [name])[0] == scenario
+    other = read_own(DATA / "isp6.conf")
+    assert write_own(other, Path("My House.conf"), scenarios) != name
+    with pytest.raises(LeaselabError, match="perfdhcp"):
+        check_fits(
+            find_scenario(scenarios, name, "perfdhcp"), find_procedure(scenarios, name, {})
+        )
+
+
+@pytest.mark.parametrize("name", ["isp", "isp6", "campus", "pair"])
+def test_whatever_a_file_says_it_is_read_or_refused(tmp_path, name):
+    """Bytes and values that are others: no traceback, and the place of what is wrong."""
+    text = (DATA / f"{name}.conf").read_bytes()
+    file = tmp_path / "changed.conf"
+    plain = "\n".join(
+        line for line in text.decode().splitlines() if not line.startswith(("//", "#"))
+    )
+    document, refused = json.loads(plain), []
+    for seed in range(40):
+        changed = with_other_bytes(text, seed)
+        if seed % 2:
+            changed = json.dumps(with_other_values(document, seed)).encode()
+        file.write_bytes(changed)
+        try:
+            assert read_own(file, WITHOUT.get(name, ())).clients > 0
+        except LeaselabError as refusal:
+            refused.append(refusal)
+    assert {one.outcome for one in refused} == {Outcome.USAGE}
+    assert all("changed.conf" in str(one) or "--without" in str(one) for one in refused)

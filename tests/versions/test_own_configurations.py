@@ -1,0 +1,201 @@
+"""Users' own configurations as role kea writes them, judged by real releases of Kea."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.contracts import contract_module
+from tests.load_programs import load_programs
+from tests.plays import ansible
+from tests.tools import AS_ROOT, run, unpacked_kea
+from tests.versions.test_kea_configurations import ROLE, VERSIONS, known_words
+
+from leaselab.lab.own import read_own
+
+FILES = Path(__file__).parents[1] / "data/own"
+OWN = {
+    "isp": (4, ["hook:radius"]),
+    "isp6": (6, []),
+    "pair": (4, ["hook:ha"]),
+    "house": (4, []),
+}
+WITH_DATABASE = {"campus": (4, [])}
+"""Written, and judged by no Kea: its schema would have to be there."""
+
+
+@cache
+def read(name):
+    return read_own(FILES / f"{name}.conf", (OWN | WITH_DATABASE)[name][1])
+
+
+@cache
+def written(suite):
+    """A folder with the configurations as the role writes them for a release."""
+    folder = Path(tempfile.mkdtemp(prefix=f"leaselab-own-{suite}-"))
+    tasks = []
+    for name, (family, _) in (OWN | WITH_DATABASE).items():
+        kept = folder / f"{name}.json"
+        kept.write_text(json.dumps(read(name).server), encoding="utf-8")
+        tasks.append(
+            {
+                "name": f"Write {name}",
+                "keep": {
+                    "content": "{{ lookup('ansible.builtin.template', '"
+                    f"{ROLE}/templates/kea-own.json.j2') }}}}",
+                    "dest": str(folder / f"own-{name}.json"),
+                },
+                "vars": {
+                    "kea_family": family,
+                    "kea_configuration": name,
+                    "kea_configuration_kept": str(kept),
+                    "kea_variant": name,
+                    "kea_backend": read(name).options["backend"],
+                    "kea_database_hook": {"stat": {"exists": suite == "sid"}},
+                    "kea_test_interface": "s0",
+                    "kea_test_address": "198.18.0.10",
+                    "kea_test_address6": "2001:2:0:1::10",
+                    "kea_known_words": known_words(suite, family),
+                    "ansible_facts": {"architecture": os.uname().machine},
+                },
+            }
+        )
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
+        "tasks": tasks,
+    }
+    book = folder / "play.yml"
+    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    filters = str(ROLE / "filter_plugins")
+    ansible("ansible-playbook", "-i", "localhost,", book, ANSIBLE_FILTER_PLUGINS=filters)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def network():
+    """A server's network namespace and a generator's, with a cable between them."""
+    names = [f"leaselab-own-{os.getpid()}-{end}" for end in "sg"]
+    server, generator = names
+    for name in names:
+        assert run(*AS_ROOT, "ip", "netns", "add", name)[0] == 0
+    cable = ["type", "veth", "peer", "name", "g0", "netns", generator]
+    ip("link", "add", "s0", "netns", server, *cable)
+    for name, device, number in ((server, "s0", 10), (generator, "g0", 30)):
+        ip("-n", name, "address", "add", f"198.18.0.{number}/24", "dev", device)
+        ip("-n", name, "address", "add", f"2001:2:0:1::{number}/64", "dev", device, "nodad")
+        ip("-n", name, "link", "set", device, "up")
+        ip("-n", name, "link", "set", "lo", "up")
+    yield names
+    for name in names:
+        run(*AS_ROOT, "ip", "netns", "delete", name)
+
+
+def ip(*words):
+    status, told = run(*AS_ROOT, "ip", *words)
+    assert status == 0, told
+
+
+def kea(suite, name, network, *words):
+    """The command that runs a release's server with a file in the server's network."""
+    place, program = unpacked_kea(suite), f"/usr/sbin/kea-dhcp{OWN[name][0]}"
+    file = f"own-{name}.json"
+    run(*AS_ROOT, "cp", written(suite) / file, place / "etc/kea" / file)
+    run(*AS_ROOT, "rm", "-f", place / f"var/lib/kea/leaselab-{name}_leases.csv")
+    run(*AS_ROOT, "rm", "-f", place / f"run/kea/leaselab-{name}_dhcp.socket")
+    told = {
+        "KEA_LOCKFILE_DIR": "/run/kea",
+        "KEA_TEST_SEND_RESPONSES_TO_SOURCE": "ENABLE",
+        "KEA_CONTROL_SOCKET_DIR": "/run/kea",
+    }
+    environment = [f"{key}={value}" for key, value in told.items()]
+    inside = ["env", *environment, "chroot", place, program, *words, f"/etc/kea/{file}"]
+    return [*AS_ROOT, "ip", "netns", "exec", network[0], *inside]
+
+
+def settings(name):
+    """Of the contract, which empties the leases of all subnets."""
+    place, own = unpacked_kea("trixie"), f"leaselab-{name}_"
+    hooks = [one["library"] for one in read(name).server["hooks-libraries"]]
+    return {
+        "family": OWN[name][0],
+        "database": None,
+        "control_socket": str(place / f"run/kea/{own}dhcp.socket"),
+        "lease_file": str(place / f"var/lib/kea/{own}leases.csv"),
+        "leases_statistic": "",
+        "subnet_id": None,
+        "can_wipe": "libdhcp_lease_cmds.so" in hooks,
+    }
+
+
+@contextmanager
+def started(name, network, log):
+    """The contract of a server that takes commands, as it does once it serves."""
+    with log.open("wb") as output, contract_module("kea", "kea_contract.server") as contract:
+        command = [*map(str, kea("trixie", name, network, "-c"))]
+        server = subprocess.Popen(command, stdout=output, stderr=output)
+        until = time.monotonic() + 20
+        try:
+            while True:
+                try:
+                    contract.control(settings(name), "version-get")
+                    break
+                except OSError:
+                    assert server.poll() is None, log.read_text(encoding="utf-8")
+                    assert time.monotonic() < until
+                    time.sleep(0.1)
+            yield contract
+        finally:
+            server.terminate()
+            server.wait(timeout=10)
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("suite", VERSIONS)
+def test_a_release_takes_the_labs_form_of_a_file(suite, name, network):
+    status, told = run(*kea(suite, name, network, "-t"))
+    assert status == 0, told
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_path):
+    """Relays, classes and reservations fit: no client is left without a lease of its own."""
+    own, family = read(name), OWN[name][0]
+    population = tmp_path / "population.json"
+    population.write_text(json.dumps({"kinds": own.kinds}), encoding="utf-8")
+    words = {
+        4: ["--server", "198.18.0.10", "--relay", "198.18.0.30"],
+        6: ["--server", "2001:2:0:1::10", "--relay", "2001:2:0:1::30"],
+    }[family]
+    clients = min(own.clients, 3500)  # of all kinds, as they come evenly mixed
+    load = ["--clients", clients, "--fill", "--rate", "20", "--seconds", "1", "--late", "5"]
+    with started(name, network, tmp_path / "log") as contract:
+        status, told = run(
+            *(*AS_ROOT, "ip", "netns", "exec", network[1], load_programs() / "leaseload"),
+            *(f"dhcp{family}", "--interface", "g0", *words, "--population", population, *load),
+        )
+        held = contract.reset(settings(name))
+    assert status == 0, told
+    report = json.loads(told)
+    assert report["filled"]["leases"] == clients
+    assert report["counts"]["completed"] == report["counts"]["attempted"], report
+    assert report["duplicates"] == 0
+    assert held["was"] >= clients  # some hold an address and a prefix
+    assert held["held"] == 0
+
+
+@pytest.mark.parametrize("suite", ["trixie", "sid"])
+def test_a_database_is_the_labs_and_its_password_in_no_file(suite):
+    text = (written(suite) / "own-campus.json").read_text(encoding="utf-8")
+    assert '"password": <?include "/opt/leaselab/database-password.json"?>' in text
+    assert "db.example.org" not in text
+    assert "secret" not in text
+    assert ("libdhcp_mysql.so" in text) == (suite == "sid")
