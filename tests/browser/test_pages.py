@@ -22,6 +22,29 @@ JENKINS = "sandbox allow-same-origin; default-src 'none'; img-src 'self'; style-
 """What Jenkins sends with published HTML unless its keeper says otherwise."""
 
 
+OVERLAPS = """font => {
+    for (const fold of document.querySelectorAll('details')) fold.open = true;
+    const style = document.createElement('style');
+    style.textContent = `svg text { font-family: "${font}" !important }`;
+    document.head.append(style);
+    const found = [];
+    let count = 0;
+    for (const drawn of document.querySelectorAll('main svg')) {
+        const boxes = [...drawn.querySelectorAll('text:not([opacity="0"])')]
+            .map(text => [text.textContent, text.getBoundingClientRect()]);
+        count += boxes.length;
+        boxes.forEach(([one, a], place) => boxes.slice(place + 1).forEach(([other, b]) => {
+            const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (wide > 1 && high > 3) found.push([one, other, wide, high]);
+        }));
+    }
+    return [found, count];
+}"""
+"""Texts of drawings whose boxes share more than a pixel of a line: line boxes stand closer to
+each other than letters do.  And how many texts there are."""
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """The report of a hostile archive."""
@@ -78,9 +101,12 @@ def pages(report):
 
 
 def walk(page):
-    """Scroll through the page, so that each chart comes into view, and wait for the last."""
-    for chart in page.query_selector_all("[data-chart]"):
-        chart.scroll_into_view_if_needed()
+    """Unfold all of the page and point at each chart; wait for the last to be live."""
+    page.evaluate("""() => {
+        for (const fold of document.querySelectorAll('main details')) fold.open = true;
+        for (const chart of document.querySelectorAll('[data-chart]'))
+            chart.dispatchEvent(new PointerEvent('pointerenter'));
+    }""")
     charts = "document.querySelectorAll('[data-chart]').length"
     page.wait_for_function(
         f"document.querySelectorAll('.chart.live svg.marks').length === {charts}"
@@ -126,7 +152,8 @@ def test_without_scripts_every_chart_is_there_all_the_same(report, look):
     page = look(java_script_enabled=False)
     for name in pages(report):
         page.goto(f"file://{report}/{name}")
-        for chart in page.locator("[data-chart]").all():
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        for chart in page.locator("[data-chart]:not(:has(.undrawn))").all():
             box = chart.locator("svg").bounding_box()
             assert box["width"] > 300
             assert box["height"] > 30
@@ -140,7 +167,7 @@ def test_under_the_policy_of_jenkins_pages_are_styled_and_drawn(report, look):
         page.goto(f"{url}/index.html")
         heading = page.locator("thead th").first
         assert heading.evaluate("one => getComputedStyle(one).borderBottomWidth") == "1px"
-        page.locator("td.figure a").first.click()
+        page.locator("table.dots a").first.click()
         page.wait_for_url(f"{url}/sweep/*")
         assert page.locator(".chart.live").count() == 0
         dot = page.locator("#runs .mark-symbol path").first
@@ -177,6 +204,32 @@ def test_a_differential_flame_graph_is_drawn_live_and_under_the_policy_of_jenkin
         assert strict.locator("code", has_text="<script>").count() == 1
 
 
+@pytest.mark.parametrize("font", ["DejaVu Sans", "Liberation Sans"])
+def test_no_two_texts_of_a_drawing_overlap_in_a_font_that_a_reader_may_have(report, look, font):
+    page = look(java_script_enabled=False)
+    seen = 0
+    for name in pages(report):
+        page.goto(f"file://{report}/{name}")
+        found, count = page.evaluate(OVERLAPS, font)
+        assert found == [], name
+        seen += count
+    assert seen > 200
+
+
+def test_a_page_of_a_result_is_small_and_drawn_before_any_library_is_there(report, look):
+    page = look()
+    for found in sorted((report / "sweep").glob("*.html")):
+        size = found.stat().st_size + found.with_suffix(".js").stat().st_size
+        assert size < 300_000, found.name
+        page.requested.clear()
+        page.goto(f"file://{found}")
+        assert page.locator("#runs svg.marks").count() == 1
+        assert not [url for url in page.requested if url.endswith("charts.js")]
+        page.locator("#runs .chart").hover()
+        page.locator("#runs .chart.live svg.marks").wait_for()
+        assert [url for url in page.requested if url.endswith("charts.js")]
+
+
 def test_dark_and_light_are_two_and_the_words_of_charts_follow(report, look):
     seen = {}
     for scheme in ("light", "dark"):
@@ -195,7 +248,7 @@ def test_the_keyboard_reaches_content_navigation_and_results(report, look):
     page = look()
     page.goto(f"file://{report}/index.html")
     reached = []
-    for _ in range(9):
+    for _ in range(10):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent"))
     assert reached[:5] == ["Skip to the content", "Overview", "History", "Compare", "Validity"]

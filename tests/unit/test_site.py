@@ -138,9 +138,9 @@ def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
     page = root / "report" / "sweep" / f"{records[0].id}.html"
     text = page.read_text(encoding="utf-8")
     names = re.findall(r'data-chart="([\w-]+)"', text)
-    assert names == ["runs", "loss", "latency", *SECONDS, "seconds-confirmation"]
+    assert names == ["runs", "loss", "latency", "stages", *SECONDS, "seconds-confirmation"]
     drawn = re.findall(r'<svg role="(?:img|group)" aria-label="[^"]+"', text)
-    assert len(drawn) == len(names)
+    assert len(drawn) == 5, "four of the whole, and the seconds of the run in the middle"
     assert "NaN" not in text
     data = page.with_suffix(".js").read_text(encoding="utf-8")
     for name in names:
@@ -155,7 +155,7 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
     assert text.index("95 % interval") < text.index(line) < text.index('id="runs"')
     loss = text.split('data-chart="loss"')[1].split("</figure>")[0]
     assert loss.count(f'fill="{PURPLE}"') == 1 + 1, "its trial, and the legend's"
-    table = text.split("Trials of the confirmation")[1].split("</table>")[0]
+    table = text.split("<summary>The confirmation:")[1].split("</table>")[0]
     assert table.count(f'<td class="figure">{rate}</td>') == 1
     assert table.count(f'<td class="figure">{4 * rate}</td>') == 1
     assert table.count("<td>overload</td>") == 1

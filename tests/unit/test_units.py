@@ -132,7 +132,8 @@ def test_pages_have_milliseconds(tmp_path):
         text = one.read_text()
         assert "ms" in text.split("<main")[-1], one.name
         assert "0.0126" not in text, one.name
-    assert "<strong>12.6</strong> ms, 95 % interval 9.1 to 16.2" in page.read_text()
+    assert "<strong>12.6</strong> ms, p99" in page.read_text()
+    assert "95 % interval 9.1 to 16.2" in page.read_text()
     history = (report / "history" / "v4-memfile.html").read_text()
     assert '15.0</td><td class="figure">2.5</td>' in history
     assert "p99 latency (ms)" in history

@@ -152,6 +152,24 @@ def judged_title(judged: Judged, record: Record) -> str:
     return f"{title} time" if judged.name == START_S else title
 
 
+def duel_title(comparison: Comparison) -> str:
+    """The answer of a duel in a few words, such as ``B is 3.4 % slower than A``."""
+    verdict, other = comparison.verdict, comparison.other
+    if verdict is None or verdict.duel is None:
+        return "No verdict on A and B"
+    found = verdict.duel
+    least = "" if verdict.limit is Limit.NONE else "at least "
+    if found.answer in (Answer.SLOWER, Answer.FASTER):
+        size = f"{100 * abs(found.ratio - 1):.1f} %"
+        return f"B is {least}{size} {found.answer.value} than A"
+    if found.worse:
+        more = f"{100 * (found.worse[0].ratio - 1):.1f} %"
+        return f"B has {more} more {judged_title(found.worse[0], other)} than A"
+    if found.answer is Answer.SAME:
+        return f"A and B are alike: no change bigger than {100 * found.bound:.1f} %"
+    return "Cannot tell whether B is slower than A"
+
+
 def _percent(ratio: float) -> str:
     return f"{100 * abs(ratio - 1):.1f} % {'less' if ratio < 1 else 'more'}"
 
@@ -184,12 +202,16 @@ def _server_words(record: Record) -> str:
 
 def _measured(verdict: Verdict, figure: Metric) -> str:
     """The change in words, such as ``8.0 % slower``; what is no rate is higher or lower."""
-    less, more = ("slower", "faster") if figure.unit.endswith("/s") else ("lower", "higher")
-    percent = f"{100 * abs(verdict.ratio - 1):.1f} %"
+    told = pace_words(verdict.ratio, figure.unit)
     if verdict.limit is Limit.AT_LEAST and verdict.ratio < 1:
-        return f"at most {percent} {less}"
-    least = "at least " if verdict.limit is not Limit.NONE else ""
-    return f"{least}{percent} {less if verdict.ratio < 1 else more}"
+        return f"at most {told}"
+    return f"at least {told}" if verdict.limit is not Limit.NONE else told
+
+
+def pace_words(ratio: float, unit: str) -> str:
+    """A ratio of figures of this unit as a change: ``3.4 % slower``, or lower."""
+    less, more = ("slower", "faster") if unit.endswith("/s") else ("lower", "higher")
+    return f"{100 * abs(ratio - 1):.1f} % {less if ratio < 1 else more}"
 
 
 def _allowed(verdict: Verdict) -> str:

@@ -188,7 +188,7 @@ def _chart(bars: Sequence[tuple[str, Ratio]], *, name: str, axis: str) -> Spec:
         }
         for label, one in bars
     ]
-    y, low = names("label", 320), number("low", axis)
+    y, low = names("label", 260), number("low", axis)
     x = number("ratio", axis, scale={"padding": 20}, axis={"tickCount": 8})
     tooltip = told(
         ("label", "", ""),
@@ -202,4 +202,4 @@ def _chart(bars: Sequence[tuple[str, Ratio]], *, name: str, axis: str) -> Spec:
         layer(known, lines(2, color=BLUE), {"x": low, "x2": {"field": "high"}, "y": y}),
         layer(values, dots(70, color=BLUE), {"x": x, "y": y, "tooltip": tooltip}),
     ]
-    return chart(layers, height=max(50, 34 * len(values)), name=name, width=560)
+    return chart(layers, height=max(50, 34 * len(values)), name=name, width=300)

@@ -1,13 +1,30 @@
-"""What the page of an experiment tells of a duel: the verdict, and the ratio of each round."""
+"""What the page of an experiment tells of a duel: the answer, what changed, and its rounds."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leaselab.analysis.duel import RATE, Answer
 from leaselab.analysis.verdict import compare, one_duel
-from leaselab.report.closing import closing
+from leaselab.report.closing import closing, duel_title, judged_title
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.vega import BLUE, GREY, Spec, chart, dashed, dots, layer, number, told
+from leaselab.report.site.vega import (
+    BLUE,
+    GREEN,
+    GREY,
+    RED,
+    WIDTH,
+    Spec,
+    chart,
+    dashed,
+    dots,
+    layer,
+    lines,
+    looks,
+    names,
+    number,
+    told,
+)
 from leaselab.report.verdict import conditions, figures
 
 if TYPE_CHECKING:
@@ -20,59 +37,119 @@ LETTERS = ("A", "B")
 """What the two points of a duel are called, in their order."""
 
 
-def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, Figure | None]:
-    """The verdict for the template, and the chart of the rounds; None where it is no duel."""
+def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure | None]]:
+    """The verdict for the template, and its charts; None where it is no duel."""
     if len(records) != len(LETTERS) or not one_duel(*records):
-        return None, None
+        return None, []
     base, other = records
     found = compare(base, other)
     context = {
+        "title": duel_title(found),
         "text": closing(found),
         "word": found.word,
         "lines": [*figures(found), *conditions(found)],
     }
-    drawn = _chart(base, other, found.verdict) if found.verdict is not None else None
-    note = (
-        "The band is the 95 % interval of the ratio. Rounds in which neither server lost "
-        "anything do not count, and the farthest ones at both ends are dropped."
-    )
-    return context, figure(
-        "ratios", "Completed rate of B over that of A, by round", drawn, note=note
-    )
+    drawn = _moved(found.verdict, other) if found.verdict is not None else None
+    return context, [
+        figure(
+            "moved",
+            "What changed from A to B",
+            drawn,
+            note="A dot is the change, the line its 95 % interval. Red got worse, green got "
+            "better; blue did not change by as much as is looked for.",
+        ),
+        figure(
+            "rounds",
+            "Completed rate of A and B in each round",
+            _pairs(base, other),
+            note="A line joins the two of a round: red where B completed less. Rounds in which "
+            "neither server lost anything do not count, and the farthest ones at both ends are "
+            "dropped.",
+        ),
+    ]
 
 
-def _chart(base: Record, other: Record, verdict: Verdict) -> Spec | None:
-    """The ratio of each round, and what all of them come to; None without a round of both."""
-    first = {one.index: one.metrics.get("completed_rate") for one in base.rounds}
+def _moved(verdict: Verdict, other: Record) -> Spec | None:
+    """The change of each figure that the duel judged, in percent."""
+    found = verdict.duel
+    if found is None:
+        return None
+    known = {Answer.SLOWER: RED, Answer.FASTER: GREEN}
+    changes = [("completed rate", found.ratio, found.ci95, known.get(found.answer, BLUE))]
+    changes += [
+        (judged_title(one, other), one.ratio, one.ci95, RED if one.worse else BLUE)
+        for one in found.others
+    ]
     values = [
-        {"round": one.index, "ratio": rate / start}
+        {
+            "figure": title,
+            "change": _percent(ratio),
+            "low": _percent(ci95[0]),
+            "high": _percent(ci95[1]),
+            "colour": colour,
+        }
+        for title, ratio, ci95, colour in changes
+    ]
+    axis = "change from A to B (%)"
+    y = names("figure", 320)
+    colour = {"field": "colour", "type": "nominal", "scale": None}
+    ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": colour}
+    tooltip = told(
+        ("figure", "", ""),
+        ("change", "change (%)", "+.2f"),
+        ("low", "from", "+.2f"),
+        ("high", "to", "+.2f"),
+    )
+    x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
+    return chart(
+        [
+            layer([{"change": 0}], dashed(GREY), {"x": number("change", axis)}),
+            layer(values, lines(3), ends),
+            layer(values, dots(80), {"x": x, "y": y, "color": colour, "tooltip": tooltip}),
+        ],
+        height=34 * len(values),
+        name="Change of each figure from A to B",
+        width=WIDTH - 180,
+    )
+
+
+def _percent(ratio: float) -> float:
+    return round(100 * (ratio - 1), 3)
+
+
+def _pairs(base: Record, other: Record) -> Spec | None:
+    """What A and B completed in each round; None without a round of both."""
+    first = {one.index: one.metrics.get(RATE) for one in base.rounds}
+    values = [
+        {"round": one.index, "A": start, "B": rate, "colour": RED if rate < start else GREEN}
         for one in other.rounds
-        if (rate := one.metrics.get("completed_rate")) and (start := first.get(one.index))
+        if (rate := one.metrics.get(RATE)) and (start := first.get(one.index))
     ]
     if not values:
         return None
-    low, high = verdict.ci95
-    y = number("ratio", "ratio", scale={"padding": 12})
+    axis = f"completed ({other.scenario.transaction.plural}/s)"
     x = number("round", "round", scale={"padding": 12}, axis={"tickMinStep": 1, "format": "d"})
-    band = [{"low": low, "high": high}]
+    colour = {"field": "colour", "type": "nominal", "scale": None}
+    ends = [
+        {"round": one["round"], "rate": one[letter], "server": letter}
+        for one in values
+        for letter in LETTERS
+    ]
+    tooltip = told(("server", "", ""), ("round", "round", "d"), ("rate", axis, ".6~g"))
+    y = number("rate", axis, scale={"padding": 12})
+    of = {
+        "color": looks("server", dict(zip(LETTERS, (GREY, BLUE), strict=True))),
+        "shape": looks("server", dict(zip(LETTERS, ("circle", "diamond"), strict=True))),
+    }
     return chart(
         [
             layer(
-                band,
-                {"type": "rect", "color": BLUE, "opacity": 0.15, "aria": False},
-                {"y": number("low", "ratio"), "y2": {"field": "high"}},
-            ),
-            layer([{"ratio": 1.0}], dashed(GREY), {"y": y}),
-            layer(
                 values,
-                dots(60, color=BLUE),
-                {
-                    "x": x,
-                    "y": y,
-                    "tooltip": told(("round", "round", "d"), ("ratio", "ratio", ".4f")),
-                },
+                lines(1.5),
+                {"x": x, "y": number("A", axis), "y2": {"field": "B"}, "color": colour},
             ),
+            layer(ends, dots(50), {"x": x, "y": y, **of, "tooltip": tooltip}),
         ],
-        height=220,
-        name="Completed rate of B over that of A, by round",
+        height=240,
+        name="Completed rate of A and B in each round",
     )

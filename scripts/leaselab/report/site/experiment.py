@@ -53,7 +53,7 @@ _TICKS = 16
 """Values of a factor that stand on its axis; of more, some do."""
 _LOGARITHMIC = 30
 """Highest over lowest value from which on an axis is logarithmic."""
-_LABEL_WIDTH = 400
+_LABEL_WIDTH = 300
 """Room for the label of a point (px): one that is cut may look like another."""
 _SYMBOL_WIDTH, _LETTER_WIDTH = 40, 7
 """Room in a legend for the mark of a label, and for each of its letters (px)."""
@@ -84,7 +84,7 @@ def experiment(
     `records` are the points that have a result, in the experiment's order, at least one;
     `profiles` are what each one's rounds were spent on, where any was sampled.
     """
-    fought, ratios = duel(records)  # judged by figures as measured, not as shown
+    fought, drawn = duel(records)  # judged by figures as measured, not as shown
     records = in_shown_units(records)
     first = records[0]
     if first.experiment is None:
@@ -97,7 +97,7 @@ def experiment(
     sampled = profile_parts([*zip(records, labels, profiles, strict=False)])
     interleaved = first.experiment.interleaved
     charts = [
-        *([ratios] if fought else []),
+        *drawn,
         *(
             _curve_figure(place, curve, points, axis, interleaved=interleaved)
             for place, curve in enumerate(curves)
@@ -107,11 +107,17 @@ def experiment(
             if curves or fought
             else [_dots_figure(points, axis, metric.title, interleaved=interleaved)]
         ),
-        figure(
-            "rounds",
-            "Every run, in the order they were made",
-            _rounds_chart(points, axis),
-            note="Points that move together show drift of the machine.",
+        *(
+            []
+            if fought
+            else [
+                figure(
+                    "rounds",
+                    "Every run, in the order they were made",
+                    _rounds_chart(points, axis),
+                    note="Points that move together show drift of the machine.",
+                )
+            ]
         ),
     ]
     context = {
@@ -312,7 +318,7 @@ def _dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> Spec
     layers = _points_layers(
         marks, {"y": names("label", _LABEL_WIDTH)}, interval, {"x": x}, axis
     )
-    return chart(layers, height=max(50, 34 * len(marks)), name=name, width=480)
+    return chart(layers, height=max(50, 34 * len(marks)), name=name, width=300)
 
 
 def _points_layers(

@@ -24,7 +24,18 @@ _BASE = "https://vega.github.io/vega-datasets/"
 _SIZE = re.compile(r'<svg( [^>]*?) width="[\d.]+" height="[\d.]+"')
 _PRECISE = re.compile(r"(?<!\d)(\d+\.\d)\d+")
 _EMPTY = re.compile(r'<path class="(?:back|fore)ground" aria-hidden="true" d=""[^>]*/>')
+_IDLE = re.compile(
+    r' (?:font-family|pointer-events|aria-roledescription|stroke-miterlimit)="[^"]*"'
+    r'| role="graphics-[^"]*"| (?:stroke-width|opacity|fill-opacity|stroke-opacity)="1"'
+    r'|<text [^>]*opacity="0"[^>]*>[^<]*</text>'
+    r'|<path class="background" aria-hidden="true" d="[^"]*"(?: pointer-events="none")?/>'
+)
+"""What a drawing without scripts, in a page with a font of its own, has no use for."""
 _NUMBERS = re.compile(r' (?:d|transform|x2|y2|x|y|width|height)="[^"]*"')
+_FONT = re.compile(r'font-size="([\d.]+)px"')
+_ROOM = 1.25
+"""Width of words of DejaVu Sans, the widest of Debian's, over that of the font that is
+measured; with some room."""
 _SERVED = "globalThis.vegaEmbed = vegaEmbed; globalThis.vega = vega;"
 
 
@@ -49,14 +60,17 @@ def figure(
     *,
     note: str = "",
     drawn: Spec | None = None,
+    at_once: bool = True,
 ) -> Figure | None:
     """Draw a chart; None where there is nothing to draw.
 
-    `drawn` is a smaller one for the drawing, where a browser can show more.
+    `drawn` is a smaller one for the drawing, where a browser can show more.  One that is not
+    to be seen `at_once` has no drawing: a browser makes it when its fold is opened.
     """
     if spec is None:
         return None
-    return Figure(name, title, svg(still(drawn or spec)), spec, note)
+    drawing = svg(still(drawn or spec)) if at_once else Markup("")
+    return Figure(name, title, drawing, spec, note)
 
 
 def svg(spec: Spec) -> Markup:
@@ -65,15 +79,37 @@ def svg(spec: Spec) -> Markup:
     Its look is in presentation attributes, not in styles, which a strict content
     policy would drop.  It has no size of its own and fills what holds it.
     """
-    drawn = vl_convert.vegalite_to_svg(spec).replace(f'href="{_BASE}', 'href="')
+    drawn = vl_convert.vegalite_to_svg(_roomy(spec))
+    drawn = _FONT.sub(
+        lambda found: f'font-size="{float(found[1]) / _ROOM:g}px"', drawn
+    ).replace(f'href="{_BASE}', 'href="')
     # with links in it, it is not one image but a group of things to reach
     role = "group" if "<a " in drawn else "img"
     name = f'<svg role="{role}" aria-label="{escape(spec["description"])}"'
     drawn = _SIZE.sub(lambda found: name + found[1], drawn, count=1)
     drawn = _EMPTY.sub("", drawn)
+    drawn = _IDLE.sub("", drawn)
     # a tenth of a pixel is enough, and half the bytes
     drawn = _NUMBERS.sub(lambda found: _PRECISE.sub(r"\1", found[0]), drawn)
     return Markup(drawn)  # noqa: S704  # Vega escapes what stands in a text; tested
+
+
+def _roomy(spec: Spec) -> Spec:
+    """The same chart with larger words.
+
+    Widths of words are taken from a narrow font.  With the room of larger ones, words of a
+    wider font, which the reader may have, do not run into their neighbours.
+    """
+    config = {
+        part: {
+            name: value * _ROOM if name.endswith("FontSize") else value
+            for name, value in looks.items()
+        }
+        if isinstance(looks, dict)
+        else looks
+        for part, looks in spec["config"].items()
+    }
+    return {**spec, "config": config}
 
 
 @cache

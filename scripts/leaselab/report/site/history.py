@@ -10,12 +10,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.history import State
-from leaselab.analysis.ratio import paired_ratio
 from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
+from leaselab.report.review import percent, state_words
+from leaselab.report.site.anchors import anchor_words, rounds, to_anchor
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.history_chart import Mark, history_chart
+from leaselab.report.site.history_chart import Mark, Step, history_chart
+from leaselab.report.site.news import news_of
 from leaselab.report.site.review import change_colour
 from leaselab.report.site.vega import BLUE, GREY
 from leaselab.report.units import rows_in_shown_units
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from leaselab.analysis.history import Series
-    from leaselab.analysis.ratio import Ratio
 
     Row = Mapping[str, Any]
 
@@ -93,13 +94,25 @@ def history(
     series: Sequence[Series],
     href: Callable[[Row], str],
     others: Sequence[Line] = (),
+    has_page: Callable[[str], bool] = lambda _: False,
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
     `series` are those of the scenario, `href` says where a result is shown, `others` are the
-    scenario's figures on other pages.
+    scenario's figures on other pages, `has_page` says which page there is.
     """
-    drawing = _Drawing(line, _colours(series), href)
+    changes = [(one, change) for one in series for change in one.changes]
+    steps = [
+        Step(
+            change.after.commit[:SHORT],
+            f"{percent(change.ratio)} {state_words(change)}",
+            colour,
+        )
+        for _, change in changes
+        if change.after.commit and change.state is not State.REFUTED
+        for colour in [change_colour(change)]
+    ]
+    drawing = _Drawing(line, _colours(series), steps, href)
     places = dict.fromkeys((row["bench"], row["environment"]) for row in reversed(line.rows))
     panels = [drawing.panel(number, *at) for number, at in enumerate([*places][:_PANELS])]
     listed = line.rows[-_LISTED:]
@@ -112,6 +125,7 @@ def history(
     context = {
         "line": line,
         "panels": [panel for panel in panels if panel.charts],
+        "news": [news_of(*one, {}, has_page) for one in changes],
         "undrawn": max(0, len(places) - _PANELS),
         "others": others,
         "beside": beside,
@@ -179,10 +193,15 @@ class _Drawing:
     """Draws the results of one line."""
 
     def __init__(
-        self, line: Line, colours: Mapping[str, str], href: Callable[[Row], str]
+        self,
+        line: Line,
+        colours: Mapping[str, str],
+        steps: Sequence[Step],
+        href: Callable[[Row], str],
     ) -> None:
         self._line = line
         self._colours = colours
+        self._steps = steps
         self._href = href
         self.known = {row["id"]: row for row in line.rows}
 
@@ -197,8 +216,8 @@ class _Drawing:
         marks = _goals(rows)
         suffix = f"-{number + 1}" if number else ""
         charts = [
-            self._over_time(rows, marks, place, suffix),
             *self._by_commit(rows, place, suffix),
+            self._over_time(rows, marks, place, suffix),
         ]
         return Panel(place, [one for one in charts if one is not None], marks)
 
@@ -240,6 +259,7 @@ class _Drawing:
                 name=name,
                 axis=f"ratio to {anchor}" if anchor else self._axis,
                 by_commit=True,
+                steps=self._steps,
             )
             by_commit = figure(
                 f"commits{suffix}{f'-to-{number}' if number else ''}",
@@ -263,10 +283,10 @@ class _Drawing:
         base = self._anchor(row)
         if base is None:
             return point
-        ratio = _to_anchor(base, row)
+        ratio = to_anchor(base, row)
         low, high = (ratio.ci95 if ratio else None) or (None, None)
         mean = ratio.value if ratio else None
-        runs = [(rate / reference, False) for reference, rate in _rounds(base, row)]
+        runs = [(rate / reference, False) for reference, rate in rounds(base, row)]
         return {**point, "mean": mean, "low": low, "high": high, "runs": runs}
 
     def _figure(self, row: Row, at: str) -> dict[str, Any]:
@@ -284,37 +304,6 @@ class _Drawing:
             "href": self._href(row),
             "colour": GREY if grey else self._colours.get(row["id"], BLUE),
         }
-
-
-def anchor_words(row: Row, known: Mapping[str, Row]) -> str:
-    """The ratio of a result to its anchor, with its 95 % interval; empty without one.
-
-    `known` are rows by their ids.
-    """
-    base = known.get(row["anchor"])
-    if base is None:
-        return ""
-    if base["id"] == row["id"]:
-        return "the anchor"
-    ratio = _to_anchor(base, row)
-    if ratio is None:
-        return ""
-    ends = f" ({ratio.ci95[0]:.3f} to {ratio.ci95[1]:.3f})" if ratio.ci95 else ""
-    return f"{ratio.value:.3f}{ends}"
-
-
-def _to_anchor(base: Row, row: Row) -> Ratio | None:
-    """The ratio of a result to that of its anchor; None where no round has both."""
-    rounds = _rounds(base, row) if row["outcome"] in BELIEVED else []
-    return paired_ratio(*zip(*rounds, strict=True)) if rounds else None
-
-
-def _rounds(base: Row, row: Row) -> list[tuple[float, float]]:
-    """What each round came to in both, of those that have a figure in both."""
-    values = (
-        [value for value, _ in json.loads(each["rounds"] or "[]")] for each in (base, row)
-    )
-    return [both for both in zip(*values, strict=False) if all(both)]
 
 
 def _goals(rows: Sequence[Row]) -> list[Mark]:
@@ -363,4 +352,4 @@ def _commit_note(line: Line, anchor: str, count: int) -> str:
         if anchor
         else "Without an anchor, the drift of the machine is in these figures."
     )
-    return f"{told}. {rests} {_COLOURED}"
+    return f"{told}. {rests} {_COLOURED} A dashed line is such a change."

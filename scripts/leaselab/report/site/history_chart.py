@@ -23,10 +23,27 @@ from leaselab.report.site.vega import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_NAMED = 40
-"""Commits whose names stand below them."""
 _DOTTED = 100
 """Newest results whose single runs are drawn: more are a smear, and a slow page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A commit from which on figures are at another level."""
+
+    at: str
+    """The commit, as its points have it."""
+    words: str
+    colour: str
+
+
+_SEQUENCE = number(
+    "place",
+    "commits, oldest first",
+    axis={"labels": False, "ticks": False, "grid": False},
+    scale={"padding": 12},
+)
+"""The place of a commit among the others; its name is told by the tooltip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +63,16 @@ def history_chart(
     name: str,
     axis: str,
     by_commit: bool,
+    steps: Sequence[Step] = (),
 ) -> Spec | None:
     """Draw the points over time, or side by side in the order of their commits.
 
     A point has `at` (its moment, or the commit), `label`, `href`, `mean`, `low` and `high` of
     its interval, `colour` and `runs` (value of each, and whether it was dropped).  `axis` says
-    what the figures are.  None where no result has one.
+    what the figures are, `steps` which commits changed them.  None where no result has one.
     """
     places = {at: place for place, at in enumerate(dict.fromkeys(one["at"] for one in points))}
-    x = _sequence(places) if by_commit else moments("at", "started (UTC)")
+    x = _SEQUENCE if by_commit else moments("at", "started (UTC)")
     means = [_mean(point, places) for point in points if point["mean"] is not None]
     if not means:
         return None
@@ -90,8 +108,8 @@ def history_chart(
                 "href": {"field": "href"},
                 "description": {"field": "label"},
                 "tooltip": told(
-                    ("label", "server", ""),
                     ("at", "at", ""),
+                    ("label", "server", ""),
                     ("mean", axis, ".6~g"),
                     ("low", "from", ".6~g"),
                     ("high", "to", ".6~g"),
@@ -101,16 +119,28 @@ def history_chart(
             params=[] if by_commit else [ZOOM],
         ),
         *_marks(marks, x),
+        *_steps(steps, places, x),
     ]
-    return chart(layers, height=300, name=name)
+    return chart(layers, height=260, name=name)
 
 
-def _sequence(places: Mapping[str, int]) -> Spec:
-    """Commits side by side: by name as long as the names can be read."""
-    if len(places) > _NAMED:
-        return number("place", "commits, oldest first", axis={"labels": False, "ticks": False})
-    axis = {"labelAngle": -45, "labelLimit": 110}
-    return {"field": "at", "type": "ordinal", "sort": list(places), "title": None, "axis": axis}
+def _steps(steps: Sequence[Step], places: Mapping[str, int], x: Spec) -> Iterator[Spec]:
+    """Dashed lines at the commits from which on figures are at another level."""
+    values = [
+        {"place": places[step.at], "at": step.at, "words": step.words, "colour": step.colour}
+        for step in steps
+        if step.at in places
+    ]
+    if values:
+        yield layer(
+            values,
+            {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
+            {
+                "x": x,
+                "color": {"field": "colour", "type": "nominal", "scale": None},
+                "tooltip": told(("at", "commit", ""), ("words", "change", "")),
+            },
+        )
 
 
 def _dots(points: Iterable[Spec], places: Mapping[str, int]) -> Iterator[Spec]:

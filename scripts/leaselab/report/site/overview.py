@@ -10,6 +10,9 @@ from leaselab.analysis.matrix import Cell, Column, Row, cell_of, columns_of, row
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
 from leaselab.report.listing import common_kind
 from leaselab.report.matrix import apart_words, column_words, conditions, shown
+from leaselab.report.site.families import COURSE, families
+from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.sweep_charts import runs_chart, runs_note
 from leaselab.report.units import in_shown_units, rows_in_shown_units
 
 if TYPE_CHECKING:
@@ -84,26 +87,38 @@ class Matrix:
 def overview(
     records: Sequence[Record],
     rows: Sequence[Mapping[str, Any]],
+    latest: Sequence[Mapping[str, Any]],
     outcomes: Mapping[str, int],
-) -> dict[str, Any]:
-    """What the overview's template gets: newest results by place, and the newest of all.
+) -> tuple[dict[str, Any], list[Figure | None]]:
+    """What the overview's template gets, and its chart where there is one result.
 
-    `records` are the newest of their scenarios, `rows` rows of the index, newest first, with
-    the ratio to the anchor in words as `against`, `outcomes` how many of all results ended how.
+    `records` are the newest of their scenarios, `rows` those of the histories, oldest first in
+    each, `latest` rows of the index, newest first, with the ratio to the anchor in words as
+    `against`, `outcomes` how many of all results ended how.
     """
-    rows = rows_in_shown_units(rows)
-    cells = [cell_of(record) for record in in_shown_units(records)]
+    latest = rows_in_shown_units(latest)
+    judged = in_shown_units(records)
+    cells = [cell_of(record) for record in judged]
+    found = sum(outcomes.values())
+    runs = None
+    if found == 1 and judged:
+        runs = figure("runs", "Runs", runs_chart(judged[0]), note=runs_note(judged[0]))
+    matrices = list(_matrices(cells))
     return {
-        "matrices": list(_matrices(cells)),
-        "newest": rows,
+        "course": COURSE,
+        "only": judged[0] if found == 1 and judged else None,
+        "runs": runs,
+        "families": families(matrices, rows_in_shown_units(rows)),
+        "matrices": matrices,
+        "newest": latest,
         "shown": shown,
-        "kind": common_kind(rows),
-        "results": sum(outcomes.values()),
+        "kind": common_kind(latest),
+        "results": found,
         "outcomes": outcomes,
         "words": {
             record.id: " ".join(reason.word for reason in record.reasons) for record in records
         },
-    }
+    }, [runs]
 
 
 def _matrices(cells: Sequence[Cell]) -> Iterable[Matrix]:

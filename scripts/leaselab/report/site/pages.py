@@ -122,8 +122,9 @@ class Pages:
         _replace(page, text)
         data = page.with_suffix(".js")
         if drawn:
-            charts = json.dumps({one.id: one.spec for one in drawn}, separators=(",", ":"))
-            _replace(data, f"leaselabCharts({_inert(charts)});\n")
+            charts = {one.id: {**one.spec, "config": None} for one in drawn}
+            told = json.dumps([charts, drawn[0].spec["config"]], separators=(",", ":"))
+            _replace(data, f"leaselabCharts({_inert(told)});\n")
         else:
             data.unlink(missing_ok=True)
 

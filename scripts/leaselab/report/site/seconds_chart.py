@@ -23,6 +23,7 @@ from leaselab.report.site.vega import (
     looks,
     number,
     stacked,
+    table,
     told,
 )
 
@@ -82,7 +83,7 @@ def seconds_chart(
         return None
     panels[-1]["layer"][0]["encoding"]["x"] |= {
         "title": f"time since the start of the {other.lower() or 'run'} (s)",
-        "axis": {"tickCount": 12},
+        "axis": {"tickCount": 12, "grid": False},
     }
     return stacked(panels, name=f"{other or f'Run {one.index}'} second by second")
 
@@ -116,7 +117,7 @@ def _panel(
         "interpolate": "linear",
     }
     encoding = {
-        "x": number("s", None, axis={"labels": False, "ticks": False, "tickCount": 12}),
+        "x": number("s", None, axis={"labels": False, "ticks": False, "grid": False}),
         "y": number("v", title, scale=scale, axis={"tickCount": 3, "titleLimit": 90}),
         "color": {**looks("n", dict(series)), "legend": {"orient": "right"}},
         "detail": {"field": "t"},
@@ -124,11 +125,12 @@ def _panel(
             ("n", "", ""), ("t", "trial", ""), ("s", "at (s)", ".1f"), ("v", title, "~g")
         ),
     }
-    layers = [layer(values, shown, encoding, params=[{**ZOOM, "name": f"zoom{place}"}])]
+    zoom = {**ZOOM, "name": f"zoom{place}"}
+    layers = [{**layer([], shown, encoding, params=[zoom]), "data": table(values)}]
     if goal is not None:
         y = number("goal", title, scale=scale)
         layers.append(layer([{"goal": 100 * goal}], dashed(GREY), {"y": y}))
-    return {"width": WIDTH - 190, "height": _PANEL, "layer": layers}
+    return {"width": WIDTH, "height": _PANEL, "layer": layers}
 
 
 def _lines(one: Round, plural: str, holds: str, *, offered: bool) -> dict[str, list[_Line]]:

@@ -17,9 +17,11 @@ from leaselab.archive.disk import content_of
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.report.listing import common_kind
 from leaselab.report.review import review_of, series_of
+from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.experiment import experiment, experiment_line
-from leaselab.report.site.history import anchor_words, history, history_line, lines_of
+from leaselab.report.site.history import history, history_line, lines_of
+from leaselab.report.site.news import answer
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
 from leaselab.report.site.review import REVIEW, review_page
@@ -146,7 +148,7 @@ class _Site:
         told = [history_line(line) for line in lines]
         listed = {"lines": told, "kind": common_kind(told)}
         self._pages.write("histories", "histories.html", told, lambda: (listed, ()))
-        self._write_summaries(newest, groups, self._write_experiments())
+        self._write_summaries(newest, groups, lines, self._write_experiments())
         if not self._named:
             self._write_review(lines)
             self.write_benches()
@@ -186,7 +188,8 @@ class _Site:
         self, line: Line, rows: Sequence[Row], others: Sequence[Line]
     ) -> tuple[Mapping[str, Any], list[Any]]:
         series = [one for one in series_of(self._store, rows) if one.metric == line.metric]
-        return history(line, series, partial(self._href, up="../"), others)
+        href = partial(self._href, up="../")
+        return history(line, series, href, others, self._pages.has)
 
     def _write_experiments(self) -> list[dict[str, Any]]:
         """The pages of experiments: the newest, and what pages of results lead to.
@@ -229,6 +232,7 @@ class _Site:
         self,
         newest: Sequence[str],
         groups: Sequence[tuple[str, Sequence[str]]],
+        lines: Sequence[Line],
         experiments: Sequence[Mapping[str, Any]],
     ) -> None:
         """The pages that show results of all scenarios."""
@@ -244,15 +248,12 @@ class _Site:
         self._pages.write(
             "index",
             "overview.html",
-            [newest, latest, outcomes, experiments, [self._href(row) for row in latest]],
-            lambda: (
-                {
-                    **overview(records, latest, outcomes),
-                    **linked,
-                    "experiments": experiments,
-                },
-                (),
-            ),
+            [
+                [[row["id"] for row in line.rows] for line in lines],
+                [newest, latest, outcomes, experiments],
+                [self._href(row) for row in latest],
+            ],
+            lambda: self._overview(records, lines, latest, outcomes, experiments),
         )
         self._pages.write(
             "validity",
@@ -261,6 +262,22 @@ class _Site:
             lambda: ({**validity(records, failed), **linked, "refused": self._refused}, ()),
         )
         self._pages.write("compare", "compare.html", groups, partial(self._compared, groups))
+
+    def _overview(
+        self,
+        records: Sequence[Record],
+        lines: Sequence[Line],
+        latest: Sequence[Mapping[str, Any]],
+        outcomes: Mapping[str, int],
+        experiments: Sequence[Mapping[str, Any]],
+    ) -> tuple[Mapping[str, Any], list[Any]]:
+        rows = [row for line in lines for row in line.rows]
+        pages = {(line.scenario, line.metric): line.page for line in lines}
+        newest = max(row["started_at"] for row in latest)
+        told = None if self._named else answer(self._store, newest, pages, self._pages.has)
+        values, figures = overview(records, rows, latest, outcomes)
+        linked = {"href": self._href, "experiments": experiments, "answer": told}
+        return {**values, **linked}, figures
 
     def write_benches(self) -> None:
         """The page of all benches, as they were last seen."""

@@ -21,13 +21,17 @@ from leaselab.report.facts import (
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart
 from leaselab.report.site.sweep_charts import (
+    far_loads,
     latency_chart,
     loss_chart,
     rate_unit,
     runs_chart,
+    runs_note,
+    searched,
+    stages_chart,
     verdict_of,
 )
-from leaselab.report.site.validity import MEANINGS
+from leaselab.report.site.validity import MEANINGS, level_of
 from leaselab.report.steps import steps_of, whole_of
 from leaselab.report.units import in_shown_units
 
@@ -53,7 +57,7 @@ def sweep(
     """
     (record,) = in_shown_units([record])
     charts = {
-        "runs": figure("runs", "Runs", runs_chart(record), note=_runs_note(record)),
+        "runs": figure("runs", "Runs", runs_chart(record), note=runs_note(record)),
         "loss": figure(
             "loss", "Loss by offered load", loss_chart(record), note=_loss_note(record)
         ),
@@ -61,16 +65,25 @@ def sweep(
             "latency",
             "Latency by offered load",
             latency_chart(record),
-            note="Of every valid trial.",
+            note="Of whole transactions, in valid trials near the figure; loads within 2 % of "
+            "each other make one point, the median of their trials.",
+        ),
+        "stages": figure(
+            "stages", "Latency of each stage by offered load", stages_chart(record)
         ),
     }
+    typical = _typical(record)
     seconds = [
         figure(
-            f"seconds-{one.index}", f"Run {one.index}, second by second", _seconds(record, one)
+            f"seconds-{one.index}",
+            f"Run {one.index}, second by second",
+            _seconds(record, one),
+            at_once=one is typical,
         )
         for one in record.rounds
     ]
     confirmation = _confirmation(record)
+    found = flags(record)
     made = [trial for one in record.rounds for trial in one.trials]
     if record.confirmation:
         made += record.confirmation.trials
@@ -80,13 +93,15 @@ def sweep(
         "steps": steps_of(record),
         "server_words": server_name(record.server),
         "rate_unit": rate_unit(record),
-        "flags": flags(record),
+        "flags": found,
+        "level": level_of(found),
         "meanings": MEANINGS,
         "charts": charts,
         "seconds": seconds,
-        "confirmed": confirmation_words(record) if confirmation or _searched(record) else "",
+        "typical": typical.index if typical else 0,
+        "confirmed": confirmation_words(record) if confirmation or searched(record) else "",
         "confirmation": confirmation,
-        "bracketed": _searched(record),
+        "bracketed": searched(record),
         "runs": [_run(record, place) for place in range(len(record.rounds))],
         "held": _held(record, made),
         "failed_otherwise": any(trial.failures for trial in made),
@@ -103,25 +118,13 @@ def sweep(
     return context, [*charts.values(), *seconds, *last]
 
 
-def _searched(record: Record) -> bool:
-    """Whether its figure is one that brackets prove."""
-    return any(one.bracket for one in record.rounds)
-
-
-def _runs_note(record: Record) -> str:
-    figure = record.figure
-    told = f"A dot is a run's {figure.title}"
-    if _searched(record):
-        told += ", the bar its bracket: passed at the lower end, failed at the upper"
-    interval = ", with its 95 % interval" if figure.ci95 or figure.value is None else ""
-    return f"{told}. Dashed: the {figure.how}{interval}."
-
-
 def _loss_note(record: Record) -> str:
-    told = "Every trial of every run"
+    told = "Every trial near the max rate" if far_loads(record) else "Every trial of every run"
     if record.procedure.loss_goal is not None:
         told += "; the dashed line is the goal"
     told += "."
+    if left_out := far_loads(record):
+        told += f" {left_out} trials far from it, with which searches begin, are in the tables."
     if not record.confirmation:
         return told
     told += " Diamonds: the trials that confirm the result."
@@ -138,6 +141,14 @@ def _seconds(record: Record, one: Round, other: str = "") -> Spec | None:
         offered=bool(record.procedure.steps),
         other=other,
     )
+
+
+def _typical(record: Record) -> Round | None:
+    """The run in the middle of all, by the figure: the one to see without scripts."""
+    name = record.figure.name
+    known = [one for one in record.rounds if one.metrics.get(name) is not None]
+    known.sort(key=lambda one: one.metrics[name] or 0.0)
+    return known[len(known) // 2] if known else next(iter(record.rounds), None)
 
 
 def _confirmation(record: Record) -> dict[str, Any] | None:
@@ -164,6 +175,7 @@ def _confirmation(record: Record) -> dict[str, Any] | None:
             "seconds-confirmation",
             "Confirmation, second by second",
             _seconds(record, as_round, "Confirmation"),
+            at_once=False,
         ),
     }
 

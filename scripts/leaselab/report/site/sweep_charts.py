@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from leaselab.model.trial import WHOLE
 from leaselab.report.facts import confirming
 from leaselab.report.listing import sentence
 from leaselab.report.site.vega import (
@@ -23,12 +25,13 @@ from leaselab.report.site.vega import (
     lines,
     looks,
     number,
+    rows,
     told,
     whole,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.model.procedure import Procedure
     from leaselab.model.record import Metric, Record
@@ -38,6 +41,12 @@ _PERCENTILES = {"p50": BLUE, "p90": GREEN, "p99": ORANGE, "p99.9": PURPLE, "max"
 _AXIS = 75
 """Width of a panel's vertical axis with the gap before it (px)."""
 _LOSSES = [0, 1, 2.5, 5, 10, 25, 50, 100]
+_LEAST_LOSS = 5
+"""Loss that the axis reaches at least (%)."""
+_NEAR = 0.25
+"""How far from the max rate a load may be that is drawn (0..)."""
+_CLOSE = 0.02
+"""How far apart loads may be that make one point (0..)."""
 _VERDICTS = {
     "passed": (GREEN, "circle"),
     "counted": (GREEN, "circle"),
@@ -99,6 +108,21 @@ def runs_chart(record: Record) -> Spec | None:
     return chart(layers, height=220, name=name)
 
 
+def searched(record: Record) -> bool:
+    """Whether its figure is one that brackets prove."""
+    return any(one.bracket for one in record.rounds)
+
+
+def runs_note(record: Record) -> str:
+    """What has to be known to read the chart of the runs."""
+    figure = record.figure
+    told = f"A dot is a run's {figure.title}"
+    if searched(record):
+        told += ", the bar its bracket: passed at the lower end, failed at the upper"
+    interval = ", with its 95 % interval" if figure.ci95 or figure.value is None else ""
+    return f"{told}. Dashed: the {figure.how}{interval}."
+
+
 def _mean(figure: Metric) -> Iterator[Spec]:
     """The figure over all runs, with its interval."""
     if figure.ci95 is not None:
@@ -112,10 +136,10 @@ def _mean(figure: Metric) -> Iterator[Spec]:
 
 
 def loss_chart(record: Record) -> Spec | None:
-    """Loss against offered load, every trial; None without trials that have a load.
+    """Loss against offered load near the max rate; None without trials that have a load.
 
-    But for the one that offers far more than the server can do: it would leave a corner
-    to all others.
+    Trials far from it, with which a search begins, would leave a corner to all others: they
+    are in the tables alone.
     """
     procedure, goal = record.procedure, record.procedure.loss_goal
     values = [
@@ -129,15 +153,17 @@ def loss_chart(record: Record) -> Spec | None:
         )
         for place, trial in enumerate(confirming(record), start=1)
     ]
+    values = [value for value in values if _near(record, value["rate"])]
     if not values:
         return None
     verdicts = [one for one in _VERDICTS if any(one == value["verdict"] for value in values)]
-    # a root, so that 2.5 % and 90 % both have room
-    scale = {"type": "pow", "exponent": 0.5, "domain": [0, 100]}
+    # a root, so that 2.5 % and 25 % both have room
+    most = next(one for one in _LOSSES if one >= max(value["loss"] for value in values))
+    scale = {"type": "pow", "exponent": 0.5, "domain": [0, max(most, _LEAST_LOSS)]}
     loss = number("loss", "loss (%)", scale=scale, axis={"values": _LOSSES, "format": ".3~g"})
     load = f"offered load ({rate_unit(record)})"
     encoding = {
-        "x": number("rate", load, axis={"tickCount": 10}),
+        "x": number("rate", load, axis={"tickCount": 6}),
         "y": loss,
         "color": looks("verdict", {one: _VERDICTS[one][0] for one in verdicts}),
         "shape": looks("verdict", {one: _VERDICTS[one][1] for one in verdicts}),
@@ -154,63 +180,111 @@ def loss_chart(record: Record) -> Spec | None:
         layer(asked, dashed(RED), {"y": {**loss, "field": "goal"}}),
         layer(values, dots(42, opacity=0.75), encoding, params=[ZOOM]),
     ]
-    name = "Loss by offered load, every trial"
+    name = "Loss by offered load"
     if goal is not None:
         name += f"; the goal is at most {100 * goal:g} %"
     return chart(layers, height=240, name=name)
 
 
-def latency_chart(record: Record) -> Spec | None:
-    """Latency percentiles by offered load, a panel for each stage; None without any.
+def _near(record: Record, rate: float) -> bool:
+    """Whether a load is near what the server can do, as far as that is known."""
+    found = record.figure.value if searched(record) else None
+    return not found or abs(rate / found - 1) <= _NEAR
 
-    Trials that were not valid say nothing and are left out.
+
+def far_loads(record: Record) -> int:
+    """How many trials the chart of losses leaves out."""
+    return sum(not _near(record, trial.offered_rate) for trial, _ in _named(record))
+
+
+def latency_chart(record: Record) -> Spec | None:
+    """Latency percentiles of the whole transaction by offered load, as lines; None without any.
+
+    Loads that are close to each other make one point, the median of their trials.  Trials that
+    were not valid say nothing and are left out.
     """
-    stages = dict.fromkeys(stage for trial in record.trials for stage in trial.latency_s)
-    found = {stage: list(_latencies(record, stage)) for stage in stages}
+    values = [one for stage in _stages(record)[:1] for one in _latencies(record, stage)]
+    if not values:
+        return None
+    name = "Latency percentiles by offered load"
+    return whole({**_percentile_lines(record, values, WIDTH), "height": 240}, name)
+
+
+def stages_chart(record: Record) -> Spec | None:
+    """The same of the stages of a transaction, side by side; None without any."""
+    found = {stage: list(_latencies(record, stage)) for stage in _stages(record)[1:]}
     seen = {label: values for label, values in found.items() if values}
-    # side by side, each after the first with an axis of its own
     width = (WIDTH - _AXIS * (len(seen) - 1)) // (len(seen) or 1)
+    heading = {"fontSize": 12, "fontWeight": "normal", "limit": width}
+    panels = [
+        {
+            "title": {"text": label, **heading},
+            "height": 200,
+            **_percentile_lines(record, values, width),
+        }
+        for label, values in seen.items()
+    ]
+    name = "Latency percentiles of each stage by offered load"
+    return whole({"hconcat": panels}, name) if panels else None
+
+
+def _stages(record: Record) -> list[str]:
+    """The stages of which there are latencies, the whole transaction first."""
+    stages = dict.fromkeys(stage for trial in record.trials for stage in trial.latency_s)
+    return sorted(stages, key=lambda stage: stage != WHOLE)
+
+
+def _percentile_lines(record: Record, values: Sequence[Mapping[str, Any]], width: int) -> Spec:
     log = {"type": "log", "nice": False}
+    x = f"offered load ({rate_unit(record)})"
     encoding = {
-        "x": number("rate", f"offered load ({rate_unit(record)})", axis={"tickCount": 6}),
+        "x": number("rate", x, axis={"tickCount": width // 80}),
         "y": number("ms", "latency (ms)", scale=log, axis={"format": ".3~g", "tickCount": 6}),
         "color": looks("percentile", _PERCENTILES),
         "tooltip": told(
-            ("run", "", ""),
             ("percentile", "", ""),
             ("rate", "offered (1/s)", ".0f"),
-            ("ms", "latency (ms)", ".2f"),
+            ("ms", "latency (ms), median", ".2f"),
+            ("trials", "trials", ".0f"),
         ),
     }
-    heading = {"fontSize": 12, "fontWeight": "normal", "limit": width}
-    panels = [
-        layer(
-            values,
-            dots(26, opacity=0.7),
-            encoding,
-            title={"text": label, **heading},
-            width=width,
-            height=220,
-        )
-        for label, values in seen.items()
-    ]
-    return whole({"hconcat": panels}, "Latency percentiles by offered load") if panels else None
+    return {
+        "width": width,
+        "data": rows(values),
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 2, "aria": False}, "encoding": encoding},
+            {"mark": dots(22), "encoding": encoding},
+        ],
+    }
 
 
 def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
-    for trial, name in _named(record):
-        seen = trial.latency_s.get(stage)
-        if not trial.valid or seen is None:
-            continue
+    """The points of the lines of one stage."""
+    valid = [trial for trial, _ in _named(record) if trial.valid and stage in trial.latency_s]
+    near = [trial for trial in valid if _near(record, trial.offered_rate)]
+    for trials in _alike(near):
         for percentile in _PERCENTILES:
-            value: float = getattr(seen, percentile.replace(".", ""))
+            field = percentile.replace(".", "")
+            value = median(getattr(one.latency_s[stage], field) for one in trials)
             if value > 0:
                 yield {
-                    "rate": round(trial.offered_rate),
-                    "ms": round(1000 * value, 4),
+                    "rate": round(median(one.offered_rate for one in trials)),
+                    "ms": float(f"{1000 * value:.4g}"),
                     "percentile": percentile,
-                    "run": name,
+                    "trials": len(trials),
                 }
+
+
+def _alike(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
+    """Trials of loads that are close to each other, in the order of their loads."""
+    group: list[Trial] = []
+    for trial in sorted(trials, key=lambda one: one.offered_rate):
+        if group and trial.offered_rate > (1 + _CLOSE) * group[0].offered_rate:
+            yield group
+            group = []
+        group.append(trial)
+    if group:
+        yield group
 
 
 def _named(record: Record) -> Iterator[tuple[Trial, str]]:

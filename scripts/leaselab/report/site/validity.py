@@ -116,9 +116,14 @@ def _trial_words(record: Record, flag: Flag) -> list[str]:
     return sorted(reason for reason in reasons if f" {reason}" in flag.text)
 
 
+def level_of(found: Iterable[Flag]) -> str:
+    """Whether a result may be used, by its flags: good, doubt, refused."""
+    levels = {flag.level for flag in found}
+    return next((level for level in ("refused", "doubt") if level in levels), "good")
+
+
 def _judged(record: Record) -> dict[str, Any]:
     found = flags(record)
-    levels = {flag.level for flag in found}
     return {
         "id": record.id,
         "scenario": record.scenario.name,
@@ -129,5 +134,5 @@ def _judged(record: Record) -> dict[str, Any]:
         "runs": len(record.rounds),
         "trials": len(list(record.trials)),
         "flags": found,
-        "verdict": next((level for level in ("refused", "doubt") if level in levels), "good"),
+        "verdict": level_of(found),
     }

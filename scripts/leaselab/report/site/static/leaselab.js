@@ -1,19 +1,37 @@
 // Replaces a drawn chart by a live one where scripts run: tooltips, zoom, download.
-// A chart is made when it comes into view; without this file the page says the same.
+// The library and the data of the page are fetched when the first chart is pointed at, touched,
+// reached by the keyboard or unfolded; without this file the page says the same.
 "use strict";
 
+const needed = document.currentScript.dataset.needed.split(" ");
 let charts = {};
+let looks = {};
+let fetched;
 
 // Called by the data file of each page.
-function leaselabCharts(specs) {
+function leaselabCharts([specs, config]) {
   charts = specs;
+  looks = config;
+}
+
+function fetchNeeded() {
+  fetched ??= Promise.all(needed.map((source) => new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = source;
+    script.onload = resolve;
+    script.onerror = reject;
+    document.head.append(script);
+  })));
+  return fetched;
 }
 
 async function enliven(place) {
+  if (place.dataset.asked) return;
+  place.dataset.asked = "yes";
+  await fetchNeeded();
   const spec = charts[place.dataset.chart];
-  if (!spec || !globalThis.vegaEmbed) return;
   const live = document.createElement("div");
-  await globalThis.vegaEmbed(live, spec, {
+  await globalThis.vegaEmbed(live, { ...spec, config: looks }, {
     renderer: "svg",
     actions: { export: true, source: false, compiled: false, editor: false },
     tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
@@ -23,11 +41,17 @@ async function enliven(place) {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries.filter((one) => one.isIntersecting)) {
-      seen.unobserve(entry.target);
-      enliven(entry.target);
+  for (const place of document.querySelectorAll("[data-chart]")) {
+    for (const sign of ["pointerenter", "focusin"]) {
+      place.addEventListener(sign, () => enliven(place), { once: true });
     }
-  }, { rootMargin: "200px" });
-  for (const place of document.querySelectorAll("[data-chart]")) seen.observe(place);
+    const fold = place.closest("details");
+    if (fold && place.querySelector(".undrawn")) {
+      fold.addEventListener("toggle", () => enliven(place), { once: true });
+    }
+  }
+  // a link to a run opens its fold
+  const opened = () => document.querySelector(`details[id="${location.hash.slice(1)}"]`)?.setAttribute("open", "");
+  addEventListener("hashchange", opened);
+  opened();
 });

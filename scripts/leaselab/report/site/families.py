@@ -1,0 +1,263 @@
+"""A family of scenarios on the overview: a line each, with interval, course and change.
+
+Positions are shares of the width or height of a cell, so that a page draws them without a
+script and without a size of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from leaselab.model.errors import BELIEVED
+from leaselab.report.matrix import column_words
+from leaselab.report.review import interval_words, percent
+from leaselab.report.site.anchors import anchor_of, to_anchor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from leaselab.analysis.matrix import Cell, Column
+    from leaselab.analysis.matrix import Row as Place
+    from leaselab.analysis.ratio import Ratio
+    from leaselab.report.site.overview import Matrix
+
+    Row = Mapping[str, Any]
+
+COURSE = 30
+"""Newest results of a sparkline."""
+_LOGARITHMIC = 8
+"""Highest over lowest figure from which on the axis of a family is logarithmic."""
+_MARGIN = 4.0
+"""Share of the width that stays free at each end (%)."""
+_TICKS, _APART = 3, 55
+"""Ticks that an axis should have, and how far apart they stand at least (% of the width): their
+words stand in a narrow column."""
+_STEPS = (1, 2, 5)
+_COURSE_WIDTH, _COURSE_HEIGHT = 96, 18
+"""Size of a sparkline (px)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Where figures stand in the cells of a family."""
+
+    low: float
+    high: float
+    logarithmic: bool
+
+    def at(self, value: float) -> float:
+        """The place of a figure (% of the width)."""
+        low, high, value = (
+            math.log(one) if self.logarithmic else one for one in (self.low, self.high, value)
+        )
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(_MARGIN + (100 - 2 * _MARGIN) * share, 2)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Round figures on it, with their places: those that leave room for their words."""
+        exponents = range(
+            math.floor(math.log10(self.low)) - 1, math.ceil(math.log10(self.high)) + 1
+        )
+        found = [step * 10.0**exponent for exponent in exponents for step in _STEPS]
+        if not self.logarithmic:
+            wanted = (self.high - self.low) / _TICKS
+            step = next((one for one in found if one >= wanted), self.high)
+            first = math.ceil(self.low / step)
+            found = [step * place for place in range(first, first + _TICKS + 1)]
+        ticks: list[tuple[float, str]] = []
+        for one in found:
+            apart = not ticks or self.at(one) - ticks[-1][0] >= _APART
+            if self.low <= one <= self.high and apart:
+                ticks.append((self.at(one), f"{one:.10g}"))
+        return ticks
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One scenario of a family."""
+
+    cell: Cell
+    label: str
+    at: tuple[float, float, float] | None
+    """Places of the least, the figure and the most (% of the width); None without a figure."""
+    course: tuple[str, ...]
+    """Its newest results from left to right, as the points of lines (px); a result without a
+    figure parts two lines."""
+    last: tuple[float, float] | None
+    """Place of the newest of them (px)."""
+    change: str
+    """Change since the anchor, in words; empty without one."""
+    interval: str
+    look: str
+    """What that is: worse, better, same, or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Scenarios that have the same kind of server, figure and factors."""
+
+    matrix: Matrix
+    title: str
+    axis: Axis | None
+    lines: Sequence[Line]
+
+
+def families(matrices: Sequence[Matrix], rows: Sequence[Row]) -> list[Family]:
+    """The matrices of the overview, one for each value of the first factor, the largest first.
+
+    `rows` are those of the index of which the sparklines are, oldest first, in shown units.
+    """
+    known = {row["id"]: row for row in rows}
+    by_place: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        by_place.setdefault(_place(row), []).append(row)
+    found = [
+        _family(matrix, first, list(places), known, by_place)
+        for matrix in matrices
+        for first, places in groupby(matrix.rows, key=partial(_first, matrix))
+    ]
+    return sorted(found, key=lambda family: -len(family.lines))
+
+
+def _first(matrix: Matrix, row: Place) -> str:
+    """The value that tells the families of a matrix apart; empty where there is one family."""
+    return str(row.factors[matrix.names[0]]) if len(matrix.names) > 1 else ""
+
+
+def _family(
+    matrix: Matrix,
+    first: str,
+    places: Sequence[Place],
+    known: Mapping[str, Row],
+    by_place: Mapping[tuple[Any, ...], Sequence[Row]],
+) -> Family:
+    cells = [(row, column, cell) for row in places for column, cell in row.cells.items()]
+    axis = _axis(cell for _, _, cell in cells)
+    rest = [
+        name
+        for name in matrix.names
+        if len(places) == 1 or len({row.factors[name] for row in places}) > 1
+    ]
+    lines = []
+    for row, column, cell in cells:
+        own = known.get(cell.id)
+        course = by_place.get(_place(own), ()) if own else ()
+        drawn = _course(course, known)
+        look, change, interval = _change(own, known)
+        lines.append(
+            Line(
+                cell=cell,
+                label=_label(row, column, rest) or cell.scenario,
+                at=_at(axis, cell),
+                course=drawn[0],
+                last=drawn[1],
+                change=change,
+                interval=interval,
+                look=look,
+            )
+        )
+    varied = ", ".join([*rest, *matrix.across])
+    title = " ".join(filter(None, (matrix.server, first)))
+    return Family(matrix, title + (f" by {varied}" if varied else ""), axis, lines)
+
+
+def _label(row: Place, column: Column, names: Sequence[str]) -> str:
+    """What tells a line from the others of its family."""
+    values = [row.factors[name] for name in names]
+    words = [
+        str(value) if isinstance(value, str) else f"{name} {value}"
+        for name, value in zip(names, values, strict=True)
+    ]
+    return ", ".join(filter(None, [*words, column_words(column, row.across)]))
+
+
+def _axis(cells: Iterable[Cell]) -> Axis | None:
+    ends = [end for cell in cells if cell.known for end in cell.known]
+    if not ends:
+        return None
+    low, high = min(ends), max(ends)
+    logarithmic = low > 0 and high / low >= _LOGARITHMIC
+    return Axis(low, high, logarithmic)
+
+
+def _at(axis: Axis | None, cell: Cell) -> tuple[float, float, float] | None:
+    if axis is None or cell.known is None:
+        return None
+    low, value, high = map(axis.at, cell.known)
+    return low, value, high
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    """What results of one course have in common."""
+    names = ("scenario", "procedure", "metric", "bench", "environment", "release")
+    return tuple(row[name] for name in names)
+
+
+def _change(row: Row | None, known: Mapping[str, Row]) -> tuple[str, str, str]:
+    """The change of a result since its anchor: its look, the change, its interval."""
+    base = anchor_of(row, known) if row else None
+    ratio = to_anchor(base, row) if row and base else None
+    if row is None or ratio is None:
+        return "unknown", "", ""
+    return _look(row, ratio), percent(ratio.value), interval_words(ratio.ci95)
+
+
+def _look(row: Row, ratio: Ratio) -> str:
+    if ratio.differs is None or row["better"] == "neither":
+        return "unknown"
+    if not ratio.differs:
+        return "same"
+    return "better" if (ratio.value > 1) == (row["better"] == "higher") else "worse"
+
+
+def _course(
+    rows: Sequence[Row], known: Mapping[str, Row]
+) -> tuple[tuple[str, ...], tuple[float, float] | None]:
+    """The lines of a sparkline and its last point.
+
+    It is of ratios to the anchor where the newest result has one, and else of figures.
+    """
+    anchored = bool(rows) and anchor_of(rows[-1], known) is not None
+    chosen = [row for row in rows if (anchor_of(row, known) is not None) == anchored]
+    values = [_value(row, known) for row in chosen[-COURSE:]]
+    figures = [value for value in values if value is not None]
+    if len(figures) < 2:
+        return (), None
+    low, high = min(figures), max(figures)
+    points = [
+        None if value is None else _point(place / (len(values) - 1), value, low, high)
+        for place, value in enumerate(values)
+    ]
+    lines = tuple(
+        " ".join(f"{x:g},{y:g}" for x, y in line) for line in _parts(points) if len(line) > 1
+    )
+    return lines, next(point for point in reversed(points) if point is not None)
+
+
+def _value(row: Row, known: Mapping[str, Row]) -> float | None:
+    if row["outcome"] not in BELIEVED:
+        return None
+    base = anchor_of(row, known)
+    ratio = to_anchor(base, row) if base else None
+    return ratio.value if ratio else row["value"]
+
+
+def _point(share: float, value: float, low: float, high: float) -> tuple[float, float]:
+    height = (high - value) / (high - low) if high > low else 0.5
+    return (
+        round(3 + (_COURSE_WIDTH - 6) * share, 1),
+        round(3 + (_COURSE_HEIGHT - 6) * height, 1),
+    )
+
+
+def _parts(
+    points: Sequence[tuple[float, float] | None],
+) -> Iterator[list[tuple[float, float]]]:
+    for there, part in groupby(points, key=lambda point: point is not None):
+        if there:
+            yield [point for point in part if point is not None]

@@ -1,0 +1,138 @@
+"""What changed in the days before the newest result, in sentences: the overview's answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.history import State
+from leaselab.model.source import SHORT
+from leaselab.report.closing import pace_words
+from leaselab.report.review import Period, interval_words, review_of
+from leaselab.report.site.pages import experiment_page, history_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from leaselab.analysis.history import Change, Point, Series
+    from leaselab.archive.store import Store
+    from leaselab.report.review import Review
+
+DAYS = 30
+"""Before the newest result, of which changes are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One change in words, and where more is said of it."""
+
+    scenario: str
+    page: str
+    """Of its history."""
+    look: str
+    """Worse or better where a duel confirmed it, else suspected."""
+    size: str
+    """Such as ``3.4 % slower``."""
+    interval: str
+    commit: str
+    """The build since which it is so."""
+    before: str
+    """The last build before it."""
+    duel: str
+    """The page of the duel that was made of it; empty without one, or where it has none."""
+    sure: str
+    command: str
+    """What makes it surer; empty for one that is settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The changes, and of what they are."""
+
+    title: str
+    news: tuple[News, ...]
+    notes: tuple[str, ...]
+
+
+def answer(
+    store: Store,
+    newest: str,
+    pages: Mapping[tuple[str, str], str],
+    has_page: Callable[[str], bool],
+) -> Answer:
+    """The changes of the last days before `newest`, the moment of the newest result.
+
+    `pages` are the histories by scenario and metric; `has_page` says which page there is.
+    """
+    day = datetime.fromisoformat(newest)
+    since = (day - timedelta(days=DAYS)).date().isoformat()
+    words = f"the {DAYS} days before {day:%Y-%m-%d}"
+    review = review_of(store, period=Period(since, words=words))
+    told = review.of(State.CONFIRMED, State.SUSPECTED)
+    told.sort(key=lambda one: (one[1].state is not State.CONFIRMED, not one[1].worse))
+    news = tuple(news_of(*one, pages, has_page) for one in told)
+    return Answer(_title(review, told), news, tuple(_notes(review)))
+
+
+def _title(review: Review, told: list[tuple[Series, Change]]) -> str:
+    """The answer in one line."""
+    words = review.period.words
+    if not any(series.enough for series in review.series):
+        return "Too few builds to say what changed"
+    if not told:
+        return f"Nothing changed in {words}"
+    counts = [
+        (sum(one.worse for _, one in told), "for the worse"),
+        (sum(not one.worse for _, one in told), "for the better"),
+    ]
+    parts = " and ".join(f"{count} {word}" for count, word in counts if count)
+    changes = "change" if len(told) == 1 else "changes"
+    return f"{len(told)} {changes} in {words}: {parts}"
+
+
+def _notes(review: Review) -> list[str]:
+    few = sum(not series.enough for series in review.series)
+    watched = sum(series.enough for series in review.series)
+    told = [f"{watched} series of builds are watched; {few} have too few builds"] * bool(few)
+    refuted = len(review.of(State.REFUTED))
+    return [*told, *[f"{refuted} suspected and refuted by a duel"] * bool(refuted)]
+
+
+def news_of(
+    series: Series,
+    change: Change,
+    pages: Mapping[tuple[str, str], str],
+    has_page: Callable[[str], bool],
+) -> News:
+    """A change in words; `pages` and `has_page` as of `answer`."""
+    duel, confirmed = change.duel, change.state is State.CONFIRMED
+    ratio, ci95 = change.ratio, change.ci95
+    if duel is not None and confirmed:
+        ratio, ci95 = duel.ratio, duel.ci95
+    page = pages.get((series.scenario, series.metric), "")
+    fought = experiment_page(duel.ids[0]) if duel else ""
+    return News(
+        scenario=series.scenario,
+        page=f"{history_page(page)}.html" if page else "",
+        look=("worse" if change.worse else "better") if confirmed else "suspected",
+        size=pace_words(ratio, series.unit),
+        interval=interval_words(ci95),
+        commit=_build_words(change.after),
+        before=_build_words(change.before),
+        duel=f"{fought}.html" if fought and has_page(fought) else "",
+        sure=_sure(change, confirmed=confirmed),
+        command="" if confirmed else "leaselab review --confirm",
+    )
+
+
+def _sure(change: Change, *, confirmed: bool) -> str:
+    if confirmed:
+        return "confirmed by a duel of the builds before and after it"
+    if change.duel is not None:
+        return "suspected: a duel could not tell"
+    return "suspected: no duel of the builds before and after it"
+
+
+def _build_words(point: Point) -> str:
+    return f"{point.commit[:SHORT]} {point.subject}".rstrip() if point.commit else point.name

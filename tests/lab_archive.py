@@ -1,0 +1,220 @@
+"""The archive of a made-up lab that pictures and pages are tried on: always the same.
+
+Forty-two scenarios and about 240 results: two of them with thirty builds, each in turn with an
+anchor, of which one became slower; a duel that confirmed that, and one that saw nothing; a
+result that is invalid, and a build that does not start.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+from tests.examples import (
+    START,
+    archive_result,
+    built,
+    confirmed,
+    example_result,
+    example_trial,
+    invalid_result,
+)
+from tests.past import fought, name_of
+
+from leaselab.analysis.summary import metrics_of
+from leaselab.lab.catalog import load_scenarios
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import Experiment, Reason, Record, Round, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_PAIRS = {"memfile": ("", "-hs", "-lb"), "mysql": ("", "-hs"), "postgresql": ("", "-hs")}
+SCENARIOS = (
+    *(
+        f"v{family}-{backend}{threads}{pair}"
+        for family in (4, 6)
+        for backend, pairs in _PAIRS.items()
+        for threads in ("", "-mt")
+        for pair in pairs
+    ),
+    *(f"v{family}-classes-{kind}" for family in (4, 6) for kind in ("none", "empty", "simple")),
+    *(f"v4-threads-{count}" for count in (1, 2, 4, 8)),
+    *("v4-hooks-none", "v4-hooks-flex-option", "v4-log-info", "v4-log-debug-99"),
+)
+"""Their names, in the order in which the lab measures them."""
+ANCHOR = "c0ffee" * 6 + "c0ff"
+BUILDS = 30
+SLOWER = "v4-memfile-mt"
+"""The scenario that one of the builds made slower, by `COST`."""
+STEADY = "v6-memfile"
+COST = 0.966
+SINCE = 19
+"""The first of the builds that is slower, from 0."""
+SWEEP = MaxRate(rounds=9)
+_SCENARIOS = Path(__file__).parents[1] / "scenarios"
+_RATES = {
+    "mysql": 520.0,
+    "postgresql": 760.0,
+    "multi": 2.1,
+    "hot-standby": 0.62,
+    "load-balancing": 0.71,
+    "empty": 0.81,
+    "simple": 0.36,
+    2: 1.6,
+    4: 2.2,
+    8: 2.0,
+    "flex_option": 0.94,
+    "INFO": 0.7,
+}
+"""What a value of a factor makes of the rate: times that, or a rate (exchanges/s)."""
+_RATE = 6000.0
+_DURABILITY = {"memfile": "written", "mysql": "buffered", "postgresql": "buffered"}
+_OFFERS = (
+    (0.35, 1),
+    (0.7, 1),
+    (1.4, 1),
+    (2.6, 1),
+    (1.05, 5),
+    (0.97, 5),
+    (1.005, 5),
+    (0.997, 5),
+)
+"""The trials of a run: load over the max rate, and seconds."""
+_SUBJECTS = (
+    "Keep the subnet of a packet",
+    "Log the reason of a refusal",
+    "Check options before the lease",
+    "Parse the vendor class once",
+    "Count leases by state",
+)
+COSTLY = "Look up reservations for each packet"
+
+
+def lab_archive(root: Path) -> None:
+    """Write the archive into an empty folder."""
+    scenarios = load_scenarios(_SCENARIOS)
+    chance = random.Random(35)  # noqa: S311  # a simulation
+
+    def record(
+        name: str, days: float, token: str, ratio: float = 1.0, rounds: int = 9
+    ) -> Record:
+        started = START - timedelta(days=days)
+        speed = ratio * drift(days)
+        return _record(
+            scenarios[name], started, token, speed=speed, rounds=rounds, chance=chance
+        )
+
+    def drift(days: float) -> float:
+        return math.exp(0.012 * math.sin(7.3 * days))
+
+    for name in (SLOWER, STEADY):
+        made = list(_builds(root, name, record))
+        if name == SLOWER:
+            fought(root, made[SINCE - 1], made[SINCE], COST, days=-3.0)
+        else:
+            fought(root, made[-2], made[-1], 1.001, days=-2.0)
+    others = [name for name in SCENARIOS if name not in (SLOWER, STEADY)]
+    for place, name in enumerate(others):
+        for age in (56, 28, 0):
+            days = age + 0.9 - place / 100
+            found = record(name, days, "eeee")
+            if age == 0 and name == "v6-mysql-hs":
+                bad = invalid_result(scenario=name, started=START - timedelta(days=days))
+                found = replace(bad, scenario=scenarios[name])
+            elif age == 0 and name == "v4-log-debug-99":
+                found = replace(
+                    found,
+                    outcome="build-failed",
+                    reasons=(Reason(word="build-failed", text="the server does not start"),),
+                    rounds=(),
+                    metrics=metrics_of(SWEEP.metrics("exchanges"), [], SWEEP),
+                    confirmation=None,
+                )
+            elif age == 0:
+                found = confirmed(found)
+            archive_result(root, found)
+
+
+def _builds(root: Path, name: str, record: Callable[..., Record]) -> Iterator[Record]:
+    for number in range(BUILDS):
+        days = float(BUILDS - number)
+        slower = COST if name == SLOWER and number >= SINCE else 1.0
+        rounds = 9 if number == BUILDS - 1 else 5
+        reference = built(
+            record(name, days, "aaaa", rounds=rounds),
+            ANCHOR,
+            subject="Release 3.0.4",
+            described="Kea-3.0.4",
+        )
+        subject = COSTLY if number == SINCE else _SUBJECTS[number % len(_SUBJECTS)]
+        other = built(
+            record(name, days, "bbbb", slower, rounds),
+            name_of(number),
+            subject=subject,
+            author_date=(START - timedelta(days=days, hours=1)).isoformat(),
+        )
+        ids = (reference.id, other.id)
+        session = Experiment(id=ids[0], points=ids, interleaved=True, anchor=ids[0])
+        archive_result(root, replace(reference, experiment=session))
+        yield archive_result(root, replace(other, experiment=session))
+
+
+def _record(
+    scenario: Scenario,
+    started: datetime,
+    token: str,
+    *,
+    speed: float,
+    rounds: int,
+    chance: random.Random,
+) -> Record:
+    """A sweep of a scenario whose rate is `speed` times its usual one."""
+    rate = _RATE
+    for value in scenario.factors.values():
+        by = _RATES.get(value, 1.0)
+        rate = by if by > 10 else rate * by
+    rates = [rate * speed * math.exp(0.011 * chance.gauss(0, 1)) for _ in range(rounds)]
+    plan = replace(SWEEP, rounds=rounds)
+    found = example_result(
+        rates, scenario=scenario.name, started=started, token=token, procedure=plan
+    )
+    backend = str(scenario.factors.get("backend", "memfile"))
+    server = replace(found.server, durability=_DURABILITY[backend])
+    whole = rounds == SWEEP.rounds
+    return replace(
+        found,
+        scenario=scenario,
+        servers={"server": server},
+        rounds=tuple(_searched(one, chance) for one in found.rounds) if whole else found.rounds,
+    )
+
+
+def _searched(one: Round, chance: random.Random) -> Round:
+    """A round with as many trials as a search takes."""
+    rate = one.metrics["max_rate"] or 0.0
+    began = datetime.fromisoformat(one.started_at)
+    trials = []
+    for number, (share, seconds) in enumerate(_OFFERS, start=1):
+        over = share - 1 + 0.003 * chance.gauss(0, 1)
+        loss = max(0.001, 0.025 + over) if share < 1.2 else 1 - 0.98 / share
+        if share < 0.9:
+            loss = 0.0002
+        trials.append(
+            example_trial(
+                round(rate * share),
+                seconds,
+                loss,
+                number=number,
+                index=one.index,
+                round_started=began,
+            )
+        )
+    bracket = one.bracket
+    if bracket:
+        bracket = replace(bracket, lower_trial=7, upper_trial=6)
+    return replace(one, trials=tuple(trials), bracket=bracket, shown_trial=7)

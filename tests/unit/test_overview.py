@@ -1,0 +1,85 @@
+"""The overview's answer: what changed, and each scenario in its family."""
+
+import re
+
+import pytest
+from tests.examples import MAX_RATES, START, archive_result, example_result
+from tests.past import fought, past
+
+from leaselab.archive.store import Store
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.report.site.families import Axis
+from leaselab.report.site.news import answer
+from leaselab.report.site.overview import overview
+from leaselab.report.site.site import write_site
+
+NEWEST = (START.replace(month=12, day=11)).isoformat()
+PAGES = {("v4-memfile", "max_rate"): "v4-memfile"}
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory):
+    """Twenty builds, the last eight of which are 4 % slower, and a duel that confirmed it."""
+    root = tmp_path_factory.mktemp("slower")
+    made = past(root, [1.0] * 12 + [0.96] * 8)
+    fought(root, made[11], made[12], 0.96, days=19.5)
+    return root, made
+
+
+def told(root, newest=NEWEST):
+    return answer(Store(root), newest, PAGES, lambda _: True)
+
+
+def test_a_confirmed_change_is_told_with_size_interval_commit_and_its_duel(slower):
+    root, made = slower
+    found = told(root)
+    assert found.title == "1 change in the 30 days before 2026-12-11: 1 for the worse"
+    (news,) = found.news
+    assert re.fullmatch(r"[34]\.\d % slower", news.size)
+    assert news.look == "worse"
+    assert news.commit == f"{made[12].server.commit[:10]} Change number 12"
+    assert news.before.startswith(made[11].server.commit[:10])
+    assert news.sure == "confirmed by a duel of the builds before and after it"
+    assert news.duel.startswith("experiment/")
+    assert news.command == ""
+
+
+def test_a_change_that_no_duel_looked_at_is_suspected_and_says_what_to_do(tmp_path):
+    past(tmp_path, [1.0] * 12 + [0.95] * 8)
+    (news,) = told(tmp_path).news
+    assert (news.look, news.command) == ("suspected", "leaselab review --confirm")
+
+
+def test_a_change_of_an_earlier_month_that_was_settled_then_is_no_news(slower):
+    later = told(slower[0], START.replace(year=2027).isoformat())
+    assert later.title == "Nothing changed in the 30 days before 2027-11-21"
+    assert later.news == ()
+
+
+def test_a_line_of_a_family_has_the_change_since_the_anchor_and_the_course(slower):
+    root, made = slower
+    store = Store(root)
+    rows = store.index.every("v4-memfile")
+    shown, _ = overview([store.load(made[-1].id)], rows, rows[::-1], store.index.outcomes())
+    (line,) = shown["families"][0].lines
+    assert line.look == "worse"
+    assert re.fullmatch(r"-[345]\.\d %", line.change)
+    assert line.course[0].count(",") == 20, "its builds, without the anchor's results"
+
+
+def test_words_of_an_axis_stand_apart_on_it():
+    for axis in (Axis(319, 12_700, logarithmic=True), Axis(5987, 6031, logarithmic=False)):
+        places = [at for at, _ in axis.ticks]
+        assert 1 <= len(places) <= 2
+        assert all(4 <= place <= 96 for place in places)
+        assert axis.at(axis.low) < axis.at(axis.high)
+
+
+def test_the_first_result_is_shown_with_its_runs_and_what_to_do_next(tmp_path):
+    few = example_result(MAX_RATES[:3], procedure=MaxRate(rounds=3, trim=1))
+    record = archive_result(tmp_path, few)
+    text = write_site(Store(tmp_path), tmp_path / "report").read_text(encoding="utf-8")
+    assert "<h1>v4-memfile: 6015 exchanges/s</h1>" in text
+    assert 'data-chart="runs"' in text
+    assert text.count("<code>leaselab ") == 3
+    assert f"leaselab rerun {record.id}" in text
