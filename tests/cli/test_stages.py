@@ -209,7 +209,7 @@ def test_no_command_plays_anything_on_a_bench_that_somebody_else_has(
 
 
 @pytest.mark.parametrize("errno_", [errno.EROFS, errno.EACCES, errno.ENOSPC])
-@pytest.mark.parametrize("command", ["run", "deploy"])
+@pytest.mark.parametrize("command", ["run", "step deploy"])
 def test_results_that_cannot_be_written_are_told_before_anything_is_played(
     playbooks, command, errno_, capsys, monkeypatch
 ):
@@ -218,7 +218,7 @@ def test_results_that_cannot_be_written_are_told_before_anything_is_played(
 
     monkeypatch.setattr("leaselab.archive.store.write_whole", refuse)
     full = errno_ == errno.ENOSPC
-    assert main([command, "v4-memfile"]) == (4 if full else 2)
+    assert main([*command.split(), "v4-memfile"]) == (4 if full else 2)
     assert ("no space left" if full else "cannot be written") in capsys.readouterr().err
     assert playbooks.given == {}
     assert playbooks.here.connections == 0

@@ -76,7 +76,6 @@ class TestRaw:
             ["show", ids[0]],
             ["show", ids[0], "--json"],
             ["list", "--json"],
-            ["list", "--table"],
         ]
         asked += [
             ["list", "--table"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from ci.docpages.table import table
 from leaselab.cli.commands import COMMANDS, find
+from leaselab.cli.parser import help_of, written
 from leaselab.model.procedures import PROCEDURES
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def commands(root: Path) -> str:
 def _options(parser: Parser) -> list[Option]:
     """What a command takes, positional arguments included."""
     return [
-        (_written(action), _help(action))
-        for action in parser._actions
-        if not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS
+        (f"`{written(one).replace(', ', '`, `')}`", help_of(one))
+        for one in parser.shown
+        if one.dest != "help"
     ]
 
 
@@ -60,21 +60,6 @@ def _parameters(procedure: str) -> str:
     parser.parse_args(["--procedure", procedure])
     rows = [option for option in _options(parser) if option not in plain]
     return f"### {procedure}\n\n{table(('option', 'is'), rows)}"
-
-
-def _written(action: argparse.Action) -> str:
-    metavar = action.metavar or action.dest
-    if action.choices and not action.metavar:
-        metavar = " or ".join(map(str, action.choices))
-    shown = " ".join(metavar) if isinstance(metavar, tuple) else metavar
-    if not action.option_strings:
-        return f"`{shown}`"
-    value = "" if action.nargs == 0 else f" {shown}"
-    return ", ".join(f"`{word}{value}`" for word in action.option_strings)
-
-
-def _help(action: argparse.Action) -> str:
-    return action.help % vars(action) if action.help else ""
 
 
 def _section(name: str, parser: Parser, shared: list[Option]) -> str:

@@ -107,6 +107,8 @@ GROUPS = {
             "dev archive verify", "archive_", "check results against their checksums", "verify"
         ),
         Command("dev archive where", "archive_", "print the folder of a result", "where"),
+        Command("dev completion", "completion", "print the completion of bash or zsh"),
+        Command("dev man", "manual", "print the manual page"),
     ),
 }
 """The commands, by what they are for."""

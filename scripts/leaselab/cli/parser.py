@@ -37,15 +37,22 @@ class Parser(argparse.ArgumentParser):
     @property
     def shape(self) -> str:
         """The command with its positional arguments: ``leaselab show [ID] [OPTION...]``."""
-        places = (_place(one) for one in self._actions if not one.option_strings)
-        return " ".join([self.prog, *places, "[OPTION...]"])
+        return " ".join([self.prog, *map(_place, self.places), "[OPTION...]"])
+
+    @property
+    def places(self) -> list[argparse.Action]:
+        """Its positional arguments."""
+        return [one for one in self._actions if not one.option_strings]
 
     @property
     def options(self) -> list[argparse.Action]:
-        """Its options, without those that help does not show."""
-        return [
-            one for one in self._actions if one.option_strings and one.help != argparse.SUPPRESS
-        ]
+        """Its options, also those that help shows only once another one was given."""
+        return [one for one in self._actions if one.option_strings]
+
+    @property
+    def shown(self) -> list[argparse.Action]:
+        """Its arguments and options, as far as help shows them."""
+        return [one for one in self._actions if one.help != argparse.SUPPRESS]
 
     def error(self, message: str) -> NoReturn:
         """Raise usage_error instead of printing the usage and leaving."""
@@ -65,7 +72,7 @@ class Parser(argparse.ArgumentParser):
                 "one argument too many", found=repr(word), wanted=self.shape, todo=self._see
             )
         # Also those of other procedures, which help does not show.
-        known = [text for one in self._actions for text in one.option_strings]
+        known = [text for one in self.options for text in one.option_strings]
         error = unknown("option", name, known, self.prog)
         error.wanted, error.todo = self.shape, error.todo or self._see
         return error
@@ -131,6 +138,17 @@ def hidden(action: argparse.Action, dest: str, helps: Mapping[str, str]) -> argp
     action.help = argparse.SUPPRESS
     action.helps = {dest: helps}  # type: ignore[attr-defined]
     return action
+
+
+def written(action: argparse.Action) -> str:
+    """How an argument or an option is written: ``-i INVENTORY, --inventory INVENTORY``."""
+    value = "" if action.nargs == 0 else f" {_metavar(action)}"
+    return ", ".join(f"{word}{value}" for word in action.option_strings) or _metavar(action)
+
+
+def help_of(action: argparse.Action) -> str:
+    """Its help in full."""
+    return action.help % vars(action) if action.help else ""
 
 
 def _name(action: argparse.Action) -> str:

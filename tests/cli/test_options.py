@@ -1,0 +1,154 @@
+"""Options: what help says of them, what they refuse, what shells and man are given."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from leaselab.analysis.planning import SWEEPS_A_WEEK
+from leaselab.cli.commands import COMMANDS, find
+from leaselab.cli.completion import completion
+from leaselab.cli.main import main
+from leaselab.cli.manual import manual
+from leaselab.cli.parser import help_of
+from leaselab.model.errors import LeaselabError
+from leaselab.model.procedures import PROCEDURES
+from leaselab.report.site.site import SWEEPS
+
+MOST_OPTIONS = 20
+USUAL = {"--sweeps": SWEEPS, "--sweeps-a-week": SWEEPS_A_WEEK[0]}
+"""Defaults that another module puts in, where the option was not given."""
+DUELS = ("compare", "bisect", "calibrate")
+LIMIT = re.compile(r"\(default: (-?[0-9.]+(?:,[0-9]+)*)[),;]")
+OPTIONS = [
+    (command, action)
+    for command in COMMANDS
+    for action in command.parser().options
+    if action.choices or hasattr(action.type, "wanted")
+]
+IDLE = (
+    ("run --every 2", "--every", "--commits A..B beside it"),
+    ("run v4-memfile --sequential", "--sequential", "several measurements"),
+    ("compare last last --find 3", "--find", "--live beside it"),
+    (
+        "compare package package --live --threshold 3",
+        "--threshold",
+        "results that are archived",
+    ),
+    ("compare --list HEAD --junit -", "--junit", "a comparison"),
+    ("calibrate --pairs 3", "--pairs", "--error-budget beside it"),
+    ("review --no-profile", "--no-profile", "--confirm beside it"),
+    ("list --markdown -", "--markdown", "--table beside it"),
+    ("list --scenarios --limit 3", "--limit", "a list of results"),
+    ("show --parameters {}", "--parameters", "--scenario beside it"),
+    ("watch --port 3", "--port", "--html beside it"),
+    ("report --against last", "--against", "ids of results beside it"),
+)
+
+
+def defaults(parser):
+    """Number that help names as the default of each option that it shows."""
+    found = {
+        one.option_strings[-1]: LIMIT.search(help_of(one))
+        for one in parser.shown
+        if one.option_strings
+    }
+    return {name: match[1] for name, match in found.items() if match}
+
+
+def test_the_help_of_run_has_at_most_twenty_options():
+    shown = [one for one in find(["run"])[0].parser().shown if one.option_strings]
+    assert len(shown) <= MOST_OPTIONS
+
+
+@pytest.mark.parametrize("procedure", PROCEDURES)
+def test_a_named_procedure_has_its_own_parameters_with_the_defaults_of_the_model(procedure):
+    parser = find(["run"])[0].parser()
+    parser.parse_args(["--procedure", procedure])
+    of_model = PROCEDURES[procedure]()
+    own = [one for one in parser.shown if one.dest.startswith("p_")]
+    assert len(own) >= 7
+    for action in own:
+        default = getattr(of_model, action.dest.removeprefix("p_"))
+        told = help_of(action).rpartition("(default: ")[2]
+        if isinstance(default, tuple):
+            assert told == f"{','.join(map(str, default))})"
+        elif default is not None:
+            assert re.split(r"[),]", told)[0] == str(default).removesuffix(".0")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_number_that_help_calls_a_default_is_one(command):
+    parser = command.parser()
+    actions = {one.option_strings[-1]: one for one in parser.options}
+    for name, told in defaults(parser).items():
+        default = actions[name].default
+        parameter = actions[name].dest.removeprefix("p_")
+        if command.name in DUELS and parameter != actions[name].dest:
+            default = getattr(PROCEDURES["duel"](), parameter)
+        assert float(told) == USUAL.get(name, default), name
+
+
+@pytest.mark.parametrize(
+    ("command", "action"), OPTIONS, ids=[f"{c.name} {a.option_strings[-1]}" for c, a in OPTIONS]
+)
+def test_a_bad_value_is_refused_by_the_options_name_with_what_is_wanted(command, action):
+    name = action.option_strings[-1]
+    count = action.nargs if isinstance(action.nargs, int) else 1
+    with pytest.raises(LeaselabError) as caught:
+        command.parser().parse_args([name, *["no-such-value"] * count])
+    error = caught.value
+    assert (error.where, error.outcome.value) == (name, 2)
+    assert error.wanted
+    assert error.todo
+
+
+@pytest.mark.parametrize(("words", "option", "wanted"), IDLE)
+def test_an_option_without_effect_is_refused(words, option, wanted, capsys):
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err == (
+        f"leaselab: {option}: it would have no effect (wanted {wanted}); leave {option} out\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["lab", "ta"], {"take"}),
+        (["dev", "archive", ""], {"verify", "where"}),
+        (["run", "--procedure", "fi"], {"fixed-load", "fill"}),
+        (["run", "--qu"], {"--quick"}),
+        (["lab", "maintenance", "on", "--re"], {"--reason"}),
+    ],
+)
+def test_bash_completes_commands_options_and_values(words, completed):
+    done = subprocess.run(
+        [
+            *("bash", "-euc"),
+            f'{completion()}\nCOMP_WORDS=(leaselab "$@") COMP_CWORD=$#\n_leaselab\n'
+            'echo "${COMPREPLY[@]}"',
+            *("bash", *words),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (set(done.stdout.split()), done.stderr) == (completed, "")
+
+
+def test_the_manual_page_has_every_command_and_nothing_that_troff_does_not_know():
+    page = manual()
+    for command in COMMANDS:
+        assert f".SS {command.parser().shape}".replace("-", "\\-") in page
+    requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
+    assert requests <= {".TH", ".SH", ".SS", ".TP", ".B"}
+    if shutil.which("groff"):
+        done = subprocess.run(
+            ["groff", "-man", "-ww", "-Tutf8"],
+            input=page,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stderr == ""
