@@ -42,6 +42,7 @@ class Playbooks:
         self.given = {}
         self.proofs = set()
         self.here = None
+        self.played = []
         self.faults = {}
         self.states = {"sut": "0", "gen": "0"}
         self.there = set()
@@ -73,6 +74,7 @@ class Playbooks:
 
     def _play(self, name, variables):
         self.given[name] = variables
+        self.played.append(name)
         if name == "lab_up":
             self.here.dead.clear()
         if name in self.faults:
@@ -341,6 +343,13 @@ def test_hosts_that_are_as_they_were_are_not_prepared_again(playbooks, capsys):
     assert "the hosts are prepared as they were" in capsys.readouterr().err
     assert main(["step", "provision", "--full"]) == 0
     assert set(playbooks.given) == {"generator", "provision"}
+
+
+def test_a_lab_that_was_down_is_brought_up_once(playbooks):
+    playbooks.variables["leaselab_lab"] = "docker"
+    playbooks.here.dead.add("gen")
+    assert main(["step", "provision"]) == 0
+    assert playbooks.played == ["lab_up", "provision"]
 
 
 def test_a_lab_of_this_machine_is_brought_up_again_where_its_inventory_changed(

@@ -124,12 +124,14 @@ def asked(args: argparse.Namespace) -> tuple[Scenario, AnyProcedure, Inventory]:
     return scenario, procedure, inventory
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LeasedBench:
     """A bench that this command has for itself; no other one is changed by playbooks."""
 
     inventory: Inventory
     lease: Lease
+    just_up: bool = False
+    """Whether this command has just brought it up, with servers of the default release."""
 
 
 @contextmanager
@@ -145,19 +147,23 @@ def leased(
     """
     keeper = inventory.only(GENERATOR_GROUP).access
 
+    just_up = False
+
     def take(lease: Lease) -> None:
-        _take(inventory, lease, take_over=take_over)
+        nonlocal just_up
+        just_up = _take(inventory, lease, take_over=take_over)
 
     with locked.leased(checkout_root(), inventory.bench, keeper, purpose, take) as lease:
         if lease.killed is not None:
             tell_killed(lease)
             with suppress(LeaselabError):  # what follows names a host that does not answer
                 stop_leftovers(inventory)
-        yield LeasedBench(inventory, lease)
+        yield LeasedBench(inventory, lease, just_up)
 
 
-def _take(inventory: Inventory, lease: Lease, *, take_over: bool = False) -> None:
-    """Lock a bench whose generator may be down, or new."""
+def _take(inventory: Inventory, lease: Lease, *, take_over: bool = False) -> bool:
+    """Lock a bench whose generator may be down, or new; return whether it was brought up."""
+    just_up = False
     try:
         try:
             lease.take()
@@ -168,10 +174,12 @@ def _take(inventory: Inventory, lease: Lease, *, take_over: bool = False) -> Non
                 if not inventory.made_by:
                     raise
                 bring_up(inventory, take_over=take_over)
+                just_up = True
             lease.take()
     except NoLockError:
         install_lock(inventory)
         lease.take()
+    return just_up
 
 
 def tell_killed(lease: Lease) -> None:
@@ -205,9 +213,10 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
         print("the hosts are prepared as they were", file=sys.stderr, flush=True)
         return record.environment
     forget_deployment(root, inventory.bench)
-    if inventory.made_by:
+    if inventory.made_by and (distribution or not bench.just_up):
         bring_up(inventory, distribution, lease=bench.lease)
         _take(inventory, bench.lease)  # the generator may be a new one
+    bench.just_up = False
     with _generator_built(inventory, bench.lease):
         environment = str(play("provision", inventory, {}, bench.lease).custom["environment"])
     _provisioned(inventory).parent.mkdir(parents=True, exist_ok=True)
