@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MOST_CLIENTS = 100_000
 """Clients that a population has at the most; fewer where the pools are small."""
+_OTHERS = re.compile("[^a-z0-9]+")
+"""What the name of a file may have and that of a scenario not."""
 _WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What is raised where a configuration has a value of another type than its server's."""
 
@@ -118,7 +120,7 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
     folder = scenarios.parent / OWN
     (folder / LOADS).mkdir(parents=True, exist_ok=True)
     server, population = (_kept(folder, one) for one in (own.server, {"kinds": own.kinds}))
-    stem = re.sub(r"[^a-z0-9]+", "-", file.stem.lower()).strip("-")[:24] or "file"
+    stem = _OTHERS.sub("-", file.stem.lower()).strip("-")[:24] or "file"
     whole = hashlib.sha256(f"{server}{population}".encode()).hexdigest()
     name = f"own-{stem}-{whole[:8]}"
     like = yaml.safe_load((scenarios / LOADS / f"{own.load}.yml").read_text(encoding="utf-8"))
