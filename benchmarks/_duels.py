@@ -78,6 +78,9 @@ class Cell:
     effort: float = 1.0
     """By how many times more the second server's CPU time per transaction differs than its
     speed does."""
+    fills: float = 0.0
+    """By how much a transaction costs more for each second of `CAPACITY` that a server holds,
+    over what it costs of one that holds nothing."""
     label: str = ""
     """Its name, where the fields above make it another machine."""
 
@@ -160,6 +163,8 @@ PULSE_S, PULSE_EVERY_S = 5.0, 2 * PLAN.round_s
 OWN_S = -PLAN.round_s / math.log(0.8)
 """Time constant of the second server's own speed (s)."""
 _STEPS = 20_000
+_STEPS_OF_FILLING = 10
+"""In how many steps a server fills in each second of a load."""
 
 
 @cache
@@ -178,15 +183,18 @@ class Side:
     second: bool = False
     started: float = 1.0
     """What the last start came to (ratio)."""
+    held: float = 0.0
+    """What it holds, over `CAPACITY` (s)."""
 
     def start(self, *, second_place: bool) -> None:
         """Start it anew at a place."""
         cell = self.machine.cell
+        self.held = 0.0
         self.started = math.exp(cell.start * self.machine.noise.gauss(0, 1))
         if second_place:
             self.started *= 1 - cell.place
 
-    def ask(self, load: Load, *, may_abort: bool = False) -> Trial:  # noqa: ARG002  # as `Ask` has
+    def ask(self, load: Load, *, may_abort: bool = False, reset: bool = True) -> Trial:  # noqa: ARG002  # `Ask`'s
         """Make a trial: what is offered beyond its capacity is lost."""
         machine, cell = self.machine, self.machine.cell
         off = math.exp(cell.trial * machine.scatter() + machine.own * self.second)
@@ -195,9 +203,9 @@ class Side:
         if cell.spoiled and machine.noise.random() < cell.spoiled:
             capacity *= 0.6
         attempted = load.rate * load.duration_s
-        completed = min(
-            attempted, round(self._completed(load.rate, capacity) * load.duration_s)
-        )
+        completed = min(attempted, round(self._served(load, capacity)))
+        if reset:
+            self.held = 0.0
         machine.wait(load.duration_s + PLAN.wait_s + BESIDE_S)
         cost = CPU_US * self.relative**-cell.effort / machine.capacity(1.0) * CAPACITY
         return Trial(
@@ -210,6 +218,17 @@ class Side:
             traffic_s=float(load.duration_s),
             cpu_us=cost * math.exp(cell.cpu * machine.noise.gauss(0, 1)),
         )
+
+    def _served(self, load: Load, capacity: float) -> float:
+        """What it completes of a load (transactions), whose clients come back or are new."""
+        fills, served = self.machine.cell.fills, 0.0
+        steps = _STEPS_OF_FILLING * load.duration_s if fills else 1
+        for _ in range(steps):
+            now = self._completed(load.rate, capacity / (1 + fills * self.held))
+            served += now * load.duration_s / steps
+            held = self.held + now * load.duration_s / steps / CAPACITY
+            self.held = min(held, load.clients / CAPACITY or math.inf)
+        return served
 
     def _completed(self, offered: float, capacity: float) -> float:
         """What it completes of an offered rate (transactions/s)."""
@@ -271,7 +290,8 @@ def duel(
     """Make the rounds of a duel, until there is an answer or no round left; those of each."""
     turns = Turns(plan)
     rounds: tuple[list[Round], list[Round]] = ([], [])
-    rate = _sighted(plan, machine, sides)
+    rate = _sighted(turns, machine, sides)
+    clients = plan.clients_s * rate
     while True:
         index = len(rounds[0]) + 1
         swapped, trials = order_of(index), course_of(plan, *rounds).trials
@@ -284,19 +304,20 @@ def duel(
         def ready(side: int, swapped: int = swapped) -> None:
             place = both and side != swapped
             sides[side].start(second_place=place)
-            machine.wait(START_S + plan.warm_up_s + plan.wait_s + BESIDE_S)
+            sides[side].held = clients / CAPACITY
+            machine.wait(plan.ready_s)
 
         if both:
             for side in order:
                 ready(side)
             for turn in range(trials):
                 for side in order if turn % 2 == 0 else order[::-1]:
-                    made[side].append(turns.turn(sides[side].ask, rate))
+                    made[side].append(turns.turn(sides[side].ask, rate, clients))
         else:
             for side in order:
                 ready(side)
                 for _ in range(trials):
-                    made[side].append(turns.turn(sides[side].ask, rate))
+                    made[side].append(turns.turn(sides[side].ask, rate, clients))
         for side in (0, 1):
             rounds[side].append(_round(index, made[side], turns))
         if both and index == LEAST_ROUNDS and (places_differ(*rounds) or 0.0) > MOST_APART:
@@ -307,17 +328,19 @@ def duel(
             return rounds
 
 
-def _sighted(plan: Duel, machine: Machine, sides: Sequence[Side]) -> int:
+def _sighted(turns: Turns, machine: Machine, sides: Sequence[Side]) -> int:
     """Look for the first load, as the first round does."""
+    plan = turns.procedure
     for side in sides:
         side.start(second_place=False)
         machine.wait(START_S)
     looked: list[Trial] = []
     while (rate := sighted(plan, looked)) is None:
-        looked.append(sides[0].ask(Load(next_sight(plan, looked), plan.trial_s)))
+        wanted = next_sight(plan, looked)
+        looked.append(sides[0].ask(turns.looking(wanted, come_back=True)))
     made: list[Trial] = []
     while not (lift := lifted(plan, rate, made))[1]:
-        made.append(sides[1].ask(Load(lift[0], plan.trial_s)))
+        made.append(sides[1].ask(turns.looking(lift[0], come_back=True)))
     return lift[0]
 
 

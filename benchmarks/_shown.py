@@ -24,7 +24,7 @@ def show(table: Table, width: int, markdown: Path | None) -> None:
     """Print a table; into a pipe nothing is folded, it has `width` columns there."""
     Console(width=None if sys.stdout.isatty() else width).print(table)
     if markdown is not None:
-        command = " ".join(["leaselab bench", Path(sys.argv[0]).stem, *sys.argv[1:]])
+        command = " ".join(["leaselab dev bench", Path(sys.argv[0]).stem, *sys.argv[1:]])
         markdown.write_text(as_markdown(table, command), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Synthetic results for `leaselab bench archive`: whole, valid, and cheap to make."""
+"""Synthetic results for `leaselab dev bench archive`: whole, valid, and cheap to make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart of `leaselab bench week`: from a push to its verdict, by benches."""
+"""The chart of `leaselab dev bench week`: from a push to its verdict, by benches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of `leaselab bench week`, and its one JSON value."""
+"""The table of `leaselab dev bench week`, and its one JSON value."""
 
 from __future__ import annotations
 

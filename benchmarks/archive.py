@@ -1,4 +1,4 @@
-"""`leaselab bench archive`: an archive of ten years, and how long it takes to look at it.
+"""`leaselab dev bench archive`: an archive of ten years, and how long it takes to look at it.
 
 Fills a folder with synthetic results, a sweep each, spread over thirty scenarios and
 ten years, then times what users wait for.  The results have nine runs of three trials
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab bench archive", description=__doc__)
+    parser = argparse.ArgumentParser(prog="leaselab dev bench archive", description=__doc__)
     parser.add_argument("--results", type=int, default=100_000, help="how many (100000)")
     parser.add_argument(
         "--growth", action="store_true", help="time a tenth of them first, to see the growth"
@@ -103,7 +103,7 @@ def _timings(root: Path) -> dict[str, float]:
     (root / INDEX).unlink(missing_ok=True)
     for name, arguments in (
         ("index", ["list", "--limit", "1"]),
-        ("list", ["list", "--scenario", scenario, "--json", "--limit", "50"]),
+        ("list", ["list", scenario, "--json", "--limit", "50"]),
         ("report", ["report"]),
         ("again", ["report"]),
     ):

@@ -1,5 +1,5 @@
 # ruff: noqa: A005  # run as `benchmarks.bisect`; the library's is `bisect`
-"""`leaselab bench bisect`: how often searches for the commit that made it slower are right.
+"""`leaselab dev bench bisect`: how often searches for the commit that made it slower are right.
 
 Simulated histories of 64 commits on a machine that drifts; the decisions and the verdicts of
 the duels are those of the code that ships.  `docs/method/verdicts.md` explains the table.
@@ -117,7 +117,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab bench bisect", description=__doc__)
+    parser = argparse.ArgumentParser(prog="leaselab dev bench bisect", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_markdown(parser)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`leaselab bench detectors`: our detector of changes, Apache Otava and jumpavg.
+"""`leaselab dev bench detectors`: our detector of changes, Apache Otava and jumpavg.
 
 All three read the same simulated series of ratios to an anchor (same seeds).
 `docs/method/verdicts.md` explains the table.
@@ -240,7 +240,7 @@ def _task(task: tuple[Kind, str, int]) -> Row:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab bench detectors", description=__doc__)
+    parser = argparse.ArgumentParser(prog="leaselab dev bench detectors", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_markdown(parser)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`leaselab bench faults`: what a sweep says of servers and generators with a known fault.
+"""`leaselab dev bench faults`: what a sweep says of servers and generators with a known fault.
 
 The real engine measures simulated packets.  `docs/method/measuring.md` explains the table.
 """
@@ -169,7 +169,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab bench faults", description=__doc__)
+    parser = argparse.ArgumentParser(prog="leaselab dev bench faults", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_markdown(parser)
     parser.add_argument("--processes", type=int, default=2, help="default 2")

@@ -1,4 +1,4 @@
-"""`leaselab bench search`: our search against ISC's ramp, bisection and MLRsearch.
+"""`leaselab dev bench search`: our search against ISC's ramp, bisection and MLRsearch.
 
 All four search the same simulated servers (same seeds) in one run, nine runs a
 sweep, a trimmed mean of the middle seven.  `docs/explanation/search.md` explains the table.
@@ -74,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab bench search", description=__doc__)
+    parser = argparse.ArgumentParser(prog="leaselab dev bench search", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_markdown(parser)
     parser.add_argument("--sweeps", type=int, default=60, help="sweeps a cell (default 60)")

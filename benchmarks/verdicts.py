@@ -1,4 +1,4 @@
-"""`leaselab bench verdicts`: how often comparisons of two servers are right, by their design.
+"""`leaselab dev bench verdicts`: how often comparisons are right, by their design.
 
 The duels are judged by the code that ships (`leaselab.analysis.duel`), their load follows the
 server by the code that ships (`leaselab.measure.overload`); the servers and the machine are
@@ -29,6 +29,7 @@ from leaselab.analysis.duel import Answer
 
 DROP = 0.03
 QUIET = Cell(0.02, 0.015, label="changes")
+FILLS = Cell(0.02, 0.015, fills=1.0, label="fills")
 PULSE = Cell(0.0, 0.015, pulse=0.15, label="pulse")
 
 
@@ -80,6 +81,8 @@ WORLDS = (
         0.0,
         promised=False,
     ),
+    World("costs more as it fills: equal", FILLS, 0.0),
+    World("costs more as it fills: loop of 5 %", FILLS, 1 - 1 / 1.05),
     World("drop of 1 %, CPU time + 5 %", replace(QUIET, effort=5.0, label="cpu"), 0.01),
 )
 """Machines and servers that duels with both up were not made for."""
@@ -198,7 +201,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab bench verdicts", description=__doc__)
+    parser = argparse.ArgumentParser(prog="leaselab dev bench verdicts", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     add_markdown(parser)
     parser.add_argument(

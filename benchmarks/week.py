@@ -1,4 +1,4 @@
-"""`leaselab bench week`: a simulated week of a lab, for labs of several sizes.
+"""`leaselab dev bench week`: a simulated week of a lab, for labs of several sizes.
 
 Commits arrive, nights and weekly sets of experiments begin, benches break, all drawn from
 a seed; jobs wait for a free bench as Jenkins' lockable resources let them.  The table says
@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab bench week", description=__doc__)
+    parser = argparse.ArgumentParser(prog="leaselab dev bench week", description=__doc__)
     lists: tuple[tuple[str, list[int], str], ...] = (
         ("--benches", [1, 2, 3, 5, 10], "numbers of benches"),
         ("--nightly", [5, 30, 100, 300], "numbers of scenarios swept each night"),

@@ -114,6 +114,7 @@ class Flood:
     """A generator of queries, and the adapter of it."""
 
     per_s = 50_000.0
+    takes_clients = True
     capacity = None
     """Nothing is given out that could be used up."""
 
@@ -135,7 +136,8 @@ class Flood:
         if load.flood:
             scatter = 1 + (self.host.queries % 21 - 10) / 4000
         answered = tuple(
-            self.host.answers(load.rate or math.inf, scatter) for _ in range(load.duration_s)
+            self.host.answers(load.rate or math.inf, scatter, load.clients)
+            for _ in range(load.duration_s)
         )
         self.host.queries += load.rate * load.duration_s or sum(answered)
         return FloodReading(load, self.host.capacity, answered)
@@ -151,6 +153,10 @@ class Zones:
     queries: int = 0
     cached: int = 0
     """Queries answered since its cache was emptied."""
+    grows: float = 0.0
+    """By how much a query costs more for each client it holds, over what it costs without."""
+    held: int = 0
+    """Clients answered since it was emptied."""
     resets: int = 0
     functions: dict = field(default_factory=lambda: {"main;answer": 9.0, "main;receive": 2.0})
     """What a query costs by stack (us); it costs one more that no sample stands for."""
@@ -161,15 +167,19 @@ class Zones:
     kill_at: float = math.inf
     """The journal's event before which the engine is killed."""
 
-    def answers(self, asked, scatter):
-        """What it answers in a second of so many queries."""
+    def answers(self, asked, scatter, clients=0):
+        """What it answers in a second of so many queries; 0 `clients`: each is a new one."""
         speed = self.capacity * scatter * (1 if self.cached >= CACHED else self.cold)
-        answered = int(min(asked, speed))
+        answered = 0
+        for _ in range(20 if self.grows else 1):
+            slower = 1 + self.grows * self.held
+            answered += (part := int(min(asked, speed / slower) / (20 if self.grows else 1)))
+            self.held = min(self.held + part, clients or math.inf)
         self.cached += answered
         return answered
 
     def start(self):
-        self.cached = 0
+        self.cached, self.held = 0, 0
         return ServerStarted(7, "1.0", None, "1" * 64)
 
     def trouble(self):
@@ -179,7 +189,7 @@ class Zones:
         """At once."""
 
     def reset(self):
-        self.cached = 0
+        self.cached, self.held = 0, 0
         self.resets += 1
         return {}
 
@@ -214,7 +224,7 @@ class Zones:
     def read(self):
         return HostReading(0.01, 0.0, None, 0)
 
-    def renew(self):
+    def renew(self, busy_s=0.0):
         """Nobody else wants it."""
 
     def record(self, name, data):

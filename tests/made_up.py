@@ -87,7 +87,7 @@ class Lab:
         self.interrupted_at: int | None = None
         """After how many rounds the user interrupts; None for never."""
         self.rates: dict[str, float] = {}
-        """Max rates of points, or of points by a generator (exchanges/s)."""
+        """Max rates of points, of points by a generator or in a layout (exchanges/s)."""
         self.costs: dict[str, float] = {}
         """CPU time of a transaction, over that of the others (ratio); in duels."""
         self.prepared: list[str] = []
@@ -207,14 +207,16 @@ class Lab:
     def _give_back(self, _bench: Any) -> None:
         self.deployed.append("hosts given back")
 
-    def _build(self, server: str, commit: Any, files: Path, *_: Any) -> dict[str, str]:
+    def _build(
+        self, server: str, commit: Any, files: Path, *_: Any, layout: int
+    ) -> dict[str, str]:
         assert server in ("kea", "flame")
         assert files.name == f"{commit.tree}.tar"
         self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
         self.built.append(commit.hash)
         if commit.hash in self.broken:
             raise server_broken(self.complaint, where="sut")
-        return {"key": f"key of {commit.hash}"}
+        return {"key": f"key of {commit.hash}" + f" laid out {layout}" * bool(layout)}
 
     def _deploy(
         self,
@@ -234,7 +236,8 @@ class Lab:
         self.asked.append(places)
         self.kept.append(tuple(keep))
         assert len(keep) <= self.places * len(self.deployed)
-        commit = key.removeprefix("key of ") or None
+        commit, _, layout = key.removeprefix("key of ").partition(" laid out ")
+        commit = commit or None
         self.deployed.append(commit or name)
         self.procedures.append(procedure)
         for broken in (commit or name, scenario.generator):
@@ -260,7 +263,8 @@ class Lab:
             "version": self.version,
         }
         if commit:
-            server["build"] = {"source": self._sources[commit]}
+            options = {"layout": int(layout)} if layout else {}
+            server["build"] = {"source": self._sources[commit], "options": options}
         if scenario.partner:
             document["hosts"]["partner"] = host("two", "198.18.0.20")
             document["servers"]["partner"] = dict(server)
@@ -289,7 +293,9 @@ class Lab:
         if (name, index) in self.faults:
             raise self.faults[name, index]
         measured = f"{name} by {bench.scenario.generator}"
-        rate = self.rates.get(measured, self.rates.get(name, RATE))
+        layout = ((bench.server.build or {}).get("options") or {}).get("layout", 0)
+        rates = (self.rates.get(key) for key in (measured, f"{name} laid out {layout}", name))
+        rate = next((rate for rate in rates if rate), RATE)
         family = bench.scenario.load.get("family", 4)
         if isinstance(procedure, MaxRate):
             return example_round(index, rate, START, procedure, family)
@@ -393,7 +399,7 @@ class _Lease:
     def during(self, *_: Any) -> Any:
         return nullcontext(self)
 
-    def renew(self) -> None:
+    def renew(self, busy_s: float = 0.0) -> None:
         pass
 
 

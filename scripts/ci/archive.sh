@@ -2,4 +2,4 @@
 # Stage Archive: proves that what was measured is archived whole.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 find_results
-stage archive verify -- "${RESULTS[@]}"
+stage dev archive verify -- "${RESULTS[@]}"

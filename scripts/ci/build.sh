@@ -6,7 +6,7 @@ plan=("${PLAN[@]}")
 ! is_duel || plan=()
 # What a build that failed prints is its result, and no key.
 status=0
-told=$(stage build "${BENCHES[@]}" --repo server --id-file "$IDS" "${plan[@]}" -- "$SCENARIO") || status=$?
+told=$(stage step build "${BENCHES[@]}" --repo server --id-file "$IDS" "${plan[@]}" -- "$SCENARIO") || status=$?
 echo "$told"
 ((status == 0)) || exit "$status"
 echo "$told" >"$BUILD"

@@ -9,7 +9,7 @@ main() {
   elif is_anchored; then
     stage run "${BENCHES[@]}" --repo server --commit HEAD "--anchor=$ANCHOR" --id-file "$IDS" "${PLAN[@]}" -- "$SCENARIO"
   else
-    stage sweep .leaselab/bench.json --id-file "$IDS"
+    stage step sweep .leaselab/bench.json --id-file "$IDS"
   fi
 }
 

@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # Stage Provision: prepares the hosts of the bench.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-stage provision "${BENCHES[@]}"
+stage step provision "${BENCHES[@]}"

@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # Removes old raw outputs, and builds, sources and logs that were not used for long.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-stage prune "${BENCHES[@]}"
+stage lab prune "${BENCHES[@]}"

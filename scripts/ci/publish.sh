@@ -7,9 +7,9 @@ main() {
   find_results || return 0
   # The stages that write these may not have been come to.
   [[ -e ci/report ]] || ./leaselab report "${RESULTS[@]}" --output ci/report
-  [[ -e ci/comment.md ]] || ./leaselab export --markdown "${RESULTS[@]}" --output ci/comment.md
-  [[ -e ci/junit.xml ]] || ./leaselab export --junit "${RESULTS[@]}" --output ci/junit.xml
-  ./leaselab export --csv "${RESULTS[-1]}" --output ci/plot.csv
+  [[ -e ci/comment.md ]] || ./leaselab export "${RESULTS[@]}" --markdown ci/comment.md
+  [[ -e ci/junit.xml ]] || ./leaselab export "${RESULTS[@]}" --junit ci/junit.xml
+  ./leaselab export "${RESULTS[-1]}" --csv ci/plot.csv
 }
 
 main

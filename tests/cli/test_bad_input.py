@@ -48,12 +48,24 @@ def family(checkout, old, new, file="memfile"):
 
 @pytest.mark.parametrize(
     "words",
-    ["run", "deploy", "table", "review", "list --scenario", "export --csv --scenario"],
+    [
+        "run",
+        "step deploy",
+        "list",
+        "list --table",
+        "list --scenarios",
+        "review",
+        "export --csv -",
+    ],
 )
 def test_an_unknown_scenario_names_the_nearest_three(refused, tmp_path, words):
     folder = tmp_path / "archive"
     archive_result(folder)
-    results = () if words in ("run", "deploy") else ("--results", str(folder))
+    results = (
+        ()
+        if words in ("run", "step deploy", "list --scenarios")
+        else ("--results", str(folder))
+    )
     assert refused(*words.split(), "v4-memfil", *results) == (
         "scenarios: unknown scenario 'v4-memfil'; "
         "did you mean 'v4-memfile', 'v6-memfile' or 'v4-memfile-mt'?"
@@ -61,7 +73,7 @@ def test_an_unknown_scenario_names_the_nearest_three(refused, tmp_path, words):
 
 
 def test_one_that_is_near_nothing_has_suggestions_and_no_list_of_all(refused):
-    line = refused("deploy", "nosuch")
+    line = refused("step", "deploy", "nosuch")
     assert line.count("'") == 8
     assert len(line) < 200
 
@@ -76,16 +88,16 @@ def test_an_unknown_key_of_a_scenario_names_file_and_nearest(refused, checkout):
 
 def test_an_unknown_parameter_of_the_sweep_names_the_nearest(refused):
     given = '{"trials_s": 3}'
-    assert refused("scenarios", "v4-memfile", "--procedure", given) == (
-        "parameters of the measurement: unknown parameter of max-rate 'trials_s';"
+    assert refused("show", "--scenario", "v4-memfile", "--parameters", given) == (
+        "--parameters: unknown parameter of max-rate 'trials_s';"
         " did you mean 'trial_s' or 'max_trials'?"
     )
 
 
 @pytest.mark.parametrize("given", ["{", "[]", '"rounds"'])
 def test_parameters_that_are_no_object_are_refused(refused, given):
-    line = refused("scenarios", "v4-memfile", "--procedure", given)
-    assert line.startswith("--procedure: not ")
+    line = refused("show", "--scenario", "v4-memfile", "--parameters", given)
+    assert line.startswith("--parameters: not ")
 
 
 def test_an_unknown_procedure_of_a_family_names_the_nearest(refused, checkout):
@@ -100,7 +112,11 @@ def test_an_unknown_procedure_of_a_family_names_the_nearest(refused, checkout):
 
 def test_an_option_of_another_procedure_is_refused(refused):
     line = refused("run", "--duration-s", "5")
-    assert "unknown parameter of max-rate 'duration_s'" in line
+    assert line == (
+        "--duration-s: procedure max-rate has no such parameter (wanted --duration-s with "
+        "fixed-load or fill or profile); name another procedure, or see "
+        "`leaselab run --procedure max-rate --help`"
+    )
 
 
 def test_a_lease_that_would_expire_in_the_sweep_is_refused(refused, checkout):
@@ -125,9 +141,9 @@ def test_a_pool_that_one_trial_could_fill_is_refused(refused, checkout):
 def test_nothing_left_after_trimming_is_refused(refused, options):
     line = refused("run", *options)
     assert line.startswith(
-        "parameters of the measurement: nothing would be left after trimming (found runs"
+        "parameters of the measurement: nothing would be left after trimming (found --runs"
     )
-    assert line.endswith("wanted runs > 2 x trim); raise --runs or lower --trim")
+    assert line.endswith("wanted --runs > 2 x --trim); raise --runs or lower --trim")
 
 
 def test_an_inventory_without_a_generator_is_refused(refused, checkout):
@@ -140,18 +156,18 @@ def test_an_inventory_without_a_generator_is_refused(refused, checkout):
 
 def test_a_bench_file_that_is_missing_or_another_s_is_refused(refused, checkout):
     path = checkout / "bench.json"
-    assert refused("sweep", path) == (
+    assert refused("step", "sweep", path) == (
         f"{path}: no such file; deploy and tune first: leaselab run, or ansible/site.yml"
     )
     path.write_text("{", encoding="utf-8")
-    assert refused("sweep", path).startswith(f"{path}: not JSON: ")
+    assert refused("step", "sweep", path).startswith(f"{path}: not JSON: ")
     path.write_text(json.dumps({**DOCUMENT, "schema_version": 1}), encoding="utf-8")
-    assert refused("sweep", path) == (
+    assert refused("step", "sweep", path) == (
         f"{path}: schema version is not this leaselab's (found 1, wanted 2); deploy again"
     )
     nothing_left = {**DOCUMENT, "procedure": {"rounds": 2, "trim": 1}}
     path.write_text(json.dumps(nothing_left), encoding="utf-8")
-    assert "nothing would be left after trimming" in refused("sweep", path)
+    assert "nothing would be left after trimming" in refused("step", "sweep", path)
 
 
 def test_a_bench_file_whose_leases_could_expire_is_refused(refused, checkout):
@@ -159,7 +175,7 @@ def test_a_bench_file_whose_leases_could_expire_is_refused(refused, checkout):
     document = copy.deepcopy(DOCUMENT)
     document["scenario"]["server"]["options"]["lease_lifetime_s"] = 60
     path.write_text(json.dumps(document), encoding="utf-8")
-    assert "leases could expire while the sweep runs" in refused("sweep", path)
+    assert "leases could expire while the sweep runs" in refused("step", "sweep", path)
 
 
 def test_resuming_what_was_never_begun_is_refused(refused):

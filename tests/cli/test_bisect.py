@@ -64,6 +64,26 @@ def test_the_culprit_is_named_by_a_duel_with_its_parent(lab, place, hashes, caps
     assert lab.store.running() == []
 
 
+def test_a_culprit_is_measured_in_several_layouts_once(lab, place, hashes, capsys):
+    assert search(place, hashes, "--layouts", "2", "--no-profile") == 1
+    out, err = capsys.readouterr()
+    assert "Slower in every layout: it is the code. Over 2 layouts -" in out
+    assert "2 layouts: 4 builds" in err
+    lab.forget()
+    assert search(place, hashes, "--layouts", "2", "--no-profile", "--json") == 1
+    assert lab.rounds == []
+    (culprit,) = json.loads(capsys.readouterr().out)["culprits"]
+    assert culprit["layouts"]["cause"] == "code"
+
+
+def test_where_the_ends_do_not_differ_it_says_how_to_look_inside(lab, place, hashes, capsys):
+    lab.rates = {}
+    assert search(place, hashes) == 0
+    told = capsys.readouterr().out.splitlines()[-1]
+    good, bad = hashes[0][:10], hashes[-1][:10]
+    assert f"--commits {good}..{bad} --first-parent --anchor {good}; then leaselab" in told
+
+
 def test_it_says_its_cost_before_and_what_each_duel_told(lab, place, hashes, capsys):
     assert lab.measured == []
     search(place, hashes)
@@ -252,7 +272,7 @@ def test_a_merge_is_one_step_and_says_where_to_search_on(lab, copy, hashes, caps
     [
         (["--good", "main", "--bad", "main~12"], "no commit lies in this range"),
         (["--budget", "1"], "too little time for a duel"),
-        (["--threshold", "0"], "threshold"),
+        (["--find", "0"], "--find"),
         (["--rounds", "2"], "rounds"),
     ],
 )

@@ -77,7 +77,7 @@ class Terminal(io.StringIO):
 
 
 def call(capsys, *arguments):
-    code = main(["check", *arguments])
+    code = main(["lab", "check", *arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -141,9 +141,9 @@ def test_what_a_whole_check_found_is_noted_for_the_table_of_benches(
     playbook, results, result, first
 ):
     playbook.result = result
-    main(["check", "--scenario", "v4-memfile"])
+    main(["lab", "check", "--scenario", "v4-memfile"])
     assert read_note(results, "docker", CHECK) is None, "not all of it was judged"
-    main(["check"])
+    main(["lab", "check"])
     note = read_note(results, "docker", CHECK)
     assert (note["ok"], note["first"]) == (first == "", first)
 

@@ -124,7 +124,7 @@ def test_the_review_finds_nothing(archived, capsys):
 
 
 @pytest.mark.usefixtures("archived")
-@pytest.mark.parametrize("command", [["table"], ["list"], ["show", "last"]])
+@pytest.mark.parametrize("command", [["list", "--table"], ["list"], ["show", "last"]])
 def test_no_other_command_calls_a_build_faster_or_slower(capsys, command):
     assert main(command) == 0
     assert not CALLED.search(capsys.readouterr().out)

@@ -62,6 +62,44 @@ def test_what_costs_more_is_worse_though_it_completes_as_much(lab, place, capsys
     assert more in out
 
 
+@pytest.mark.parametrize(("slow", "cause"), [([1, 2, 3], "code"), ([2], "place"), ([], "none")])
+def test_a_drop_in_every_layout_is_the_codes_and_in_one_its_place(
+    lab, place, capsys, slow, cause
+):
+    lab.rates = {f"{of(place, 'main')} laid out {seed}": 0.95 * RATE for seed in slow}
+    assert live(place, "v1.0", "main", "--layouts", "3", "--json") == (cause == "code")
+    out, err = capsys.readouterr()
+    found = json.loads(out)["over"]
+    assert found["cause"] == cause
+    assert [one["seed"] for one in found["layouts"]] == [1, 2, 3]
+    assert [one["answer"] == "slower" for one in found["layouts"]] == [
+        seed in slow for seed in (1, 2, 3)
+    ]
+    assert "3 layouts: 6 builds, and 3 duels of at most" in err
+    records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+    assert sorted(one.layout for one in records) == [1, 1, 2, 2, 3, 3]
+    assert not lab.deployed[6:], "nothing is profiled"
+
+
+def test_an_interrupted_duel_of_a_layout_goes_on_in_that_layout(lab, place):
+    lab.interrupted_at = 5
+    assert live(place, "v1.0", "main", "--layouts", "2") != 0
+    (begun, _) = lab.store.running()
+    lab.interrupted_at = None
+    assert live(place, "v1.0", "main", "--no-profile") == 0
+    assert begun.id in [one.id for one in lab.store.running()], (
+        "another layout is another build"
+    )
+    assert live(place, "v1.0", "main", "--layouts", "2") == 0
+    assert lab.store.running() == []
+
+
+def test_packages_cannot_be_laid_out(lab, place, capsys):
+    assert live(place, "package", "main", "--layouts", "2") == 2
+    assert "only commits can be built in several layouts" in capsys.readouterr().err
+    assert lab.built == []
+
+
 def test_each_is_deployed_once_for_both_places_where_they_can_be_up_at_once(lab, place):
     lab.places = 2
     assert live(place, "v1.0", "main", "--no-profile") == 0

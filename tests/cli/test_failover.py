@@ -1,12 +1,14 @@
-"""``leaselab failover``: an event under a load, with a pair's own time after it."""
+"""``run --procedure event``: an event under a load, with a pair's own time after it."""
 
 import json
 
 import pytest
 from tests.made_up import RATE, Lab
 
-from leaselab.cli import failover
 from leaselab.cli.main import main
+from leaselab.model.procedures.event import AFTER_SLACK_S
+
+PAIR = "v4-memfile-hs"
 
 
 @pytest.fixture
@@ -17,10 +19,13 @@ def lab(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rate", "0"), "rate is out of range (found 0, wanted a whole number from 1 to"),
-        (("--share", "0"), "share is out of range (found 0.0, wanted a number above 0 to 10)"),
-        (("--runs", "-1"), "rounds is out of range (found -1"),
-        (("--before-s", "0"), "before_s is out of range (found 0"),
+        (("--rate", "0"), "--rate: is out of range (found 0, wanted a whole number from 1 to"),
+        (
+            ("--share", "0"),
+            "--share: is out of range (found 0.0, wanted a number above",
+        ),
+        (("--runs", "-1"), "--runs: is out of range (found -1"),
+        (("--before-s", "0"), "--before-s: is out of range (found 0"),
         (
             ("--after-s", "10"),
             "found 10, wanted more than the scenario's pair_max_response_delay_s, 10",
@@ -28,29 +33,29 @@ def lab(tmp_path, monkeypatch):
     ],
 )
 def test_numbers_that_give_no_figure_are_refused(lab, arguments, message, capsys):
-    assert main(["failover", "v4-memfile-hs", *arguments]) == 2
+    assert main(["run", "--procedure", "event", "v4-memfile-hs", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert (lab.prepared, lab.deployed) == ([], [])
 
 
 def test_one_server_has_nothing_to_fail_over_to(lab, capsys):
-    assert main(["failover", "v4-memfile"]) == 2
-    assert "a failover needs a pair" in capsys.readouterr().err
+    assert main(["run", "--procedure", "event", "v4-memfile"]) == 2
+    assert "an event needs a pair" in capsys.readouterr().err
     assert lab.deployed == []
 
 
 def test_it_is_a_result_with_the_time_that_the_pair_needs(lab, capsys):
-    assert main(["failover", "--rate", "500", "--json"]) == 0
+    assert main(["run", "--procedure", "event", PAIR, "--rate", "500", "--json"]) == 0
     (found,) = lab.procedures
     assert (found.name, found.event, found.rate, found.rounds) == ("event", "crash", 500, 3)
-    assert (found.before_s, found.after_s) == (10, 10 + failover.AFTER_SLACK_S)
+    assert (found.before_s, found.after_s) == (10, 10 + AFTER_SLACK_S)
     document = json.loads(capsys.readouterr().out)
-    assert document["scenario"]["name"] == failover.DEFAULT_SCENARIO
+    assert document["scenario"]["name"] == PAIR
     assert document["metrics"][0]["name"] == "outage_s"
     assert lab.store.load("last").id == document["id"]
 
 
 def test_without_a_rate_it_is_half_of_the_max_rate_which_is_measured_first(lab):
-    assert main(["failover", "--runs", "1"]) == 0
+    assert main(["run", "--procedure", "event", PAIR, "--runs", "1"]) == 0
     assert [one.name for one in lab.procedures] == ["max-rate", "event"]
     assert lab.procedures[-1].rate == RATE / 2

@@ -65,7 +65,7 @@ def test_what_has_no_figure_is_told_after_the_others(lab, capsys):
 
 
 def test_two_generators_are_measured_in_turn_and_compared(lab, capsys):
-    assert main(["bench", "generators", "--json", "--runs", "5"]) == 0
+    assert main(["dev", "bench", "generators", "--json", "--runs", "5"]) == 0
     found = told(capsys)
     assert found["ceiling_ratio"] == pytest.approx(5, rel=0.01)
     assert found["agreement"] == {"max_rate": pytest.approx(1.01, rel=0.01), "p50_s": 1.0}
@@ -78,7 +78,7 @@ def test_two_generators_are_measured_in_turn_and_compared(lab, capsys):
 
 def test_a_part_without_a_figure_has_no_ratio_and_a_reason(lab, capsys):
     lab.faults[UNCAPPED, 1] = invalid_measurement("too noisy")
-    assert main(["bench", "generators"]) == 0
+    assert main(["dev", "bench", "generators"]) == 0
     out, err = capsys.readouterr()
     assert "ceiling: leaseload over perfdhcp -" in out
     assert "max rate of the server: leaseload over perfdhcp 1.0" in out
@@ -96,6 +96,6 @@ def test_a_part_without_a_figure_has_no_ratio_and_a_reason(lab, capsys):
     ],
 )
 def test_what_cannot_be_compared_is_refused(lab, capsys, words, wanted):
-    assert main(["bench", "generators", *words]) == 2
+    assert main(["dev", "bench", "generators", *words]) == 2
     assert wanted in capsys.readouterr().err
     assert lab.rounds == []

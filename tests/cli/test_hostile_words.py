@@ -4,8 +4,6 @@ Words are made from the parser of each command, from fixed seeds; the hosts are 
 ones that do not answer.
 """
 
-import argparse
-import importlib
 import io
 import json
 import os
@@ -25,7 +23,8 @@ from tests.inventories import parsed
 from tests.repositories import make_repository
 
 from leaselab.cli import bench_setup, check, lab, switching
-from leaselab.cli.main import BROKEN_PIPE, COMMANDS, Parser, main
+from leaselab.cli.commands import COMMANDS
+from leaselab.cli.main import BROKEN_PIPE, main
 from leaselab.lab import benches, made_here
 from leaselab.model.errors import Outcome, lab_broken
 
@@ -157,18 +156,10 @@ def place(tmp_path_factory):
 
 
 def parsers():
-    """Each command, and each of its verbs, with its parser."""
+    """Each command with its parser."""
     for command in COMMANDS:
-        if command.name in ("bench", "test", "lint"):  # they start programs of developers
-            continue
-        module = importlib.import_module(f"leaselab.cli.{command.module}")
-        parser = Parser(prog=command.name, allow_abbrev=False)
-        module.add_arguments(parser)
-        verbs = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
-        if not verbs:
-            yield (command.name,), parser
-        for name, verb in verbs[0].choices.items() if verbs else ():
-            yield (command.name, name), verb
+        if command.module not in ("bench", "developer"):  # they start programs of developers
+            yield tuple(command.name.split()), command.parser()
 
 
 PARSERS = dict(parsers())
@@ -277,19 +268,19 @@ def shell(script, **environment):
         ("$LEASELAB list >/dev/full", 4),
         ("$LEASELAB nothing 2>/dev/full", 2),
         ("$LEASELAB show nothing >/dev/full 2>/dev/full", 2),
-        ("set -o pipefail; $LEASELAB scenarios | head -0", BROKEN_PIPE),
+        ("set -o pipefail; $LEASELAB list --scenarios | head -0", BROKEN_PIPE),
         ("set -o pipefail; $LEASELAB nothing 2>&1 | head -0", 2),
         ("$LEASELAB show $'\\xff'", 2),
-        ("$LEASELAB commits HEAD --repo $'\\xff'", 2),
-        ("git init -q $'\\xff' && cd $'\\xff' && $LEASELAB commits HEAD --repo .", 2),
+        ("$LEASELAB compare --list HEAD --repo $'\\xff'", 2),
+        ("git init -q $'\\xff' && cd $'\\xff' && $LEASELAB compare --list HEAD --repo .", 2),
         ("LEASELAB_RESULTS=$'/\\xff' $LEASELAB list", 2),
-        ("$LEASELAB export --csv --output full", 4),
-        ("$LEASELAB export --csv --output fifo", 2),
-        ("$LEASELAB export --csv --output null && test -L null", 0),
-        ("$LEASELAB sweep /dev/zero", 2),
-        ("$LEASELAB sweep fifo", 2),
-        ("$LEASELAB check --networks /dev/zero", 2),
-        ('LEASELAB_COMMAND="\'" $LEASELAB sweep bench.json', 2),
+        ("$LEASELAB export --csv full", 4),
+        ("$LEASELAB export --csv fifo", 2),
+        ("$LEASELAB export --csv null && test -L null", 0),
+        ("$LEASELAB step sweep /dev/zero", 2),
+        ("$LEASELAB step sweep fifo", 2),
+        ("$LEASELAB lab check --networks /dev/zero", 2),
+        ('LEASELAB_COMMAND="\'" $LEASELAB step sweep bench.json', 2),
     ],
 )
 def test_streams_and_devices_do_not_change_the_code(script, code):

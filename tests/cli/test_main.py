@@ -12,8 +12,9 @@ import pytest
 from tests.examples import archive_result
 
 from leaselab import __version__
-from leaselab.cli import main as main_module
-from leaselab.cli.main import COMMANDS, main
+from leaselab.cli import commands
+from leaselab.cli.commands import COMMANDS, GROUPS
+from leaselab.cli.main import main
 from leaselab.model.errors import (
     Outcome,
     invalid_measurement,
@@ -42,7 +43,7 @@ def command(monkeypatch):
     module = types.SimpleNamespace(
         NAME="show", HELP="Help.", add_arguments=lambda _: None, run=lambda _: Outcome.OK
     )
-    monkeypatch.setattr(main_module.importlib, "import_module", lambda _: module)
+    monkeypatch.setattr(commands.importlib, "import_module", lambda _: module)
     return module
 
 
@@ -57,8 +58,12 @@ def raising(error):
 def test_help_names_every_command(capsys, words):
     assert main(words) == 0
     out = capsys.readouterr().out
-    for row in COMMANDS:
-        assert f"  {row.name:9}  {row.help}\n" in out
+    for title, rows in GROUPS.items():
+        assert f"\n{title}\n" in out
+        for row in rows:
+            first, _, verb = row.name.partition(" ")
+            words = verb.split()[0] if verb else f"  {first:9}  {row.help}\n"
+            assert words in out
     assert all(len(line) <= 90 for line in out.splitlines())
 
 
@@ -79,22 +84,49 @@ def test_version(capsys, word):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lst"], "unknown command 'lst'; did you mean `leaselab list`?"),
-        (["scenario"], "unknown command 'scenario'; did you mean `leaselab scenarios`?"),
-        (["xyzzy"], "unknown command 'xyzzy'; see `leaselab --help`"),
+        (
+            ["lst"],
+            "unknown command 'lst' (wanted a command of leaselab); did you mean "
+            "`leaselab list`?",
+        ),
+        (
+            ["check"],
+            "unknown command 'check' (wanted a command of leaselab); did you mean "
+            "`leaselab lab check`?",
+        ),
+        (
+            ["dev", "tst"],
+            "unknown command 'dev tst' (wanted dev archive, dev bench, dev lint, dev test); "
+            "did you mean `leaselab dev test`?",
+        ),
+        (
+            ["xyzzy"],
+            "unknown command 'xyzzy' (wanted a command of leaselab); see `leaselab --help`",
+        ),
         (
             ["--json", "list"],
-            "options follow the command: leaselab COMMAND --json; see `leaselab --help`",
+            "options follow the command (found --json, wanted leaselab COMMAND --json); "
+            "see `leaselab --help`",
         ),
-        (["list", "--nosuch"], "unrecognized arguments: --nosuch; see `leaselab list --help`"),
+        (
+            ["show", "--josn"],
+            "leaselab show: unknown option '--josn' (wanted leaselab show [ID|PATH|last] "
+            "[OPTION...]); did you mean '--json'?",
+        ),
         (
             ["list", "--limit", "x"],
-            "argument --limit: 'x' is not a whole number from 0 to 1000000; "
-            "see `leaselab list --help`",
+            "--limit: the value cannot be used (found 'x', wanted a whole number from 0 to "
+            "1000000); see `leaselab list --help`",
         ),
         (
-            ["archive"],
-            "the following arguments are required: VERB; see `leaselab archive --help`",
+            ["step", "deploy"],
+            "SCENARIO is missing (wanted leaselab step deploy SCENARIO [OPTION...]); "
+            "see `leaselab step deploy --help`",
+        ),
+        (
+            ["show", "one", "two"],
+            "one argument too many (found 'two', wanted leaselab show [ID|PATH|last] "
+            "[OPTION...]); see `leaselab show --help`",
         ),
     ],
 )
@@ -154,10 +186,10 @@ def test_what_the_system_refuses_is_the_labs_and_what_we_forgot_is_ours(
 def test_a_place_that_cannot_be_written_to_is_bad_input(tmp_path):
     results = tmp_path / "results"
     archive_result(results)
-    for words in (["export", "csv"], ["report"]):
+    for words in (["export", "--csv"], ["report", "-o"]):
         place = tmp_path / "file"
         place.write_text("in the way")
-        assert main([*words, "--results", str(results), "-o", str(place / "inside")]) == 2
+        assert main([*words, str(place / "inside"), "--results", str(results)]) == 2
 
 
 def test_a_fault_of_leaselab_never_reads_as_a_regression(command, capsys):
@@ -178,7 +210,7 @@ def test_a_reader_that_leaves_early_is_no_fault(tmp_path):
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_command_module_has_what_the_frame_asks(name, capsys):
-    assert main([name, "--help"]) == 0
+    assert main([*name.split(), "--help"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"usage: leaselab {name}")
 

@@ -49,7 +49,9 @@ def test_it_is_said_who_has_it_and_why_and_ended_by_hand(capsys):
 
 
 @pytest.mark.usefixtures("bench")
-@pytest.mark.parametrize("command", [["lab", "take"], ["provision"], ["run", "v4-memfile"]])
+@pytest.mark.parametrize(
+    "command", [["lab", "take"], ["step", "provision"], ["run", "v4-memfile"]]
+)
 def test_nothing_begins_on_it_and_no_hourly_check_lifts_it(command, capsys, monkeypatch):
     """What puts a bench back into use takes it first, as every pipeline does."""
     root = bench_setup.checkout_root()

@@ -1,12 +1,10 @@
 """How a sweep's end is told."""
 
-import importlib
-
 import pytest
 from tests.examples import archive_result, example_result, invalid_result
 
 from leaselab.archive.store import Store
-from leaselab.cli.main import COMMANDS, Parser
+from leaselab.cli.commands import find
 from leaselab.cli.outcome import tell
 from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.run.part import Ended
@@ -47,7 +45,7 @@ def test_a_doubt_of_a_good_result_stands_with_it(archived, capsys):
 
 @pytest.mark.parametrize(
     ("record", "second"),
-    [(example_result(), "compare previous ID"), (invalid_result(), "check")],
+    [(example_result(), "compare previous ID"), (invalid_result(), "lab check")],
 )
 def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
     store, place = archived(record)
@@ -61,8 +59,5 @@ def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
         "leaselab rerun ID",
     ]
     for command in commands[1:]:
-        _, name, *arguments = command.split()
-        parser = Parser(prog=name)
-        module = next(one.module for one in COMMANDS if one.name == name)
-        importlib.import_module(f"leaselab.cli.{module}").add_arguments(parser)
-        parser.parse_args(arguments)  # raises for what the command does not take
+        found, arguments = find(command.split()[1:])
+        found.parser().parse_args(arguments)  # raises for what the command does not take

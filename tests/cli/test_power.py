@@ -176,7 +176,7 @@ class TestRecovery:
         self, bench, capsys, dead, tmp_path
     ):
         bench.dead = set(dead)
-        assert main(["provision"]) == 130
+        assert main(["step", "provision"]) == 130
         assert sorted(bench.switched) == [(name, "cycle") for name in sorted(dead)]
         said = capsys.readouterr().err
         for name in dead:
@@ -187,15 +187,15 @@ class TestRecovery:
 
     def test_the_bench_is_nobody_elses_meanwhile(self, bench):
         bench.dead = {"sut"}
-        assert main(["provision"]) == 130
-        assert bench.holders == ("provision",)
+        assert main(["step", "provision"]) == 130
+        assert bench.holders == ("step provision",)
         assert bench.holder() is None
 
     def test_the_generator_comes_first_as_it_tells_who_has_the_bench(self, bench):
         bench.dead = {"sut", "gen"}
-        main(["provision"])
+        main(["step", "provision"])
         assert bench.switched[0] == ("gen", "cycle")
-        assert bench.holders == (None, "provision")
+        assert bench.holders == (None, "step provision")
 
     def test_a_bench_that_is_taken_is_recovered_too(self, bench):
         bench.dead = {"sut"}
@@ -223,7 +223,7 @@ class TestRecovery:
     def test_nothing_is_done_to_a_bench_that_somebody_has(self, bench, capsys):
         taken(bench)
         bench.dead = {"sut"}
-        for command in (["provision"], ["lab", "take"]):
+        for command in (["step", "provision"], ["lab", "take"]):
             assert main(command) == 4
             assert "the bench is in use (found ana@laptop" in capsys.readouterr().err
         assert bench.switched == ()
@@ -231,7 +231,7 @@ class TestRecovery:
     def test_where_no_host_answers_it_may_be_the_way_there(self, bench, capsys):
         """Somebody's sweep may go on behind a broken network."""
         bench.dead = {"sut", "gen", "bld"}
-        assert main(["provision"]) == 4
+        assert main(["step", "provision"]) == 4
         assert "nothing is switched: no host answers" in capsys.readouterr().err
         assert bench.switched == ()
 
@@ -240,13 +240,13 @@ class TestRecovery:
     ):
         hostvars["sut"]["leaselab_lab"] = "vm"
         bench.dead = {"sut", "gen", "bld"}
-        assert main(["provision"]) == 4
+        assert main(["step", "provision"]) == 4
         assert "nothing is switched" not in capsys.readouterr().err
         assert bench.switched == ()
 
     def test_a_host_without_a_switch_is_for_the_playbooks_to_name(self, bench, capsys):
         bench.dead = {"bld"}
-        assert main(["provision"]) == 4
+        assert main(["step", "provision"]) == 4
         assert "bld: cannot be reached" in capsys.readouterr().err
         assert bench.switched == ()
 
@@ -255,7 +255,7 @@ class TestRecovery:
     ):
         hostvars["gen"].clear()
         bench.dead = {"sut", "gen"}
-        assert main(["provision"]) == 4
+        assert main(["step", "provision"]) == 4
         assert "gen keeps the bench lock, does not answer" in capsys.readouterr().err
         assert bench.switched == ()
 
@@ -265,19 +265,19 @@ class TestRecovery:
         bench.dead = {"gen"}
         note = {"state": "maintenance", "told": "ana@laptop: new card"}
         write_note(tmp_path / "results", "rack1", STATUS, note)
-        assert main(["provision"]) == 4
+        assert main(["step", "provision"]) == 4
         assert "last seen in maintenance: ana@laptop: new card" in capsys.readouterr().err
         assert bench.switched == ()
 
     def test_one_that_does_not_come_back_is_cycled_once(self, bench, capsys):
         bench.dead, bench.stays_dead = {"sut"}, True
-        assert main(["provision"]) == 4
+        assert main(["step", "provision"]) == 4
         assert "sut: it does not answer by SSH" in capsys.readouterr().err
         assert bench.switched == (("sut", "cycle"),)
         assert bench.holder() is None
 
     def test_a_bench_that_is_well_is_asked_and_nothing_is_said(self, bench, capsys):
-        assert main(["provision"]) == 130
+        assert main(["step", "provision"]) == 130
         assert bench.switched == ()
         assert "answer" not in capsys.readouterr().err
 
@@ -293,18 +293,18 @@ class TestRecovery:
 
         monkeypatch.setattr(check, "inspect", look)
         bench.dead = {"sut"}
-        assert main(["check", *["--recover"][: int(recovers)]]) == 0
+        assert main(["lab", "check", *["--recover"][: int(recovers)]]) == 0
         assert seen == [set() if recovers else {"sut"}]
         bench.dead = {"sut"}
         taken(bench)
         capsys.readouterr()
-        assert main(["check", "--recover"]) == 0
+        assert main(["lab", "check", "--recover"]) == 0
         assert "of the recovery: gen: the bench is in use" in capsys.readouterr().err
         assert seen[-1] == {"sut"}
 
     @pytest.mark.usefixtures("bench")
     def test_what_asks_no_host_recovers_none(self):
-        assert main(["check", "--recover", "--judge", "-"]) == 2
+        assert main(["lab", "check", "--recover", "--judge", "-"]) == 2
 
 
 class TestResume:

@@ -10,7 +10,8 @@ from tests.made_up import RATE, Lab
 from tests.repositories import commit, make_repository
 
 from leaselab.cli import resume, run
-from leaselab.cli.main import Parser, main
+from leaselab.cli.commands import find
+from leaselab.cli.main import main
 from leaselab.cli.options import checkout_root
 from leaselab.cli.procedure_options import QUICK, procedure_overrides
 from leaselab.cli.report import report_after
@@ -511,8 +512,7 @@ def test_a_sweep_whose_files_are_removed_meanwhile_is_not_sealed(
 
 
 def test_a_quick_look_is_a_short_sweep_that_other_options_change():
-    parser = Parser(prog="run")
-    run.add_arguments(parser)
+    parser = find(["run"])[0].parser()
     quick = procedure_overrides(parser.parse_args(["--quick", "--runs", "5"]))
     assert quick == {**QUICK, "rounds": 5}
     folder = checkout_root() / "scenarios"

@@ -1,4 +1,4 @@
-"""`leaselab scenarios`: the project's own scenarios, whole outputs."""
+"""`leaselab list --scenarios`: the project's own scenarios, whole outputs."""
 
 import json
 import os
@@ -105,7 +105,7 @@ procedure:
 
 
 def test_a_pipe_gets_a_scenario_a_line(capsys):
-    assert main(["scenarios"]) == 0
+    assert main(["list", "--scenarios"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition("\t")[0] for line in lines] == sorted(
         line.partition("\t")[0] for line in lines
@@ -135,7 +135,7 @@ def leaselab(*arguments, **options):
 
 def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal():
     narrow = {**os.environ, "COLUMNS": "20", "TERM": "xterm"}
-    done = leaselab("scenarios", stdout=subprocess.PIPE, env=narrow)
+    done = leaselab("list", "--scenarios", stdout=subprocess.PIPE, env=narrow)
     names = [scenario.name for scenario in match_scenarios(ROOT / "scenarios", ["*"])]
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert sorted(line[0] for line in lines) == sorted(names)
@@ -144,31 +144,31 @@ def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal():
 
 
 def test_factors_that_all_have_are_columns(capsys):
-    assert main(["scenarios", "mysql"]) == 0
+    assert main(["list", "--scenarios", "mysql"]) == 0
     lines = capsys.readouterr().out.splitlines()
     durable = DURABLE.rpartition(" ")[2]
     assert f"v4-mysql-durable\tDHCPv4\tmysql\tsingle\tnone\t{durable}" in lines
 
 
 def test_a_reader_that_left_gets_no_traceback():
-    """As `leaselab scenarios | head -0`."""
+    """As `leaselab list --scenarios | head -0`."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = leaselab("scenarios", stdout=writing)
+        done = leaselab("list", "--scenarios", stdout=writing)
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (BROKEN_PIPE, "")
 
 
 def test_a_pattern_lists_what_it_means(capsys):
-    assert main(["scenarios", "v6-memfile-mt*"]) == 0
+    assert main(["list", "--scenarios", "v6-memfile-mt*"]) == 0
     names = [line.partition("\t")[0] for line in capsys.readouterr().out.splitlines()]
     assert names == ["v6-memfile-mt", "v6-memfile-mt-hs", "v6-memfile-mt-lb"]
 
 
 def test_a_familys_name_lists_its_points_in_their_order_and_their_factors(capsys):
-    assert main(["scenarios", "threads"]) == 0
+    assert main(["list", "--scenarios", "threads"]) == 0
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     places = ["v4 memfile", "v6 memfile", "v4-mysql mysql", "v4-postgresql postgresql"]
     assert [line[:4] for line in lines] == [
@@ -179,7 +179,7 @@ def test_a_familys_name_lists_its_points_in_their_order_and_their_factors(capsys
 
 
 def test_one_shows_what_it_sets_beside_its_server(capsys):
-    assert main(["scenarios", "v4-mysql-durable"]) == 0
+    assert main(["show", "--scenario", "v4-mysql-durable"]) == 0
     shown = capsys.readouterr().out
     assert (
         f"  beside:\n    mysql:\n      {DURABLE.rpartition(' ')[2].replace('=', ': ')}\n"
@@ -188,7 +188,7 @@ def test_one_shows_what_it_sets_beside_its_server(capsys):
 
 
 def test_all_of_them_as_json(capsys):
-    assert main(["scenarios", "--json"]) == 0
+    assert main(["list", "--scenarios", "--json"]) == 0
     found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert set(NAMES) <= set(found)
     assert found["v6-memfile"]["load"]["family"] == 6
@@ -196,12 +196,12 @@ def test_all_of_them_as_json(capsys):
 
 
 def test_one_as_it_would_be_run(capsys):
-    assert main(["scenarios", "v4-memfile-mt", "--procedure", '{"rounds": 3}']) == 0
+    assert main(["show", "--scenario", "v4-memfile-mt", "--parameters", '{"rounds": 3}']) == 0
     assert capsys.readouterr().out == ONE
 
 
 def test_one_as_json_is_what_a_deployment_reads(capsys):
-    assert main(["scenarios", "v4-memfile", "--json"]) == 0
+    assert main(["show", "--scenario", "v4-memfile", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document.keys() == {"scenario", "procedure"}
     assert document["procedure"]["rounds"] == 9
@@ -220,14 +220,13 @@ def test_one_as_json_is_what_a_deployment_reads(capsys):
         (
             "v4-memfile",
             '{"rouns": 3}',
-            "parameters of the measurement: unknown parameter of max-rate 'rouns'; did you mean"
-            " 'rounds'?",
+            "--parameters: unknown parameter of max-rate 'rouns'; did you mean 'rounds'?",
         ),
         (
             "v4-memfile",
             '{"rounds": 2, "trim": 1}',
-            "parameters of the measurement: nothing would be left after trimming (found runs 2,"
-            " trim 1, wanted runs > 2 x trim); raise --runs or lower --trim",
+            "--parameters: nothing would be left after trimming (found rounds 2, trim 1, "
+            "wanted rounds > 2 x trim); raise rounds or lower trim",
         ),
         (
             "v4-memfile",
@@ -239,11 +238,11 @@ def test_one_as_json_is_what_a_deployment_reads(capsys):
     ],
 )
 def test_bad_input_is_one_line_on_stderr(capsys, arguments, name, parameters, message):
-    assert main(["scenarios", name, "--procedure", parameters, *arguments]) == 2
+    assert main(["show", "--scenario", name, "--parameters", parameters, *arguments]) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", f"leaselab: {message}\n")
 
 
 def test_parameters_that_are_no_json_is_refused(capsys):
-    assert main(["scenarios", "v4-memfile", "--procedure", "rounds=3"]) == 2
-    assert capsys.readouterr().err.startswith("leaselab: --procedure: not JSON: ")
+    assert main(["show", "--scenario", "v4-memfile", "--parameters", "rounds=3"]) == 2
+    assert capsys.readouterr().err.startswith("leaselab: --parameters: not JSON: ")

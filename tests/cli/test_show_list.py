@@ -128,12 +128,12 @@ class TestList:
     @pytest.mark.parametrize(
         ("options", "wanted"),
         [
-            (["--scenario", "v6-*"], [1]),
+            (["v6-*"], [1]),
             (["--outcome", "ok"], [1, 0]),
-            (["--outcome", "ok", "--scenario", "v4-memfile"], [0]),
+            (["v4-memfile", "--outcome", "ok"], [0]),
             (["--limit", "2"], [2, 1]),
             (["--limit", "0"], [2, 1, 0]),
-            (["--scenario", "v4-mysql"], []),
+            (["v4-mysql"], []),
         ],
     )
     def test_rows_can_be_chosen(self, capsys, records, options, wanted):
@@ -181,7 +181,7 @@ class TestList:
 class TestArchive:
     def test_verify_all(self, capsys, records):
         files = sum(3 + 1 + 3 * len(record.rounds) for record in records)
-        assert call(capsys, "archive", "verify") == (
+        assert call(capsys, "dev", "archive", "verify") == (
             0,
             f"3 of 3 results match their checksums ({files} files)\n",
             "",
@@ -191,27 +191,27 @@ class TestArchive:
         raw = Store(root).place(records[2].id) / "raw" / "run-1-trial-02.txt.gz"
         raw.chmod(0o644)
         raw.write_bytes(b"")
-        code, out, err = call(capsys, "archive", "verify")
+        code, out, err = call(capsys, "dev", "archive", "verify")
         assert code == 3
         assert out.startswith("2 of 3 results match")
         assert err.startswith(f"leaselab: {raw}: does not match its checksum (found ")
-        code, out, _ = call(capsys, "archive", "verify", "--json")
+        code, out, _ = call(capsys, "dev", "archive", "verify", "--json")
         assert code == 3
         assert [damage["id"] for damage in json.loads(out)["damaged"]] == [records[2].id]
-        assert call(capsys, "archive", "verify", records[0].id)[0] == 0
+        assert call(capsys, "dev", "archive", "verify", records[0].id)[0] == 0
 
     def test_verify_goes_on_past_one_whose_record_is_gone(self, capsys, root, records):
         folder = Store(root).place(records[1].id)
         folder.chmod(0o755)
         (folder / "result.json").unlink()
-        code, out, err = call(capsys, "archive", "verify")
+        code, out, err = call(capsys, "dev", "archive", "verify")
         assert code == 3
         assert out.startswith("2 of 3 results match")
         assert "is missing" in err
 
     @pytest.mark.usefixtures("records")
     def test_verify_refuses_an_unknown_name(self, capsys):
-        code, out, _ = call(capsys, "archive", "verify", "last", "nosuch")
+        code, out, _ = call(capsys, "dev", "archive", "verify", "last", "nosuch")
         assert (code, out) == (2, "")
 
     @pytest.mark.usefixtures("records")

@@ -180,10 +180,10 @@ def the_result(ids, results):
 @pytest.mark.parametrize(
     "command",
     [
-        ["provision"],
-        ["build", "v4-memfile", "--repo", "REPO"],
-        ["deploy", "v4-memfile"],
-        ["tune", "v4-memfile"],
+        ["step", "provision"],
+        ["step", "build", "v4-memfile", "--repo", "REPO"],
+        ["step", "deploy", "v4-memfile"],
+        ["step", "tune", "v4-memfile"],
         ["run", "v4-memfile"],
         ["run", "v4-memfile", "v6-memfile"],
         ["run", "v4-memfile", "--repo", "REPO", "--commits", "HEAD", "--anchor", "HEAD~1"],
@@ -225,7 +225,7 @@ def test_results_that_cannot_be_written_are_told_before_anything_is_played(
 
 
 def test_every_playbook_has_the_proof_that_the_bench_is_its_commands(playbooks):
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     proof = playbooks.checkout / ".leaselab" / "holds" / "rack1.command.json"
     assert playbooks.proofs == {proof}
     assert proof.read_bytes() == b""  # it was freed
@@ -242,12 +242,12 @@ def test_a_lab_that_is_down_is_brought_up_before_it_is_locked(playbooks, monkeyp
 
 @pytest.mark.usefixtures("playbooks")
 def test_provisioning_tells_the_environment(capsys):
-    assert main(["provision", "--json"]) == 0
+    assert main(["step", "provision", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"bench": "rack1", "environment": "7-abc"}
 
 
 def test_building_prints_the_key_and_nothing_else(playbooks, repository, capsys):
-    assert main(["build", "v4-memfile", "--repo", str(repository)]) == 0
+    assert main(["step", "build", "v4-memfile", "--repo", str(repository)]) == 0
     assert capsys.readouterr().out == f"{KEY}\n"
     source = playbooks.given["build"]["leaselab_source"]
     assert source["commit"]["subject"] == "Break it"
@@ -261,9 +261,9 @@ def test_a_commit_that_cannot_be_served_is_a_result_with_its_environment(
     folder = repository.parent
     ids = folder / "ids"
     playbooks.faults[stage] = server_broken("does not serve", where="sut")
-    main(["provision"])
+    main(["step", "provision"])
     options = {"build": ["--repo", str(repository)], "deploy": ["--build", KEY]}[stage]
-    arguments = [stage, "v4-memfile", *options, "--id-file", str(ids), "--runs", "5"]
+    arguments = ["step", stage, "v4-memfile", *options, "--id-file", str(ids), "--runs", "5"]
     assert main(arguments) == 5
     assert capsys.readouterr().err.splitlines()[-1] == "leaselab: sut: does not serve"
     record = the_result(ids, folder / "results")
@@ -279,32 +279,34 @@ def test_a_commit_that_cannot_be_served_is_a_result_with_its_environment(
 def test_a_broken_lab_is_no_result(playbooks, repository, stage, tmp_path):
     playbooks.faults[stage] = lab_broken("no route", where="sut")
     options = ["--repo", str(repository)] if stage == "build" else []
-    assert main([stage, "v4-memfile", *options, "--id-file", str(tmp_path / "ids")]) == 4
+    assert (
+        main(["step", stage, "v4-memfile", *options, "--id-file", str(tmp_path / "ids")]) == 4
+    )
     assert not (tmp_path / "ids").exists()
     assert Store(tmp_path / "results").index.rows() == []
 
 
 def test_packages_that_do_not_serve_are_no_result_of_a_commit(playbooks, tmp_path):
     playbooks.faults["deploy"] = server_broken("does not serve", where="sut")
-    assert main(["deploy", "v4-memfile"]) == 5
+    assert main(["step", "deploy", "v4-memfile"]) == 5
     assert Store(tmp_path / "results").index.rows() == []
 
 
 @pytest.mark.usefixtures("playbooks")
 def test_a_build_that_is_not_there_is_refused(capsys):
-    assert main(["deploy", "v4-memfile", "--build", "feedbeef"]) == 2
+    assert main(["step", "deploy", "v4-memfile", "--build", "feedbeef"]) == 2
     assert "no such build (found 'feedbeef'" in capsys.readouterr().err
 
 
 def test_a_build_is_deployed_by_its_key(playbooks, built):
-    assert main(["deploy", "v4-memfile", "--build", KEY]) == 0
+    assert main(["step", "deploy", "v4-memfile", "--build", KEY]) == 0
     assert playbooks.given["deploy"]["leaselab_build"] == KEY
     assert built.subject == "Break it"
 
 
 def test_tuning_writes_what_a_sweep_is_given(playbooks, tmp_path, capsys):
     path = tmp_path / "ci" / "bench.json"
-    assert main(["tune", "v4-memfile", "--runs", "3", "-o", str(path)]) == 0
+    assert main(["step", "tune", "v4-memfile", "--runs", "3", "-o", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
     procedure = json.loads(path.read_text(encoding="utf-8"))["procedure"]
     assert procedure_of(procedure) == MaxRate(rounds=3)
@@ -316,7 +318,7 @@ def test_tuning_that_fails_leaves_nothing_to_measure_by(playbooks, tmp_path):
     path = tmp_path / "bench.json"
     path.write_text("of an earlier build", encoding="utf-8")
     playbooks.faults["tune"] = lab_broken("no route", where="sut")
-    assert main(["tune", "v4-memfile", "-o", str(path)]) == 4
+    assert main(["step", "tune", "v4-memfile", "-o", str(path)]) == 4
     assert not path.exists()
 
 
@@ -326,18 +328,18 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_touched(
     stage, playbooks, repository
 ):
     options = ["--repo", str(repository)] if stage == "build" else []
-    assert main([stage, "v4-memfile", *options, "--runs", "1", "--trim", "1"]) == 2
-    assert main([stage, "v4-nosuch", *options]) == 2
+    assert main(["step", stage, "v4-memfile", *options, "--runs", "1", "--trim", "1"]) == 2
+    assert main(["step", stage, "v4-nosuch", *options]) == 2
     assert playbooks.given == {}
 
 
 def test_hosts_that_are_as_they_were_are_not_prepared_again(playbooks, capsys):
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     playbooks.given.clear()
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     assert playbooks.given == {}
     assert "the hosts are prepared as they were" in capsys.readouterr().err
-    assert main(["provision", "--full"]) == 0
+    assert main(["step", "provision", "--full"]) == 0
     assert set(playbooks.given) == {"generator", "provision"}
 
 
@@ -347,34 +349,34 @@ def test_a_lab_of_this_machine_is_brought_up_again_where_its_inventory_changed(
     """Also while it is held: what `lab take` brought up was another lab."""
     write_hold(playbooks.checkout, "rack1", new_hold("a build", 600))
     playbooks.variables["leaselab_lab"] = "docker"
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     playbooks.given.clear()
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     assert playbooks.given == {}
     monkeypatch.setattr(bench_setup, "played_hash", lambda *_: "another")
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     assert set(playbooks.given) == {"lab_up", "generator", "provision"}
 
 
 @pytest.mark.parametrize("changed", [{"sut": "1", "gen": "0"}, {"sut": "0"}])
 def test_a_host_that_is_another_one_now_is_prepared_again(playbooks, changed):
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     playbooks.given.clear()
     playbooks.states = changed
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     assert set(playbooks.given) == {"generator", "provision"}
 
 
 def test_deploying_leaves_hosts_prepared_and_one_that_fails_does_not(playbooks, built):
     assert built.subject == "Break it"
-    main(["provision"])
+    main(["step", "provision"])
     playbooks.faults["tune"] = lab_broken("no route", where="sut")
-    assert main(["deploy", "v4-memfile", "--build", KEY]) == 0
+    assert main(["step", "deploy", "v4-memfile", "--build", KEY]) == 0
     playbooks.given.clear()
-    assert main(["provision"]) == 0
+    assert main(["step", "provision"]) == 0
     assert playbooks.given == {}
-    assert main(["tune", "v4-memfile"]) == 4
-    assert main(["provision"]) == 0
+    assert main(["step", "tune", "v4-memfile"]) == 4
+    assert main(["step", "provision"]) == 0
     assert "provision" in playbooks.given
 
 

@@ -1,4 +1,4 @@
-"""``leaselab table``."""
+"""``leaselab list --table``."""
 
 import json
 from datetime import timedelta
@@ -24,7 +24,7 @@ def results(tmp_path, monkeypatch):
 
 
 def test_the_newest_result_of_each_scenario_is_shown(results, capsys):
-    assert main(["table", "--json"]) == 0
+    assert main(["list", "--table", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     found = {name: one for row in rows for name, one in row["results"].items()}
     assert found["v4-memfile"]["id"] == results.id
@@ -33,14 +33,14 @@ def test_the_newest_result_of_each_scenario_is_shown(results, capsys):
 
 @pytest.mark.usefixtures("results")
 def test_a_pattern_chooses(capsys):
-    assert main(["table", "v6-*", "--markdown"]) == 0
+    assert main(["list", "--table", "v6-*", "--markdown", "-"]) == 0
     assert "DHCPv4" not in capsys.readouterr().out
 
 
 def test_a_newer_fixed_load_does_not_hide_the_max_rate(results, tmp_path, capsys):
     later = {"started": START + timedelta(hours=2), "token": "0004"}
     archive_result(tmp_path / "results", fixed_load_result((0.0113, 0.0141), **later))
-    assert main(["table", results.scenario.name]) == 0
+    assert main(["list", "--table", results.scenario.name]) == 0
     told = capsys.readouterr().out
     assert "\nmax rate in exchanges/s: " in told
     assert "\np99 latency in ms: " in told
@@ -53,30 +53,30 @@ def test_an_experiment_is_a_curve_below_the_table(results, tmp_path, capsys):
         experiment = Experiment(id="threads", points=(), interleaved=True)
         point = replace(record, scenario=scenario, experiment=experiment)
         archive_result(tmp_path / "results", point)
-    assert main(["table"]) == 0
+    assert main(["list", "--table"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if "█" in line] == ["2", "4"]
-    assert main(["table", results.scenario.name]) == 0
+    assert main(["list", "--table", results.scenario.name]) == 0
     assert "█" not in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("results")
 def test_it_has_one_form_at_a_time(capsys):
-    assert main(["table", "--markdown", "--json"]) == 2
-    assert "exclude each other" in capsys.readouterr().err
+    assert main(["list", "--table", "--markdown", "-", "--json"]) == 2
+    assert "only one of two" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("results")
 def test_nothing_to_show_is_said(capsys):
-    assert main(["table", "v4-mysql"]) == 2
+    assert main(["list", "--table", "v4-mysql"]) == 2
     assert "no results of v4-mysql; `leaselab list` shows" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("results")
 def test_a_pattern_without_a_result_is_not_dropped(capsys):
-    assert main(["table", "v4-memfile", "v5-*"]) == 2
+    assert main(["list", "--table", "v4-memfile", "v5-*"]) == 2
     assert "no results of v5-*" in capsys.readouterr().err
-    assert main(["table", "v4-*", "--bench", "rack"]) == 2
+    assert main(["list", "--table", "v4-*", "--bench", "rack"]) == 2
     assert "no results of v4-* on bench rack" in capsys.readouterr().err
 
 
@@ -84,7 +84,7 @@ def test_another_durability_does_not_replace_the_usual_one(results, tmp_path, ca
     tried = example_result(token="0004", started=START + timedelta(hours=2))
     forgetful = replace(tried.server, durability="memory")
     archive_result(tmp_path / "results", replace(tried, servers={"server": forgetful}))
-    assert main(["table", "v4-*", "--json"]) == 0
+    assert main(["list", "--table", "v4-*", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["durability"] for row in rows} == {"written", "memory"}
     assert results.id in {one["id"] for row in rows for one in row["results"].values()}

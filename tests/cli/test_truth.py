@@ -1,4 +1,4 @@
-"""``leaselab bench truth``, with the hosts left out."""
+"""``leaselab dev bench truth``, with the hosts left out."""
 
 import json
 
@@ -23,7 +23,7 @@ def told(capsys):
 
 
 def test_each_generator_is_measured_and_set_beside_the_truth(lab, capsys):
-    assert main(["bench", "truth", "responder-v4-capped", "--json"]) == 0
+    assert main(["dev", "bench", "truth", "responder-v4-capped", "--json"]) == 0
     document = told(capsys)
     rows = document["rows"]
     assert [row["generator"] for row in rows] == ["leaseload", "perfdhcp"]
@@ -43,7 +43,7 @@ def test_a_figure_that_is_too_far_off_is_told_by_the_exit_code(lab, capsys):
     assert slow.endswith("no")
     assert len(lab.rounds) == 2
     # that another generator is wrong is what one wants to know
-    assert main(["bench", "truth", "responder-v4-slow", "--generator", "perfdhcp"]) == 0
+    assert main(["dev", "bench", "truth", "responder-v4-slow", "--generator", "perfdhcp"]) == 0
 
 
 def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
@@ -58,7 +58,7 @@ def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
 def test_all_of_the_family_are_measured_from_whose_settings_something_follows(lab, capsys):
     for name in ("leaseload", "perfdhcp", "dnsperf", "kxdpgun"):
         lab.deploy_faults[name] = invalid_measurement("not now")
-    assert main(["bench", "truth", "--json"]) == 1
+    assert main(["dev", "bench", "truth", "--json"]) == 1
     rows = told(capsys)["rows"]
     names = {row["scenario"].split("-", 2)[2] for row in rows}
     assert names == {
@@ -105,13 +105,13 @@ def test_a_broken_lab_ends_it_after_what_was_measured_is_shown(lab, capsys):
 def test_what_cannot_be_compared_is_refused_before_anything_is_touched(
     lab, capsys, arguments, said
 ):
-    assert main(["bench", "truth", *arguments]) == 2
+    assert main(["dev", "bench", "truth", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert lab.prepared == []
 
 
 def test_its_help_is_its_own(capsys):
     with pytest.raises(SystemExit) as left:
-        main(["bench", "truth", "--help"])
+        main(["dev", "bench", "truth", "--help"])
     assert left.value.code == 0
-    assert capsys.readouterr().out.startswith("usage: leaselab bench truth")
+    assert capsys.readouterr().out.startswith("usage: leaselab dev bench truth")

@@ -38,8 +38,20 @@ def newest(root):
 
 
 COMMANDS = (
-    *("list", "show last", "table", "review", "compare last last~1", "archive verify"),
-    *("report -o site", "export --csv", "plan v4-memfile --commits-a-day 3", "list --limit 2"),
+    *(
+        "list",
+        "show last",
+        "list --table",
+        "review",
+        "compare last last~1",
+        "dev archive verify",
+    ),
+    *(
+        "report -o site",
+        "export --csv -",
+        "plan v4-memfile --commits-a-day 3",
+        "list --limit 2",
+    ),
 )
 
 
@@ -57,7 +69,7 @@ def test_it_is_the_newest_of_nothing(root, capsys):
     assert [row["value"] == 4000.0 for row in index.rows()] == [False] * len(DAYS) + [True]
     assert "4000" not in {str(row["value"]) for row in index.every(newest=len(DAYS))}
     assert Store(root).load(f"last~{len(DAYS)}").started_at[:4] == "2099"
-    assert main(["table", "--json"]) == 0
+    assert main(["list", "--table", "--json"]) == 0
     assert "20990601" not in capsys.readouterr().out
 
 
@@ -76,7 +88,7 @@ def prune(root, monkeypatch, capsys):
     def prune(now, *arguments):
         clock = SimpleNamespace(time=now.timestamp)
         monkeypatch.setattr(prune_command, "time", clock)
-        code = main(["prune", *arguments])
+        code = main(["lab", "prune", *arguments])
         out, err = capsys.readouterr()
         return code, out + err, len(list(root.glob("20*/*/*/raw")))
 

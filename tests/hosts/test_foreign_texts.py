@@ -185,7 +185,7 @@ def repository(checkout):
 
 @pytest.fixture(scope="module")
 def built(checkout, repository):
-    """What ``leaselab build`` ended with, and what it keeps of the build."""
+    """What ``leaselab step build`` ended with, and what it keeps of the build."""
     done = played(
         checkout,
         *("-c", HERE_BY_SSH, "build", "v4-dnsmasq", "--repo", repository),
@@ -282,9 +282,9 @@ def test_a_run_says_what_it_measures_in_letters(capsys, request):
 
 
 COMMANDS = (
-    *(["list"], ["show", "last"], ["table"], ["compare", "last", "last"], ["review"]),
-    *(["list", "--json"], ["show", "last", "--json"], ["table", "--json"]),
-    *(["export", f"--{form}"] for form in ("csv", "junit", "markdown", "openmetrics")),
+    *(["list"], ["show", "last"], ["list", "--table"], ["compare", "last", "last"], ["review"]),
+    *(["list", "--json"], ["show", "last", "--json"], ["list", "--table", "--json"]),
+    *(["export", f"--{form}", "-"] for form in ("csv", "junit", "markdown", "openmetrics")),
 )
 
 
@@ -300,7 +300,7 @@ def test_every_command_shows_it_as_letters(words, capfdbinary):
 
 def test_the_commit_itself_is_listed_as_letters(repository, capsys):
     foreign = git(repository, "rev-parse", f"refs/tags/={NAME}")
-    assert main(["commits", "--repo", str(repository), foreign]) == 0
+    assert main(["compare", "--list", "--repo", str(repository), foreign]) == 0
     out, err = capsys.readouterr()
     assert COMMAND in out
     assert is_shown(out + err)
@@ -340,7 +340,7 @@ def test_a_command_that_is_told_is_one_command_to_a_shell(measured, capsys):
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("level", ["results", "runs", "trials"])
 def test_a_spreadsheet_computes_nothing_of_it(level, capfdbinary):
-    assert main(["export", "--csv", "--level", level]) == 0
+    assert main(["export", "--csv", "-", "--level", level]) == 0
     rows = list(csv.DictReader(io.StringIO(capfdbinary.readouterr().out.decode())))
     assert rows
     assert {row["subject"] for row in rows} >= {f"'{SUBJECT}"}

@@ -1,6 +1,6 @@
 """Every linter is content: each has a test, so that a failure names it.
 
-Which there are, `./leaselab lint` says; the same list is run here, and pre-commit's
+Which there are, `./leaselab dev lint` says; the same list is run here, and pre-commit's
 hooks are held to it.
 """
 

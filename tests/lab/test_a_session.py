@@ -92,7 +92,7 @@ def test_what_was_measured_is_listed_shown_and_verified(measured):
     shown = leaselab("show", "last", "--results", results)
     assert shown.stdout.startswith("v4-memfile · kea 2.6.")
     assert "confirmed at " in shown.stdout
-    assert leaselab("archive", "verify", "--results", results).returncode == 0
+    assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
 
 
 def test_a_rerun_measures_the_same_with_the_same_parameters(measured):
@@ -114,9 +114,9 @@ def test_a_result_that_was_tampered_with_is_not_shown(measured, tmp_path):
     path.chmod(0o600)
     path.write_text(json.dumps(document), encoding="utf-8")
     found = hashlib.sha256(path.read_bytes()).hexdigest()
-    for verb in (["show"], ["show", "--json"], ["archive", "verify"], ["rerun"]):
+    for verb in (["show"], ["show", "--json"], ["dev", "archive", "verify"], ["rerun"]):
         done = leaselab(*verb, document["id"], "--results", results)
         assert done.returncode == 3
         assert str(path) in done.stderr
         assert f"(found {found}, wanted " in done.stderr
-        assert done.stdout == "" or verb[0] == "archive"
+        assert done.stdout == "" or verb[0] == "dev"

@@ -1,4 +1,4 @@
-"""`leaselab check` on the local lab: what is fine, and faults that are really there."""
+"""`leaselab lab check` on the local lab: what is fine, and faults that are really there."""
 
 import contextlib
 import json
@@ -19,8 +19,8 @@ START_S = 20.0
 
 
 def check(*arguments):
-    """Exit code and findings of `leaselab check`."""
-    done = leaselab("check", "--json", *arguments)
+    """Exit code and findings of `leaselab lab check`."""
+    done = leaselab("lab", "check", "--json", *arguments)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)["findings"]
 

@@ -96,7 +96,7 @@ def test_a_commit_that_does_not_build_is_a_result_with_the_compilers_words(sourc
     assert "error: " in reason["text"]
     (log,) = results.glob(f"*/*/{row['id']}/build.log.gz")
     assert b"this is not C" in gzip.decompress(log.read_bytes())
-    assert leaselab("archive", "verify", "--results", results).returncode == 0
+    assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
 
 
 def test_a_result_says_what_it_was_built_from_and_how(source, hunted):
@@ -137,12 +137,12 @@ def test_a_checkout_whose_server_does_not_start_is_a_result(source, tmp_path):
     committed = file.read_text()
     file.write_text(committed.replace(START, START + DIE))
     try:
-        made = leaselab("build", SCENARIO, "--repo", source.path, "--worktree")
+        made = leaselab("step", "build", SCENARIO, "--repo", source.path, "--worktree")
         assert made.returncode == 0, made.stderr
     finally:
         file.write_text(committed)
     key = made.stdout.strip()
-    done = leaselab("deploy", SCENARIO, "--build", key, "--results", tmp_path, "--json")
+    done = leaselab("step", "deploy", SCENARIO, "--build", key, "--results", tmp_path, "--json")
     assert done.returncode == 5
     assert "dnsmasq does not serve: " in complaint(done)
     assert "not today" in complaint(done)
@@ -183,7 +183,7 @@ def test_a_build_ends_with_the_command_that_asked_for_it(source, tmp_path, numbe
     """On the builder as well, with all that it started; and the next build need not wait."""
     makefile = {"Makefile": f"all:\n\tsleep 600 # {number}\n"}
     name = commit(source.path, "Never end", makefile, minute=22)
-    words = ["build", SCENARIO, "--repo", source.path, "--commit", name]
+    words = ["step", "build", SCENARIO, "--repo", source.path, "--commit", name]
     engine = Engine(*words, "--results", tmp_path)
     deadline = time.monotonic() + BUILD_S
     while "sleep 600" not in running_on_the_builder():

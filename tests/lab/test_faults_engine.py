@@ -47,14 +47,14 @@ def test_a_killed_engine_is_resumed_at_once_and_nobody_else_gets_the_bench(
 ):
     """SIGKILL in the second run: the same sweep is finished, its trials kept as they are."""
     bench = bench_file(rounds=2)
-    sweep = engine("sweep", bench, "--results", results)
+    sweep = engine("step", "sweep", bench, "--results", results)
     sweep.saw(r"run 2/2: \d+/s for .*(within|above) the limit")
     sweep.process.kill()
     assert sweep.end()[0] == -signal.SIGKILL
     assert len(journaled_trials(results)) > 2
 
     theirs = {"LEASELAB_ROOT": str(tmp_path / "checkout")}
-    other = leaselab("sweep", bench, "--results", tmp_path / "other", **theirs)
+    other = leaselab("step", "sweep", bench, "--results", tmp_path / "other", **theirs)
     assert other.returncode == 4
     (running,) = results.glob(".running/*/")
     assert "the bench is in use (found " in complaint(other)
@@ -66,14 +66,14 @@ def test_a_killed_engine_is_resumed_at_once_and_nobody_else_gets_the_bench(
     assert again.end()[0] == 130
     document = resumed(results)
     assert len(document["rounds"]) == 2
-    assert leaselab("archive", "verify", "--results", results).returncode == 0
+    assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
 
 
 def test_an_interrupt_frees_the_bench_stops_the_server_and_can_be_resumed(
     engine, bench_file, results, on_host
 ):
     """Ctrl-C in a sweep, then SIGTERM in what went on with it."""
-    words = ("sweep", bench_file())
+    words = ("step", "sweep", bench_file())
     for number in (signal.SIGINT, signal.SIGTERM):
         sweep = engine(*words, "--results", results)
         sweep.saw(r"run 1/1: \d+/s for (?!.*journal)")
@@ -97,7 +97,7 @@ def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
         theirs.mkdir(exist_ok=True)
         (theirs / name).symlink_to(ROOT / name)
     inventory = copy_inventory(tmp_path, pinned_keys())
-    words = ("tune", SCENARIO, "-i", inventory)
+    words = ("step", "tune", SCENARIO, "-i", inventory)
     with ThreadPoolExecutor(2) as pool:
         begun = [
             pool.submit(leaselab, *words, LEASELAB_ROOT=str(root), LEASELAB_OWNER=root.name)
@@ -115,7 +115,7 @@ def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
 def test_a_bench_in_use_is_neither_changed_nor_measured(held, bench_file, results):
     assert held is None
     assert "held by ana@laptop for a test" in leaselab("lab", "status").stdout
-    done = leaselab("sweep", bench_file(), "--results", results)
+    done = leaselab("step", "sweep", bench_file(), "--results", results)
     assert done.returncode == 4
     assert "the bench is in use (found ana@laptop, a test, for " in complaint(done)
     assert "its lock expires in 1" in complaint(done)
@@ -138,7 +138,7 @@ def test_a_dead_owners_lock_expires_by_itself(on_host, bench_file, results):
         f"echo '{json.dumps(request)}' | /opt/leaselab/bench-lock acquire;"
         " until /opt/leaselab/bench-lock status | grep 'owner.: null'; do sleep 0.1; done",
     )
-    done = leaselab("sweep", bench_file(), "--results", results)
+    done = leaselab("step", "sweep", bench_file(), "--results", results)
     assert done.returncode == 0, done.stderr
 
 
@@ -158,7 +158,7 @@ def test_a_full_disk_keeps_the_journal_and_the_sweep_goes_on_when_there_is_room(
     small_disk, bench_file
 ):
     results = small_disk / "results"
-    done = leaselab("sweep", bench_file(), "--results", results)
+    done = leaselab("step", "sweep", bench_file(), "--results", results)
     assert done.returncode == 4
     assert "no space left on the disk (found 0.0 MiB free)" in complaint(done)
     assert "the journal is kept: free some space" in complaint(done)
@@ -174,7 +174,7 @@ def test_a_full_disk_of_the_server_ends_the_sweep_and_it_goes_on(engine, bench_f
     """A server that cannot store its leases goes on serving, and faster."""
     host = docker.from_env().containers.get("leaselab-server").attrs["State"]["Pid"]
     inside = [*([] if os.geteuid() == 0 else ["sudo", "-n"]), "nsenter", f"-t{host}", "--all"]
-    sweep = engine("sweep", bench_file(rounds=2), "--results", results)
+    sweep = engine("step", "sweep", bench_file(rounds=2), "--results", results)
     sweep.saw(r"run 1/2: \d+/s for")
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", STORE]
     subprocess.run([*inside, *mount], check=True)

@@ -55,7 +55,7 @@ NO_MEASUREMENT = {
 
 def test_a_trial_without_a_measurement_is_not_counted(instead, bench_file, results):
     """One sweep meets one after the other, and counts its first trial alone."""
-    words = ("sweep", bench_file())
+    words = ("step", "sweep", bench_file())
     for script, what in NO_MEASUREMENT.items():
         instead(script)
         assert what in stopped(results, *words)
@@ -78,7 +78,7 @@ def taken_away(on_host, path):
 def test_what_a_lab_that_was_never_provisioned_lacks_is_named(on_host, bench_file, results):
     """As after `lab down` and `lab up`: the hosts answer, and have nothing of ours."""
     with taken_away(on_host, LEASELOAD):
-        missing = stopped(results, "sweep", bench_file())
+        missing = stopped(results, "step", "sweep", bench_file())
     assert f"leaselab-generator: {LEASELOAD}: not found on the host" in missing
     with taken_away(on_host, PROGRAM):
         missing = stopped(results)
@@ -89,7 +89,7 @@ def test_what_a_lab_that_was_never_provisioned_lacks_is_named(on_host, bench_fil
 
 def test_a_host_that_goes_away_ends_the_sweep_and_it_goes_on(engine, bench_file, results):
     """In the middle of a trial; the server's end is no death of the server."""
-    words = ("sweep", bench_file(rounds=2, **LONG_TRIALS))
+    words = ("step", "sweep", bench_file(rounds=2, **LONG_TRIALS))
     for name, group in (
         ("leaselab-generator", GENERATOR_GROUP),
         ("leaselab-server", SERVER_GROUP),

@@ -32,7 +32,7 @@ def test_an_unreachable_host_is_named_by_the_engine(bench_file, results):
     def move(document):
         document["hosts"]["server"]["access"]["port"] = 9
 
-    done = leaselab("sweep", bench_file(move), "--results", results)
+    done = leaselab("step", "sweep", bench_file(move), "--results", results)
     assert done.returncode == 4
     assert "leaselab-server: cannot be reached at root@127.0.0.1:9: " in complaint(done)
 
@@ -53,7 +53,7 @@ def test_a_changed_host_key_stops_the_engine(bench_file, results, tmp_path):
     def pin(document):
         document["hosts"]["server"]["access"]["known_hosts_file"] = str(known_hosts)
 
-    done = leaselab("sweep", bench_file(pin), "--results", results)
+    done = leaselab("step", "sweep", bench_file(pin), "--results", results)
     assert done.returncode == 4
     assert "leaselab-server: host key has changed (found " in complaint(done)
     assert json.loads(leaselab("list", "--results", results, "--json").stdout) == []

@@ -116,7 +116,7 @@ def kept_record(deployed):
 def test_no_server_is_deployed_beside_a_foreign_server(stranger, deployed, results):
     stranger.serve()
     scenario = deployed["scenario"]["name"]
-    done = leaselab("deploy", scenario, "--results", results)
+    done = leaselab("step", "deploy", scenario, "--results", results)
     assert done.returncode == 4, done.stderr
     told = complaint(done)
     assert (
@@ -132,7 +132,7 @@ def test_no_sweep_begins_beside_a_foreign_server_and_it_goes_on_alone(
     """What the generator asks is answered before the start, or in the warm-up."""
     stranger.serve()
     bench = bench_file(warm_up_s=1)
-    told = stopped(results, "sweep", bench)
+    told = stopped(results, "step", "sweep", bench)
     assert "there is traffic on the test network that is no DHCPv" in told
     assert "exchange of the bench's" in told
     assert f"found {stranger.words}" in told
@@ -143,7 +143,7 @@ def test_no_sweep_begins_beside_a_foreign_server_and_it_goes_on_alone(
 def test_a_foreign_reply_voids_the_trial_that_it_fell_into(
     stranger, engine, bench_file, results
 ):
-    sweep = engine("sweep", bench_file(**LONG_TRIALS), "--results", results)
+    sweep = engine("step", "sweep", bench_file(**LONG_TRIALS), "--results", results)
     sweep.saw(r"run 1/1: \d+/s for")
     stranger.offer()
     code, last = sweep.end()

@@ -26,7 +26,7 @@ def test_a_server_killed_in_a_trial_is_an_invalid_measurement_with_its_trials(
     engine, bench_file, results, on_host
 ):
     bench = bench_file(rounds=3, **LONG_TRIALS)
-    sweep = engine("sweep", bench, "--results", results)
+    sweep = engine("step", "sweep", bench, "--results", results)
     sweep.saw(r"run 2/3: \d+/s for", timeout_s=120)
     on_host("server", "pkill -KILL -x kea-dhcp4")
     code, last = sweep.end()
@@ -42,8 +42,8 @@ def test_a_server_killed_in_a_trial_is_an_invalid_measurement_with_its_trials(
     assert first["metrics"]["max_rate"]
     assert second["metrics"]["max_rate"] is None
     assert second["trials"]
-    assert leaselab("archive", "verify", "--results", results).returncode == 0
-    again = leaselab("sweep", bench_file(), "--results", results)
+    assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
+    again = leaselab("step", "sweep", bench_file(), "--results", results)
     assert again.returncode == 0, again.stderr
 
 
@@ -51,7 +51,7 @@ def test_a_server_without_its_address_is_explained_by_its_own_log(
     without_address, bench_file, results
 ):
     assert without_address is None
-    done = leaselab("sweep", bench_file(), "--results", results)
+    done = leaselab("step", "sweep", bench_file(), "--results", results)
     assert done.returncode == 5
     assert "the server does not start: " in complaint(done)
     assert "DHCP" in complaint(done)
@@ -62,7 +62,7 @@ def test_a_configuration_that_was_changed_after_the_deployment_is_not_measured(
 ):
     on_host("server", f"cp {CONFIG} /tmp/kept && echo '{{' > {CONFIG}")
     try:
-        done = leaselab("sweep", bench_file(), "--results", results)
+        done = leaselab("step", "sweep", bench_file(), "--results", results)
         assert done.returncode == 4
         assert f"{CONFIG} is not the configuration that was deployed" in complaint(done)
         assert "deploy again" in complaint(done)

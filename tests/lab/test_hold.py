@@ -21,7 +21,7 @@ def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
     assert taken.returncode == 0, taken.stderr
     HOLD.rename(tmp_path / "hold")
     try:
-        for words in (("deploy", "v4-dnsmasq"), ("sweep", bench, "--results", results)):
+        for words in (("step", "deploy", "v4-dnsmasq"), ("sweep", bench, "--results", results)):
             done = leaselab(*words)
             assert done.returncode == 4
             assert "in use" in complaint(done)
@@ -29,7 +29,7 @@ def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
     finally:
         (tmp_path / "hold").rename(HOLD)
 
-    sweep = engine("sweep", bench, "--results", results)
+    sweep = engine("step", "sweep", bench, "--results", results)
     sweep.saw(r"run 1/1: \d+/s for", timeout_s=60)
     os.kill(sweep.process.pid, signal.SIGKILL)
     sweep.end()

@@ -102,7 +102,7 @@ def test_a_user_with_sudo_measures_over_a_jump_host(
         way = {"address": address, "port": 22, "known_hosts_file": str(known_hosts)}
         hosts["server"]["access"] |= {**way, "jump": {**gate, "user": user}}
 
-    done = leaselab("sweep", bench_file(reach), "--results", results, "--json")
+    done = leaselab("step", "sweep", bench_file(reach), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     trial, *_ = trials_of(json.loads(done.stdout))
     assert trial["held"]["server"] >= trial["completed"] > 0

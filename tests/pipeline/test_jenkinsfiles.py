@@ -30,15 +30,15 @@ LEASELAB = r"""#!/usr/bin/env bash
 set -eu
 echo "$*" >> "$CALLS"
 verb=$1
-[[ $verb != lab && $verb != archive ]] || verb="$1 $2"
+[[ ! $verb =~ ^(lab|step|dev)$ ]] || verb="$1 $2"
 while (($#)); do
   case $1 in
     --id-file)
       case $verb in
         run | compare) printf '%s\n' 20261122T1 20261122T2 > "$2" ;;
-        sweep | "${FAILS:-}") echo 20261122T1 > "$2" ;;
+        "step sweep" | "${FAILS:-}") echo 20261122T1 > "$2" ;;
       esac ;;
-    --output | --markdown | --junit)
+    --output | --markdown | --junit | --csv)
       if [[ $verb == report ]]; then mkdir -p "$2" && echo page > "$2/index.html"
       elif [[ $verb == review && $1 == --output ]]; then
         mkdir -p "$2" && echo page > "$2/review.html"
@@ -50,7 +50,7 @@ while (($#)); do
   shift
 done
 [[ $verb != "${FAILS:-}" ]] || exit "$WITH"
-[[ $verb != build ]] || echo 0123456789abcdef
+[[ $verb != "step build" ]] || echo 0123456789abcdef
 """
 
 
@@ -144,7 +144,7 @@ def test_a_duel_deploys_both_itself_and_is_judged_in_the_stage_verdict(site):
     record, calls = site.run(AGAINST="release", OPTIONS="--budget 30")
     assert record.result == "SUCCESS", record.log
     verbs = [call.split()[0] for call in calls]
-    assert {"deploy", "tune", "sweep"}.isdisjoint(verbs)
+    assert "step" not in verbs[2:]
     measured, judged = (call for call in calls if call.startswith("compare"))
     assert "--live --repo server" in measured
     assert measured.endswith(" -- release HEAD")
@@ -155,12 +155,11 @@ def test_a_build_that_ends_well_calls_each_command_once_and_frees_the_bench(site
     record, calls = site.run()
     assert record.result == "SUCCESS", record.log
     assert set(record.stages.values()) == {"SUCCESS"}
-    assert [call.split()[0] for call in calls] == [
-        *("lab", "provision", "build", "deploy", "tune", "sweep", "archive", "report"),
-        *("compare", "export", "lab"),
-    ]
+    steps = [f"step {one}" for one in ("provision", "build", "deploy", "tune", "sweep")]
+    wanted = ["lab take", *steps, "dev archive", "report", "compare", "export", "lab release"]
+    assert [one[: len(name)] for one, name in zip(calls, wanted, strict=True)] == wanted
     assert calls[0].startswith("lab take -i inventory/racks --bench=rack1 --take-over")
-    assert calls[2].startswith("build -i inventory/racks --bench=rack1 --repo server ")
+    assert calls[2].startswith("step build -i inventory/racks --bench=rack1 --repo server ")
     assert calls[2].endswith(" -- v4-memfile")
     assert "--build 0123456789abcdef" in calls[3]
     assert calls[7] == "report --against=previous --output ci/report -- 20261122T1"
@@ -175,20 +174,20 @@ def test_a_packaged_server_is_not_built(site):
     record, calls = site.run(REPO="")
     assert record.result == "SUCCESS", record.log
     assert record.stages["Build"] == "SKIPPED"
-    assert "build" not in {call.split()[0] for call in calls}
-    assert "deploy -i inventory/racks --bench=rack1 --build  " in calls[2]
+    assert "build" not in {call.split()[1] for call in calls}
+    assert "step deploy -i inventory/racks --bench=rack1 --build  " in calls[2]
 
 
 @pytest.mark.parametrize(
     ("fails", "code", "result", "last"),
     [
         ("compare", 1, "UNSTABLE", "Verdict"),
-        ("sweep", 3, "UNSTABLE", "Measure"),
+        ("step sweep", 3, "UNSTABLE", "Measure"),
         ("compare", 2, "FAILURE", "Verdict"),
-        ("build", 5, "FAILURE", "Build"),
-        ("deploy", 5, "FAILURE", "Deploy"),
-        ("sweep", 5, "FAILURE", "Measure"),
-        ("tune", 77, "FAILURE", "Tune"),
+        ("step build", 5, "FAILURE", "Build"),
+        ("step deploy", 5, "FAILURE", "Deploy"),
+        ("step sweep", 5, "FAILURE", "Measure"),
+        ("step tune", 77, "FAILURE", "Tune"),
     ],
 )
 def test_how_a_stage_ends_is_how_the_build_does(site, fails, code, result, last):
@@ -204,11 +203,13 @@ def test_how_a_stage_ends_is_how_the_build_does(site, fails, code, result, last)
     assert calls[-1].startswith("lab release ")
     assert labels(site, "rack1") == [LABEL]
     assert record.requested == []
-    published = fails != "tune"  # which archives nothing
+    published = fails != "step tune"  # which archives nothing
     assert (record.folder / "archive" / "ci" / "comment.md").exists() == published
 
 
-@pytest.mark.parametrize(("fails", "code"), [("lab take", 4), ("deploy", 4), ("sweep", 130)])
+@pytest.mark.parametrize(
+    ("fails", "code"), [("lab take", 4), ("step deploy", 4), ("step sweep", 130)]
+)
 def test_a_broken_lab_is_no_verdict_and_another_bench_is_asked(site, fails, code):
     record, calls = site.run(fails=fails, with_=code)
     assert record.result == "NOT_BUILT", record.log
@@ -230,7 +231,7 @@ def test_a_broken_lab_is_no_verdict_and_another_bench_is_asked(site, fails, code
 
 def test_the_third_broken_bench_is_the_last_that_is_asked(site):
     """Or a fault that is none of the benches' would take all of them out of use."""
-    record, _ = site.run(fails="sweep", with_=4, ATTEMPT="III")
+    record, _ = site.run(fails="step sweep", with_=4, ATTEMPT="III")
     assert record.result == "NOT_BUILT", record.log
     assert "3 benches were broken for this build" in record.log
     assert record.requested == []
@@ -238,7 +239,7 @@ def test_the_third_broken_bench_is_the_last_that_is_asked(site):
 
 def test_what_another_build_left_in_the_workspace_is_not_published(site):
     site.run()
-    record, _ = site.run(COMMIT="no-such-branch", fails="provision", with_=4)
+    record, _ = site.run(COMMIT="no-such-branch", fails="step provision", with_=4)
     assert record.result == "NOT_BUILT"
     assert not list((record.folder / "archive").glob("**/comment.md"))
     record, _ = site.run(RANGE, BRANCH="no-such-branch")
@@ -288,10 +289,10 @@ def test_a_check_takes_a_broken_bench_out_of_use_and_puts_a_whole_one_back(site)
     assert "whole: " in site.controller.resource("rack1")["note"]
 
 
-@pytest.mark.parametrize(("fails", "with_"), [("", 0), ("prune", 4), ("lab take", 4)])
+@pytest.mark.parametrize(("fails", "with_"), [("", 0), ("lab prune", 4), ("lab take", 4)])
 def test_a_check_prunes_and_what_comes_of_that_is_no_fault_of_the_bench(site, fails, with_):
     record, calls = site.run(CHECK, fails=fails, with_=with_)
-    assert "prune -i inventory/racks --bench=rack1" in calls
+    assert "lab prune -i inventory/racks --bench=rack1" in calls
     assert calls[-1].startswith("lab release ")
     well = fails != "lab take"
     assert record.result == ("SUCCESS" if well else "NOT_BUILT"), record.log

@@ -1,7 +1,5 @@
 """Parameters of a build: what whoever starts it can and cannot say to the scripts."""
 
-import argparse
-import importlib
 import os
 import subprocess
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.hostile import FOREIGN, NAME
 
-from leaselab.cli.main import COMMANDS
+from leaselab.cli.commands import find
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "ci"
 LEASELAB = """#!/bin/sh
@@ -155,13 +153,12 @@ def test_what_a_stage_says_is_understood_and_names_follow_the_options(stage, scr
     """The true command's parser reads it, and a value that begins with `--` stays a value."""
     done, words = stage(script, **{**GIVEN, **COMMITS, "ANCHOR": anchor})
     assert done.returncode == 0, done.stderr
-    row = next(row for row in COMMANDS if row.name == words[0])
-    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
-    importlib.import_module(f"leaselab.cli.{row.module}").add_arguments(parser)
-    parser.parse_args(words[1:])
+    command, words = find(words)
+    parser = command.parser()
+    parser.parse_args(words)
     if "--" in words:
         place = words.index("--")
-        hostile = [*words[1:place], "--", *("--results=/etc" for _ in words[place + 1 :])]
+        hostile = [*words[:place], "--", *("--results=/etc" for _ in words[place + 1 :])]
         assert "/etc" not in str(getattr(parser.parse_args(hostile), "results", ""))
     else:
         assert GIVEN["SCENARIO"] not in words

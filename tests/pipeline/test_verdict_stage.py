@@ -80,7 +80,7 @@ def test_an_anchor_is_asked_whatever_the_baseline_said(verdict, previous, anchor
 def test_a_commit_is_measured_alone_where_there_is_nothing_to_measure_it_with(stage):
     code, (call,) = stage("measure")
     assert code == 0
-    assert call == "sweep .leaselab/bench.json --id-file ci/ids"
+    assert call == "step sweep .leaselab/bench.json --id-file ci/ids"
 
 
 def test_a_commit_is_measured_in_turn_with_its_anchor(stage):
@@ -94,7 +94,7 @@ def test_a_commit_is_measured_in_turn_with_its_anchor(stage):
 
 def test_packages_have_no_anchor(stage):
     code, (call,) = stage("measure", ANCHOR="v1", REPO="", SCENARIO="v4-memfile")
-    assert (code, call) == (0, "sweep .leaselab/bench.json --id-file ci/ids")
+    assert (code, call) == (0, "step sweep .leaselab/bench.json --id-file ci/ids")
     code, (call,) = stage("verdict", ANCHOR="v1", REPO="")
     assert code == 0
     assert call.endswith(" -- previous 20261121T113005Z-v4-memfile-3f9a")

@@ -1,4 +1,4 @@
-"""`leaselab bench archive`: its results are whole ones, and its times are of real commands."""
+"""`leaselab dev bench archive`: its results are whole, its times are of real commands."""
 
 import json
 import random

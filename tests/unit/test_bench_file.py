@@ -119,6 +119,3 @@ def test_a_lock_outlasts_what_comes_between_its_renewals(document):
     document["servers"]["server"]["settle_s"] = 25.0
     pair(document)
     assert lease_s(parse_bench(document, "bench.json")) == 2 * 150 + 2 * 25
-    document["procedure"] = {"name": "fixed-load", "rate": 100, "trial_s": 600}
-    document["procedure"] |= {"duration_s": 600}
-    assert lease_s(parse_bench(document, "bench.json")) == 2 * (600 + 4 + 5) + 2 * 25

@@ -15,6 +15,6 @@ def test_a_table_is_written_as_it_was_printed_with_its_command(tmp_path, monkeyp
     show(table, 80, tmp_path / "week.md")
     assert "1.5" in capsys.readouterr().out
     assert (tmp_path / "week.md").read_text(encoding="utf-8") == (
-        "`leaselab bench week --weeks 2`\n\nweeks\n\ntimes in hours\n\n"
+        "`leaselab dev bench week --weeks 2`\n\nweeks\n\ntimes in hours\n\n"
         "| lab | queue median |\n| --- | ---: |\n| a\\|b | 1.5 |\n"
     )

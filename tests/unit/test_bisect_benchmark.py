@@ -1,4 +1,4 @@
-"""`leaselab bench bisect`: honest histories, fair judging, promises that can be missed."""
+"""`leaselab dev bench bisect`: honest histories, fair judging, promises that can be missed."""
 
 import dataclasses
 import json

@@ -328,7 +328,7 @@ def test_power_is_what_a_simulation_finds():
         ({"over": 1.0}, "over is out of range .found 1.0, wanted a number above 1 to 2"),
         ({"find": 0.6}, "find is out of range"),
         ({"rate": 9, "max_rate": 8}, "out of range"),
-        ({"reset": "at-start"}, "each trial has new clients"),
+        ({"reset": "at-start"}, "a duel resets its servers itself"),
     ],
 )
 def test_a_duel_that_could_come_to_no_answer_is_refused(parameters, what):
@@ -534,10 +534,10 @@ class Fighter(Zones):
     def stop(self):
         self.log.lines.append(f"stop {self.letter}")
 
-    def answers(self, asked, scatter):
+    def answers(self, *asked):
         if self.fails is not None and len(self.events) >= self.fails[0]:
             raise self.fails[1]
-        return super().answers(asked, scatter)
+        return super().answers(*asked)
 
 
 class Asking(Flood):
@@ -615,6 +615,35 @@ def test_two_servers_are_told_apart_and_the_duel_ends_with_the_answer(b, answer,
     assert (found.answer, found.final) == (answer, True)
     assert [len(point.rounds) for point in points] in ([4, 4], [5, 5])
     assert all(point.finished and point.error is None for point in points)
+
+
+def filling(b, clients_s):
+    """A duel of servers whose transactions cost more, the more they hold; what came of it."""
+    log = Log()
+    fighters = [Fighter(name, log, rate, grows=2e-4) for name, rate in (("A", 9000), ("B", b))]
+    points, _ = fight(fighters=fighters, both=True, clients_s=clients_s)
+    return verdict(points), points
+
+
+@pytest.mark.parametrize(("loop", "answer"), [(1.0, Answer.SAME), (1.05, Answer.SLOWER)])
+def test_a_loop_of_5_percent_is_found_where_servers_slow_down_as_they_fill(loop, answer):
+    """The slower one would hold less, and so seem nearly as fast, if each client were new."""
+    found, points = filling(9000 / loop, clients_s=1)
+    assert found.answer is answer
+    assert found.ratio == pytest.approx(1 / loop, abs=0.005)
+    sizes = {one.metrics["clients"] for point in points for one in point.rounds}
+    assert sizes == {points[0].rounds[0].trials[-1].rate}
+    hidden, _ = filling(9000 / loop, clients_s=0)
+    assert hidden.ratio == 1.0 or hidden.ratio > 1 / loop + 0.01
+
+
+def test_all_clients_are_served_before_the_trials_and_nothing_is_emptied_after_them():
+    points, fighters = fight(both=True)
+    for point, fighter in zip(points, fighters, strict=True):
+        assert {one.held for one in fighters} == {point.rounds[0].metrics["clients"]}
+        last = point.rounds[-1].warm_ups
+        assert [one.loss_ratio for one in last] == [0.0]
+        assert sum(one.completed for one in last) == pytest.approx(fighter.held, abs=2)
 
 
 def test_one_up_at_a_time_takes_turns_in_the_order_of_each_round():

@@ -43,7 +43,7 @@ def test_a_host_that_was_rebooted_is_not_measured_untuned():
         check_tuned(bench_host(**TUNED), Host())
     assert caught.value.outcome is Outcome.LAB
     assert caught.value.where == "leaselab-server"
-    assert "leaselab tune" in caught.value.todo
+    assert "leaselab step tune" in caught.value.todo
 
 
 @pytest.mark.parametrize("noted", [OTHERWISE, {**TUNED["tuning"], "smt": OTHERWISE}])

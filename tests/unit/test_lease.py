@@ -156,6 +156,10 @@ def test_a_sweep_is_told_while_it_lasts_and_its_command_afterwards(bench, tmp_pa
             lock.renew()
             assert holder(bench)["purpose"] == "a sweep"
             assert holder(bench)["expires_in_s"] <= 60
+            lock.renew(240.0)
+            assert holder(bench)["expires_in_s"] > 240
+            lock.renew()
+            assert holder(bench)["expires_in_s"] <= 60
             assert json.loads(mine.file.read_text(encoding="utf-8"))["purpose"] == "a sweep"
         assert holder(bench)["purpose"] == "deploy v4-memfile"
         assert holder(bench)["expires_in_s"] > 60

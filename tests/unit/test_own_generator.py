@@ -1,14 +1,16 @@
 """leaseload's source: packed the same each time, known by its files, found built."""
 
+import hashlib
 import json
 import tarfile
 from pathlib import Path
 
 import pytest
+from tests.build_record import ANSWER
 
 from leaselab.lab import own_generator
 from leaselab.lab.build_record import KEY
-from leaselab.lab.own_generator import built_key, pack, source_hash, version
+from leaselab.lab.own_generator import built_key, is_built_for, pack, source_hash, version
 
 FILES = {
     "Cargo.toml": '[workspace.package]\nversion = "1.2.3"\n',
@@ -59,6 +61,25 @@ def test_a_build_is_found_where_it_is_of_this_source_and_kept(source, tmp_path):
     assert built_key(tmp_path) == key
     (source / "net/src/lib.rs").write_text("changed", encoding="utf-8")
     assert built_key(tmp_path) == ""
+
+
+def test_a_build_serves_all_benches_with_such_machines(source, tmp_path):
+    assert source.is_dir()
+    assert not is_built_for(tmp_path, "x86_64")
+    key = ANSWER["key"]
+    note = json.dumps({"source": source_hash(), "key": key})
+    (tmp_path / "leaseload.json").write_text(note, encoding="utf-8")
+    (tmp_path / key).mkdir()
+    (tmp_path / key / "artifact.tar.gz").write_bytes(b"programs")
+    assert not is_built_for(tmp_path, "x86_64"), "nobody knows what it is built for"
+    digest = hashlib.sha256(b"programs").hexdigest()
+    commit = {"hash": ANSWER["commit"], "tree": ANSWER["tree"]}
+    known = {**ANSWER, "name": "leaseload", "artifact_sha256": digest, "source": commit}
+    (tmp_path / key / "build.json").write_text(json.dumps(known), encoding="utf-8")
+    assert is_built_for(tmp_path, ANSWER["builder"]["architecture"])
+    assert not is_built_for(tmp_path, "riscv64")
+    (tmp_path / key / "artifact.tar.gz").write_bytes(b"half of")
+    assert not is_built_for(tmp_path, ANSWER["builder"]["architecture"])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"source": 1}'])

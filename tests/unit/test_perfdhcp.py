@@ -651,7 +651,7 @@ def buffered(rate, capacity, seconds, buffer):
     """A server that completes `capacity` exchanges/s and keeps up to `buffer` waiting.
 
     What comes to a full buffer is lost.  Whole exchanges; a real one is of packets
-    (`leaselab bench faults`).
+    (`leaselab dev bench faults`).
     """
     free_at, delays = 0.0, []
     for number in range(rate * seconds):

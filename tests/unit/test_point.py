@@ -303,6 +303,24 @@ def test_trials_of_a_confirmation_run_to_their_end():
     assert not any(aborted[-len(found.trials) :])
 
 
+def test_the_lock_is_renewed_for_the_whole_of_each_trial():
+    """Those of a confirmation are many times longer than those of a round."""
+    renewed = []
+
+    class Watched(World):
+        def renew(self, busy_s=0.0):
+            renewed.append(busy_s)
+            super().renew(busy_s)
+
+        def generate(self, argv, environment, timeout_s):
+            if "-p" in argv:  # not that of who answers
+                assert renewed[-1] >= int(argv[argv.index("-p") + 1])
+            return super().generate(argv, environment, timeout_s)
+
+    assert Watched().measure(bench(**CONFIRMED)).confirmation.holds
+    assert max(renewed) == CONFIRMED["confirm_s"]
+
+
 def test_a_pair_is_confirmed_and_not_overloaded():
     """Four times what it serves breaks a pair, and a broken pair is a broken lab."""
     of = bench(rounds=1, **CONFIRMED)

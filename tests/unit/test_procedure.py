@@ -244,7 +244,7 @@ def test_a_load_that_was_asked_for_comes_instead_of_the_files(monkeypatch, file,
 def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
     a_family(monkeypatch)
     with refused(
-        "rate and share are mutually exclusive .wanted a rate or a share, not both"
+        "rate and share exclude each other .found rate 5 and share 0.5, wanted one"
     ) as caught:
         find_procedure(None, "v4-memfile", {"name": "event", "rate": 5, "share": 0.5})
     assert caught.value.outcome is Outcome.USAGE
@@ -273,7 +273,7 @@ def test_a_parameter_that_is_a_factor_is_not_overridden(monkeypatch):
     a_family(monkeypatch, ["clients"], name="burst", clients=5000)
     with refused("clients is a factor of this scenario") as caught:
         find_procedure(None, "v4-memfile", {"clients": 7})
-    assert "leaselab scenarios v4" in caught.value.todo
+    assert "leaselab list --scenarios v4" in caught.value.todo
     assert find_procedure(None, "v4-memfile", {"clients": 5000, "limit_s": 9}).limit_s == 9
     assert find_procedure(None, "v4-memfile", {"name": "max-rate"}) == MaxRate()
 

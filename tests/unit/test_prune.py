@@ -72,9 +72,19 @@ class TestRaw:
         first = archived(root)
         second = archived(root, "0bad")
         ids = [first.id, second.id]
-        asked = [["show", ids[0]], ["show", ids[0], "--json"], ["list", "--json"], ["table"]]
-        asked += [["compare", *ids], ["compare", *ids, "--json"], ["review"]]
-        asked += [["export", "--csv"], ["export", "--csv", "--level", "trials"]]
+        asked = [
+            ["show", ids[0]],
+            ["show", ids[0], "--json"],
+            ["list", "--json"],
+            ["list", "--table"],
+        ]
+        asked += [
+            ["list", "--table"],
+            ["compare", *ids],
+            ["compare", *ids, "--json"],
+            ["review"],
+        ]
+        asked += [["export", "--csv", "-"], ["export", "--csv", "-", "--level", "trials"]]
 
         def told():
             text = []
@@ -86,7 +96,7 @@ class TestRaw:
         before = told()
         assert prune(root) == ({"raw outputs": 2}, [])
         assert told() == before
-        assert main(["archive", "verify"]) == 0
+        assert main(["dev", "archive", "verify"]) == 0
         out = capsys.readouterr().out
         assert "2 of 2 results match" in out
         assert "raw outputs of 2 of them were pruned (2" in out

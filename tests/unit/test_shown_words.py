@@ -188,11 +188,11 @@ def test_a_verdict_and_what_stands_in_its_way(results, capsys):
     "command",
     [
         ["list"],
-        ["table"],
-        ["export", "--csv"],
-        ["export", "--csv", "--level", "trials"],
-        ["export", "--openmetrics"],
-        ["export", "--markdown"],
+        ["list", "--table"],
+        ["export", "--csv", "-"],
+        ["export", "--csv", "-", "--level", "trials"],
+        ["export", "--openmetrics", "-"],
+        ["export", "--markdown", "-"],
     ],
     ids=" ".join,
 )

@@ -114,11 +114,11 @@ def test_the_other_metrics_of_a_row_are_scaled_too():
 def test_a_table_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, capsys):
     archive_result(tmp_path, fixed_load_result(FAST))
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
-    assert main(["table"]) == 0
+    assert main(["list", "--table"]) == 0
     told = capsys.readouterr().out
     assert "12.6 ± 3.5" in told
     assert "\np99 latency in ms: " in told
-    assert main(["table", "--json"]) == 0
+    assert main(["list", "--table", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["results"]["v4-memfile"]["unit"] == "s"
 

@@ -1,4 +1,4 @@
-"""`leaselab bench week`: what is asked of the lab, and what is told of it."""
+"""`leaselab dev bench week`: what is asked of the lab, and what is told of it."""
 
 from __future__ import annotations
 

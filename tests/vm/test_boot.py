@@ -96,7 +96,7 @@ def test_a_host_that_is_off_is_recovered_before_a_sweep(machines, server, tmp_pa
     """By `check` as well, where it is asked for; not in a sweep."""
     off = leaselab("lab", "power", "off", server.name, "-i", INVENTORY)
     assert (off.returncode, off.stdout) == (0, f"{server.name}: off, was on\n"), off.stderr
-    checked = leaselab("check", "-i", INVENTORY, timeout_s=300)
+    checked = leaselab("lab", "check", "-i", INVENTORY, timeout_s=300)
     assert checked.returncode == 4
     assert "its power is cycled" not in checked.stderr
     sweep = ("run", "v4-dnsmasq", "-i", INVENTORY, "--results", tmp_path, *SMALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from leaselab.lab.own_generator import INSTALLED_BY, built_key, pack
+from leaselab.lab.own_generator import INSTALLED_BY, built_key, is_built_for, pack
 
 
 def own_source(folder: str) -> dict[str, Any]:
@@ -26,6 +26,11 @@ def own_is(role: str) -> bool:
     return role in INSTALLED_BY
 
 
+def own_is_built(architecture: str, builds: str) -> bool:
+    """Whether a build of it for such machines is kept below a folder."""
+    return is_built_for(Path(builds), architecture)
+
+
 class FilterModule:
     """Ansible's entry point."""
 
@@ -35,4 +40,5 @@ class FilterModule:
             "leaselab_is_own": own_is,
             "leaselab_own_source": own_source,
             "leaselab_own_build": own_build,
+            "leaselab_own_is_built": own_is_built,
         }

@@ -8,7 +8,7 @@ from leaselab.lab.roles import lab_roles
 
 
 def lab_check_networks(names, hostvars, check_mode):
-    """{host: what `leaselab check --networks` wants of it} of the hosts that were read.
+    """{host: what `leaselab lab check --networks` wants of it} of the hosts that were read.
 
     In check mode one that nothing was done to may lack the program that they are read with.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ci.docpages.table import table
-from leaselab.cli.main import INTERRUPTED
+from leaselab.cli.commands import INTERRUPTED
 from leaselab.model.errors import Outcome
 from leaselab.report.site.validity import DOUBTS, NO_FIGURE, NOT_COUNTED
 

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from ci.docpages.table import table
-from leaselab.cli.bench import ON_BENCHES
-from leaselab.cli.main import COMMANDS
+from leaselab.cli.commands import COMMANDS, find
+from leaselab.model.procedures import PROCEDURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from leaselab.cli.parser import Parser
+
 Option = tuple[str, str]
 """How an option is written, and its help."""
 _SHARED = 4
 """Commands from which on an option is described once for all of them."""
-_HIDDEN = (argparse._HelpAction, argparse._SubParsersAction)
-"""Actions that are no option; argparse has no public names for them."""
 
 
 def commands(root: Path) -> str:
     """Each command with what it takes; options that several have come first."""
-    parsers = dict(_parsers())
+    parsers = {command.name: command.parser() for command in COMMANDS}
     counts = Counter(option for parser in parsers.values() for option in _options(parser))
     shared = [option for option, count in counts.items() if count >= _SHARED]
     return "\n".join(
@@ -36,44 +35,31 @@ def commands(root: Path) -> str:
             "## Options that several commands have\n",
             table(("option", "is"), shared),
             *(_section(name, parser, shared) for name, parser in parsers.items()),
-            "## leaselab bench: simulations\n",
+            "## Parameters of procedures\n",
+            "`./leaselab run --procedure NAME --help` prints the same.\n",
+            *(_parameters(name) for name in PROCEDURES),
+            "## leaselab dev bench: simulations\n",
             table(("benchmark", "does"), _benchmarks(root)),
         ]
     )
 
 
-def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command and verb with its parser, in the order of the table of commands."""
-    benches = [(f"bench {name}", module) for name, module in ON_BENCHES.items()]
-    for name, module in [
-        (row.name, f"leaselab.cli.{row.module}") for row in COMMANDS
-    ] + benches:
-        command = importlib.import_module(module)
-        parser = argparse.ArgumentParser(description=command.HELP, allow_abbrev=False)
-        command.add_arguments(parser)
-        yield from _with_verbs(name, parser)
-
-
-def _with_verbs(
-    name: str, parser: argparse.ArgumentParser
-) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    verbs = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
-    if not verbs:
-        yield name, parser
-    for action in verbs:
-        helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
-        for verb, inner in action.choices.items():
-            inner.description = inner.description or helps.get(verb, "")
-            yield from _with_verbs(f"{name} {verb}", inner)
-
-
-def _options(parser: argparse.ArgumentParser) -> list[Option]:
+def _options(parser: Parser) -> list[Option]:
     """What a command takes, positional arguments included."""
     return [
         (_written(action), _help(action))
         for action in parser._actions
-        if not isinstance(action, _HIDDEN) and action.help != argparse.SUPPRESS
+        if not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS
     ]
+
+
+def _parameters(procedure: str) -> str:
+    """The options that help shows once a procedure was named."""
+    parser = find(["run"])[0].parser()
+    plain = _options(parser)
+    parser.parse_args(["--procedure", procedure])
+    rows = [option for option in _options(parser) if option not in plain]
+    return f"### {procedure}\n\n{table(('option', 'is'), rows)}"
 
 
 def _written(action: argparse.Action) -> str:
@@ -91,7 +77,7 @@ def _help(action: argparse.Action) -> str:
     return action.help % vars(action) if action.help else ""
 
 
-def _section(name: str, parser: argparse.ArgumentParser, shared: list[Option]) -> str:
+def _section(name: str, parser: Parser, shared: list[Option]) -> str:
     own = [option for option in _options(parser) if option not in shared]
     also = [_word(option) for option in _options(parser) if option in shared]
     what = parser.description or ""
@@ -111,4 +97,4 @@ def _benchmarks(root: Path) -> Iterator[tuple[str, str]]:
     for path in sorted((root / "benchmarks").glob("[!_]*.py")):
         told = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
         what = told.partition("\n\n")[0].partition("`: ")[2]
-        yield f"`leaselab bench {path.stem}`", what
+        yield f"`leaselab dev bench {path.stem}`", what

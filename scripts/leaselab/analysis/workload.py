@@ -1,6 +1,6 @@
 """A lab and its work as numbers: what is asked of it, and what its benches can do.  Pure.
 
-`leaselab plan` reckons with it, and `leaselab bench week` simulates it.
+`leaselab plan` reckons with it, and `leaselab dev bench week` simulates it.
 """
 
 from __future__ import annotations

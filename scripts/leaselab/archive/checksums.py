@@ -1,6 +1,6 @@
 """SHA256SUMS: the digests of a result's files, in the format of coreutils' sha256sum.
 
-They are never written again.  What `leaselab prune` removes later is listed in pruned.json
+They are never written again.  What `leaselab lab prune` removes later is listed in pruned.json
 beside them, so that a file that was pruned differs from one that was lost.
 """
 

@@ -217,7 +217,7 @@ def use(folder: Path) -> None:
             if time.monotonic() > deadline:
                 lock.close()
                 raise lab_broken(
-                    f"`leaselab prune` does not end within {_PATIENCE_S:.0f} s",
+                    f"`leaselab lab prune` does not end within {_PATIENCE_S:.0f} s",
                     where=str(folder),
                     todo="wait for it, or end it",
                 ) from None
@@ -261,7 +261,7 @@ def _free_raw(place: Path, *, dry_run: bool) -> int | None:
         with _writable(place):
             if pruned is None and sizes:
                 files = {name: PrunedFile(size, sums[name]) for name, size in sizes.items()}
-                told = Pruned(moment.now(), f"leaselab prune {__version__}", files)
+                told = Pruned(moment.now(), f"leaselab lab prune {__version__}", files)
                 text = msgspec.json.format(msgspec.json.encode(told), indent=1)
                 write_whole(place / PRUNED, text + b"\n")
                 (place / PRUNED).chmod(0o444)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +10,15 @@ import msgspec
 from msgspec.structs import replace
 
 from leaselab.analysis.basis import ratio_of
-from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    checkout_root,
+    expecting,
+    open_store,
+    print_json,
+    whole,
+)
 from leaselab.cli.pair import load_pair
 from leaselab.lab.advice import advise
 from leaselab.lab.known_costs import known_costs
@@ -22,10 +28,11 @@ from leaselab.model.server import server_name
 from leaselab.report.advice import print_advice, summary
 
 if TYPE_CHECKING:
+    import argparse
+
     from leaselab.archive.store import Store
     from leaselab.model.advice import Advice, Cost
 
-NAME = "advise"
 HELP = (
     "Say which known costs the configuration of a server has, what each came to in the results "
     "of this archive, and what to do. Nothing is measured, and no host is asked."
@@ -59,13 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clients",
         metavar="N",
-        type=_count,
+        type=whole(1, 10**18),
         help="how many clients it is to serve: says whether the pools are nearly full",
     )
     parser.add_argument(
         "--processors",
         metavar="N",
-        type=_count,
+        type=whole(1, 10**18),
         help="how many processors its host has: says whether it has more threads than that",
     )
     parser.add_argument(
@@ -119,17 +126,11 @@ def _advice(file: Path, args: argparse.Namespace) -> Advice:
     )
 
 
-def _count(text: str) -> int:
-    """A whole number above 0, for argparse."""
-    if not re.fullmatch(r"0*[1-9][0-9]{0,17}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 10^18")
-    return int(text)
-
-
+@expecting("a folder that exists")
 def _folder(text: str) -> Path:
     """A folder that exists, for argparse."""
     if not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is no folder")
+        raise ValueError(text)
     return Path(text)
 
 

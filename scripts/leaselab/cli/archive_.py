@@ -1,4 +1,4 @@
-"""``leaselab archive``: verify results, say where one lies."""
+"""``leaselab dev archive``: verify results, say where one lies."""
 
 from __future__ import annotations
 
@@ -11,28 +11,22 @@ from leaselab.model.errors import LeaselabError, Outcome
 if TYPE_CHECKING:
     import argparse
 
-NAME = "archive"
-HELP = "Verify results against their checksums, say where one lies."
+
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``verify``."""
+    parser.add_argument("refs", metavar="ID", nargs="*", help="results (default: all)")
+    add_results(parser)
+    add_json(parser)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs of ``archive``."""
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    verify = verbs.add_parser("verify", help="check every file of results against its checksum")
-    verify.add_argument("refs", metavar="REF", nargs="*", help="results (default: all)")
-    where = verbs.add_parser("where", help="print the folder of a result")
-    where.add_argument("ref", metavar="REF", nargs="?", default="last")
-    for verb in (verify, where):
-        add_results(verb)
-        add_json(verb)
+def add_where(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``where``."""
+    parser.add_argument("ref", metavar="ID|last", nargs="?", default="last")
+    add_results(parser)
+    add_json(parser)
 
 
-def run(args: argparse.Namespace) -> Outcome:
-    """Do the verb."""
-    return {"verify": _verify, "where": _where}[args.verb](args)
-
-
-def _verify(args: argparse.Namespace) -> Outcome:
+def verify(args: argparse.Namespace) -> Outcome:
     """Check all, say what is damaged, and go on to the end."""
     store = open_store(args, existing=True)
     refs = args.refs or [row["id"] for row in store.index.rows()]
@@ -64,7 +58,8 @@ def _verify(args: argparse.Namespace) -> Outcome:
     return Outcome.INVALID if damaged else Outcome.OK
 
 
-def _where(args: argparse.Namespace) -> Outcome:
+def where(args: argparse.Namespace) -> Outcome:
+    """Print the folder of a result."""
     place = str(open_store(args, existing=True).find(args.ref).absolute())
     if args.json:
         print_json({"path": place})

@@ -1,38 +1,25 @@
-"""``leaselab bench``: the project's own benchmarks."""
+"""``leaselab dev bench``: simulations of the project's own methods."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import subprocess
 import sys
-from typing import cast
 
-from leaselab.cli.main import CommandModule, Parser
 from leaselab.cli.options import checkout_root
 from leaselab.model.errors import Outcome, internal_fault, unknown
 
-NAME = "bench"
-HELP = "Run one of the project's own benchmarks; what follows its name is passed on to it."
-
-ON_BENCHES = {"generators": "leaselab.cli.generators", "truth": "leaselab.cli.truth"}
-"""Those that measure on a bench, by module: in this process, as every command that does."""
+HELP = "Run a simulation of the project's methods; what follows its name is passed on to it."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``bench``."""
-    parser.add_argument("name", help="such as: search")
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the benchmark")
+    """Add the options of ``dev bench``."""
+    parser.add_argument("name", metavar="NAME", help="such as: search")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the simulation")
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Run ``benchmarks/NAME.py`` with this Python, or what measures on a bench."""
-    if args.name in ON_BENCHES:
-        command = cast("CommandModule", importlib.import_module(ON_BENCHES[args.name]))
-        prog = f"leaselab {NAME} {args.name}"
-        parser = Parser(prog=prog, description=command.HELP, allow_abbrev=False)
-        command.add_arguments(parser)
-        return command.run(parser.parse_args(args.rest))
+    """Run ``benchmarks/NAME.py`` with this Python."""
     root = checkout_root()
     names = [
         path.stem
@@ -40,7 +27,7 @@ def run(args: argparse.Namespace) -> Outcome:
         if not path.stem.startswith("_")
     ]
     if args.name not in names:
-        raise unknown("benchmark", args.name, [*names, *ON_BENCHES], "leaselab bench")
+        raise unknown("benchmark", args.name, names, "leaselab dev bench")
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{args.name}", *args.rest], cwd=root, check=False
     )

@@ -291,15 +291,27 @@ def install_lock(inventory: Inventory) -> None:
 
 
 def build_commit(
-    server: str, commit: Commit, files: Path, bench: LeasedBench, place: Path
+    server: str,
+    commit: Commit,
+    files: Path,
+    bench: LeasedBench,
+    place: Path,
+    *,
+    layout: int = 0,
 ) -> Mapping[str, Any]:
     """Build a commit of a server or generator, or find it built, showing how far it is.
 
     `files` is the tar of its files, `place` where `leaselab watch` looks for a build under
-    way.  Returns what is known of the artifact: its `key`, whether it was `cached`, how
+    way.  `layout` is the seed of the order in which functions are linked; 0 for the linker's
+    own.  Returns what is known of the artifact: its `key`, whether it was `cached`, how
     many `seconds` it took.
     """
-    source = {"server": server, "commit": asdict(commit), "files": str(files)}
+    source = {
+        "server": server,
+        "commit": asdict(commit),
+        "files": str(files),
+        "layout": layout,
+    }
     place.parent.mkdir(parents=True, exist_ok=True)
     inventory = bench.inventory
     builder = inventory.only(BUILDER_GROUP).access

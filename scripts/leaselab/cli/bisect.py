@@ -6,7 +6,6 @@ import shlex
 import statistics
 import sys
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
@@ -18,16 +17,21 @@ from leaselab.cli.bench_setup import (
     environment_of,
     inventory_of,
 )
-from leaselab.cli.duel import PARAMETERS
+from leaselab.cli.duel import PARAMETERS, duel
 from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
+from leaselab.cli.layouts import add_layouts, archived_duel, over_layouts, say_cost
 from leaselab.cli.options import (
     add_id_file,
     add_json,
+    add_markdown,
     add_results,
     checkout_root,
+    markdown_alone,
     number,
     open_store,
     print_json,
+    whole,
+    without_effect,
     write_ids,
     write_output,
 )
@@ -47,7 +51,7 @@ from leaselab.model.errors import (
     server_broken,
 )
 from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import DUEL, Duel
+from leaselab.model.procedures.duel import DUEL, LEAST_ROUNDS, Duel
 from leaselab.model.text import printable
 from leaselab.report.bisect import (
     Hunted,
@@ -65,6 +69,8 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.bisect import End, Known
     from leaselab.analysis.culprits import Gap
+    from leaselab.analysis.layouts import OverLayouts
+    from leaselab.analysis.verdict import Comparison
     from leaselab.lab.repository import Repository
     from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
@@ -95,12 +101,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="git repository of the server; a URL is mirrored first",
     )
     parser.add_argument(
-        "--threshold",
+        "--find",
         metavar="PERCENT",
         type=number(0.01, 49.99),
         default=100 * Limits().find,
         help="smallest drop that duels are to find, %%; a change counts from half of it on "
-        "(default: 3)",
+        f"(default: {100 * Limits().find:g})",
     )
     parser.add_argument(
         "--budget",
@@ -108,15 +114,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number(0.01, 525_600),
         default=Limits().budget_minutes,
         help="lab time for all duels since the first of the two ends, also for those before an "
-        "interrupt; builds and deployments come on top (default: 240)",
+        "interrupt; builds and deployments come on top "
+        f"(default: {Limits().budget_minutes:g})",
     )
     parser.add_argument(
         "--rounds",
         metavar="N",
         dest="p_rounds",
-        type=int,
+        type=whole(LEAST_ROUNDS, 1000),
         help="most rounds of a duel of the ends or of a commit with its parent, at its first "
-        f"try ({Limits().rounds}); another try has twice as many",
+        f"try, twice as many at another (default: {Limits().rounds})",
     )
     parser.add_argument(
         "--dry-run",
@@ -128,12 +135,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not profile each culprit and its parent, to say which functions cost more",
     )
+    add_layouts(parser, "then measure each culprit and its parent")
     add_inventory(parser)
     add_full(parser)
-    add_parameters(parser, *PARAMETERS)
-    parser.add_argument(
-        "--markdown", metavar="FILE", type=Path, help="write the comment for a merge request"
-    )
+    add_parameters(parser, DUEL, *PARAMETERS)
+    add_markdown(parser, "write the comment for a merge request")
     add_results(parser)
     add_id_file(parser)
     add_json(parser)
@@ -141,8 +147,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Search, show, and raise what ends with another code than 0."""
+    markdown_alone(args)
+    if args.dry_run:
+        idle = ("--markdown", "--id-file", "--no-profile", "--full", "--json")
+        without_effect(args, "a search that measures", *idle)
     scenario = find_scenario(checkout_root() / "scenarios", args.scenario, args.generator)
-    parameters = {**procedure_overrides(args), "name": DUEL, "find": args.threshold / 100}
+    parameters = {**procedure_overrides(args), "name": DUEL, "find": args.find / 100}
     plan = procedure_of(parameters)
     if not isinstance(plan, Duel):
         raise AssertionError(f"{DUEL} is the name of {plan.name}")
@@ -162,6 +172,8 @@ def run(args: argparse.Namespace) -> Outcome:
         with session.leased(f"{NAME} {scenario.name}"):
             session.prepare("")
             end = search.run()
+            if args.layouts:
+                search.lay_out(end, args.layouts)
             if not args.no_profile:
                 search.explain(end)
     except KeyboardInterrupt as stop:
@@ -181,7 +193,7 @@ def _again() -> str:
 
 
 def _limits(args: argparse.Namespace, plan: Duel) -> Limits:
-    limits = Limits(args.threshold / 100, plan.rounds, plan.round_s / 60, args.budget)
+    limits = Limits(args.find / 100, plan.rounds, plan.round_s / 60, args.budget)
     plan.within(60 * limits.budget_minutes)
     return limits
 
@@ -192,7 +204,7 @@ def _told(args: argparse.Namespace, hunted: Hunted) -> Outcome:
         write_output(args.markdown, markdown_of_hunted(hunted).encode())
     if args.json:
         print_json(hunted_document(hunted))
-    else:
+    elif not markdown_alone(args):
         print_hunted(hunted)
     sys.stdout.flush()
     raised = {
@@ -219,6 +231,8 @@ class Search:
     ids: list[str] = field(default_factory=list)
     """Of the results that this search has made."""
     _read: dict[str, Record | None] = field(default_factory=dict)
+    _layouts: dict[int, OverLayouts] = field(default_factory=dict)
+    """Of culprits that were measured in several layouts."""
 
     def run(self) -> End:
         """Make duels until the search ends.
@@ -245,6 +259,22 @@ class Search:
             _say(telling.step(facts, step))
         else:
             _say(closing(self._hunted(facts, step)))
+
+    def lay_out(self, end: End, layouts: int) -> None:
+        """Make duels of each culprit and its parent in several layouts."""
+
+        def made(first: Task, second: Task) -> Comparison:
+            found = archived_duel(self.session, first, second)
+            if found is not None:
+                return found
+            one = duel(self.session, first, second)
+            self.ids += one.ids
+            return one.comparison
+
+        for one in end.culprits:
+            tasks = self._task(one.gap.after), self._task(one.gap.place)
+            say_cost(self.session, tasks[1], layouts)
+            self._layouts[one.gap.place], _ = over_layouts(made, *tasks, layouts)
 
     def explain(self, end: End) -> None:
         """Profile each culprit and its parent; errors as `leaselab.cli.profile.explain`."""
@@ -294,6 +324,7 @@ class Search:
             facts.unbuilt,
             {place: one for place, one in merged.items() if one is not None},
             {place: one for place, one in profiles.items() if one is not None},
+            self._layouts,
         )
 
     def _confirmed(self, known: Known, gap: Gap) -> tuple[Record, Record]:

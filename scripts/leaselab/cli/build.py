@@ -1,4 +1,4 @@
-"""``leaselab build``: build one commit of a server on the builder, or find it built."""
+"""``leaselab step build``: build one commit of a server on the builder, or find it built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leaselab.cli.bench_setup import add_inventory, asked, environment_of
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
-from leaselab.cli.procedure_options import add_procedure, procedure_overrides
+from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
 from leaselab.cli.session import Prepared, Session
 from leaselab.cli.source import add_commit, one_commit, source_folder, source_of
 from leaselab.cli.task import Task
@@ -16,18 +16,19 @@ from leaselab.model.errors import LeaselabError, Outcome
 if TYPE_CHECKING:
     import argparse
 
-NAME = "build"
+NAME = "step build"
 HELP = (
     "Build one commit of a scenario's server on the builder; print the key of what was built."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``build``."""
+    """Add the options of ``step build``."""
     parser.add_argument("scenario", metavar="SCENARIO", help="which server, and what it is for")
     add_inventory(parser)
     add_commit(parser)
     add_procedure(parser)
+    add_generator(parser)
     add_results(parser)
     add_id_file(parser)
     add_json(parser)

@@ -11,6 +11,7 @@ from leaselab.cli.bench_setup import check, inventory_of
 from leaselab.cli.ceilings import RUNS, ceiling_tasks, measured
 from leaselab.cli.duel import (
     BRANCH_POINT,
+    OPTIONS,
     PACKAGE,
     RELEASE,
     Sides,
@@ -23,6 +24,7 @@ from leaselab.cli.options import (
     add_results,
     checkout_root,
     number,
+    only_with,
     open_store,
     print_json,
     whole,
@@ -50,6 +52,8 @@ HELP = (
     "Measure what a bench can do: the ceilings of its generators, or what its duels can tell."
 )
 DEFAULT_SCENARIO = "v4-memfile"
+CEILINGS = frozenset({"--inventory", "--bench", "--full", "--generator"})
+"""Options of duels that ceilings have, too."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,14 +76,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(1, 1000),
         default=10,
-        help="duels of each kind; those that the archive has count (10)",
+        help="duels of each kind; those that the archive has count (default: 10)",
     )
     parser.add_argument(
         "--slowdown",
         metavar="PERCENT",
         type=number(0.01, 49.99),
         default=3.0,
-        help="share of the time for which the slower server is made to stand still, %% (3)",
+        help="share of the time for which the slower server is made to stand still, %% "
+        "(default: 3)",
     )
     parser.add_argument(
         "--server",
@@ -95,6 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Measure ceilings, or make duels whose answer is known, and say what they tell."""
+    idle = {*OPTIONS, "--pairs", "--slowdown", "--server", "--repo"} - CEILINGS
+    only_with(args, "--error-budget", *sorted(idle))
     return _error_budget(args) if args.error_budget else _ceilings(args)
 
 

@@ -12,13 +12,14 @@ from leaselab.cli.options import (
     add_results,
     check_patterns,
     number,
+    only_with,
     open_store,
     print_json,
     whole,
     writing,
 )
 from leaselab.cli.report import FOLDER
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.errors import Outcome
 from leaselab.report.capacity import capacity_document, print_capacity
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
 
-NAME = "capacity"
 HELP = (
     "Say how many transactions per second clients need, which measured configurations carry "
     "that, and how long a restart takes."
@@ -65,14 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number(0.001, 1),
         default=RENEW_AT,
         metavar="SHARE",
-        help=f"share of the lease time after which clients renew, T1 ({RENEW_AT:g})",
+        help=f"share of the lease time after which clients renew, T1 (default: {RENEW_AT:g})",
     )
     parser.add_argument(
         "--new-per-day",
         type=number(0, 1000),
         default=0.0,
         metavar="SHARE",
-        help="clients that are new each day, over all clients (0)",
+        help="clients that are new each day, over all clients (default: 0)",
     )
     arrival = parser.add_mutually_exclusive_group()
     arrival.add_argument(
@@ -119,9 +119,8 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _demand(args: argparse.Namespace) -> Demand:
-    """What the options say of the clients; raises a usage error for what is none."""
-    if args.within_s is not None and not args.at_once:
-        raise usage_error("--within-s goes with --at-once", where=NAME)
+    """What the options say of the clients."""
+    only_with(args, "--at-once", "--within-s")
     population = Population(args.clients, args.lease_s * args.renew_at, args.new_per_day)
     return Demand(population, _arrival(args))
 
@@ -136,7 +135,7 @@ def _arrival(args: argparse.Namespace) -> Arrival:
 
 
 def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Configuration]:
-    """What the newest results make of the demand, chosen as ``leaselab table`` does.
+    """What the newest results make of the demand, chosen as ``leaselab list --table`` does.
 
     Bursts have scenarios of their own, so those of all scenarios are looked at.  Nothing in an
     archive without any result, unless some are asked for: the arithmetic needs none.

@@ -1,4 +1,4 @@
-"""``leaselab check``: inspect a lab before anything touches it."""
+"""``leaselab lab check``: inspect a lab before anything touches it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.model.record import Scenario
 
-NAME = "check"
 HELP = "Inspect a lab before anything touches it; changes nothing without --recover."
 
 

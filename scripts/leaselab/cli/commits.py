@@ -1,4 +1,4 @@
-"""``leaselab commits``: which commits a name or a range means, before any is built."""
+"""``leaselab compare --list``: which commits a name or a range means."""
 
 from __future__ import annotations
 
@@ -6,44 +6,50 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import add_json, print_json
-from leaselab.cli.source import add_source, commits_of, source_of
+from leaselab.cli.options import print_json, without_effect
+from leaselab.cli.source import add_range, commits_of, source_of
 from leaselab.model.errors import Outcome
 from leaselab.report.listing import commit_lines
 
 if TYPE_CHECKING:
     import argparse
 
-NAME = "commits"
-HELP = "Show which commits of a server's repository a name or a range means."
+LISTING = ("--every", "--first-parent", "--files", "--worktree")
+"""Options that have no effect where commits are not listed."""
+_USED = frozenset({*LISTING, "--list", "--repo", "--json"})
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``commits``."""
-    parser.add_argument(
-        "commits",
-        nargs="?",
-        default="HEAD",
-        metavar="REF|A..B",
-        help="a branch, tag or hash, or a range as git has it: without A (default: HEAD)",
+def add_listing(parser: argparse.ArgumentParser) -> None:
+    """Add ``--list`` and what belongs to it."""
+    group = parser.add_argument_group(
+        "list", "show the commits of --repo that A means, before any is built"
     )
-    add_source(parser)
-    parser.add_argument(
-        "--archive",
+    group.add_argument(
+        "--list",
+        action="store_true",
+        help="list them, compare nothing: A is a branch, tag or hash (default: HEAD), or a "
+        "range A..B as git has it, without A",
+    )
+    add_range(group)
+    group.add_argument(
+        "--worktree", action="store_true", help="the checkout as it is, uncommitted changes too"
+    )
+    group.add_argument(
+        "--files",
         metavar="DIR",
         type=Path,
-        help="also write the files of each into DIR, as <tree>.tar",
+        help="write the files of each into DIR, as TREE.tar",
     )
-    add_json(parser)
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def list_commits(args: argparse.Namespace) -> Outcome:
     """Print them."""
+    without_effect(args, "a comparison", *sorted(args.given - _USED))
     repository = source_of(args)
-    commits = commits_of(repository, args.commits, args)
-    if args.archive is not None:
+    commits = commits_of(repository, args.a or "HEAD", args)
+    if args.files is not None:
         for commit in commits:
-            repository.archive(commit, args.archive)
+            repository.archive(commit, args.files)
     if args.json:
         print_json([asdict(commit) for commit in commits])
         return Outcome.OK

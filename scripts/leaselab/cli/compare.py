@@ -7,16 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leaselab.analysis.layouts import Cause
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
 from leaselab.archive.anchors import anchors_of
-from leaselab.cli.duel import add_live, live, with_budget
+from leaselab.cli.commits import LISTING, add_listing, list_commits
+from leaselab.cli.duel import OPTIONS, add_live, live, with_budget
 from leaselab.cli.options import (
+    STDOUT,
     add_json,
+    add_markdown,
     add_results,
     checkout_root,
+    markdown_alone,
     number,
+    only_with,
     open_store,
     print_json,
+    without_effect,
     write_output,
 )
 from leaselab.cli.pair import (
@@ -37,6 +44,7 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.report.closing import closing
+from leaselab.report.layouts import layouts_document, layouts_words
 from leaselab.report.profile import print_profile, profile_document
 from leaselab.report.verdict import comparison_document, print_comparison
 from leaselab.report.verdicts import comparisons_document, print_comparisons
@@ -45,12 +53,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from leaselab.analysis.layouts import OverLayouts
     from leaselab.analysis.profile import ProfileDifference
     from leaselab.archive.store import Store
     from leaselab.cli.pair import CommitNames
 
-NAME = "compare"
-HELP = "Say whether the server of result B is slower than that of A; exit code 1 if it is."
+HELP = "Say whether server B is slower than server A; exit code 1 if it is."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "a",
         metavar="A",
+        nargs="?",
         help="what is compared with: a result as `leaselab show` names it, or `previous`, the "
         "newest one before B that compares with it and is of another server; or version:V, the "
         "newest one that compares with it of a server that reports this version",
     )
-    parser.add_argument("b", metavar="B", help="what is judged: a result likewise")
+    parser.add_argument("b", metavar="B", nargs="?", help="what is judged: a result likewise")
     parser.add_argument(
         "--threshold",
         metavar="PERCENT",
@@ -83,10 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "those of each scenario.  With --live: the scenario to measure",
     )
     add_live(parser)
-    parser.add_argument(
-        "--markdown", metavar="FILE", type=Path, help="write the comment for a merge request"
-    )
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="write a test report")
+    add_listing(parser)
+    add_markdown(parser, "write the comment for a merge request")
+    parser.add_argument("--junit", metavar="FILE|-", type=Path, help="write a test report")
     add_results(parser)
     add_json(parser)
 
@@ -96,10 +104,27 @@ def run(args: argparse.Namespace) -> Outcome:
 
     The files are written whatever comes of it, once B can be read.
     """
+    if args.list:
+        return list_commits(args)
+    if args.a is None or args.b is None:
+        raise usage_error(
+            "two results or servers are compared",
+            found=str(args.a or "none"),
+            wanted="leaselab compare A B",
+            todo="name A and B, such as: leaselab compare previous last",
+        )
+    only_with(args, "--list", *LISTING)
+    only_with(args, "--live", "--profile", "--no-profile", "--id-file", *OPTIONS)
+    markdown_alone(args)
+    if args.live:
+        without_effect(args, "results that are archived", "--threshold")
     check_threshold(args.threshold)
     store = open_store(args, existing=not args.live)
     if args.live:
-        return _told(args, store, live(args, store).comparison)
+        lived = live(args, store)
+        if lived.layouts is not None:
+            return _told_layouts(args, lived.layouts, lived.comparisons)
+        return _told(args, store, lived.comparisons[0])
     names = commit_names(args.repo, args.scenario)
     scenarios = _meant(store, names)
     if names is not None and scenarios:
@@ -115,7 +140,7 @@ def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Out
     if args.json:
         told = {"profile": profile_document(profiles)} if profiles else {}
         print_json({**comparison_document(comparison), **told})
-    else:
+    elif not _stdout_is_taken(args):
         print_comparison(comparison)
         if profiles:
             print_profile(profiles)
@@ -132,12 +157,31 @@ def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Out
     return Outcome.OK
 
 
+def _told_layouts(
+    args: argparse.Namespace, found: OverLayouts, comparisons: Sequence[Comparison]
+) -> Outcome:
+    """Show what duels in several layouts say together; a slower code ends with 1."""
+    _write_files(args, comparisons)
+    lines = [*layouts_words(found)]
+    if args.json:
+        print_json({**comparisons_document(comparisons), "over": layouts_document(found)})
+    else:
+        print("\n".join(lines))
+    sys.stdout.flush()
+    where = comparisons[-1].other.scenario.name
+    if found.cause is Cause.CODE:
+        raise regression(lines[-1], where=where)
+    if found.cause is Cause.UNKNOWN:
+        raise invalid_measurement(lines[-1], where=where)
+    return Outcome.OK
+
+
 def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) -> Outcome:
     """Show a verdict on each scenario; the exit code is that of all."""
     _write_files(args, comparisons)
     if args.json:
         print_json(comparisons_document(comparisons))
-    else:
+    elif not _stdout_is_taken(args):
         print_comparisons(comparisons)
     sys.stdout.flush()
     slower = [
@@ -209,6 +253,10 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
         return replace(alone, error=alone.error or error)
     anchors = anchors_of(store, *(one for one in (base, other) if one is not None))
     return compare(base, other, args.threshold, anchors)
+
+
+def _stdout_is_taken(args: argparse.Namespace) -> bool:
+    return STDOUT in (args.markdown, args.junit)
 
 
 def _write_files(

@@ -1,4 +1,4 @@
-"""``leaselab deploy``: install a scenario's server on a prepared bench."""
+"""``leaselab step deploy``: install a scenario's server on a prepared bench."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leaselab.cli.bench_setup import add_inventory, asked, built_commit, environment_of
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
-from leaselab.cli.procedure_options import add_procedure, procedure_overrides
+from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
 from leaselab.cli.session import Prepared, Session
 from leaselab.cli.task import Task
 from leaselab.cli.variants import install
@@ -16,21 +16,22 @@ from leaselab.model.errors import LeaselabError, Outcome
 if TYPE_CHECKING:
     import argparse
 
-NAME = "deploy"
+NAME = "step deploy"
 HELP = "Install a scenario's server on a prepared bench and prove that it serves."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``deploy``."""
+    """Add the options of ``step deploy``."""
     parser.add_argument("scenario", metavar="SCENARIO")
     add_inventory(parser)
     parser.add_argument(
         "--build",
         metavar="KEY",
         default="",
-        help="what `leaselab build` built (default: the distribution's packages)",
+        help="what `leaselab step build` built (default: the distribution's packages)",
     )
     add_procedure(parser)
+    add_generator(parser)
     add_results(parser)
     add_id_file(parser)
     add_json(parser)

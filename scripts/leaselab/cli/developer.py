@@ -8,7 +8,6 @@ from typing import NoReturn
 
 from leaselab.model.errors import usage_error
 
-NAME = "test"
 HELP = "A command of the launcher: call it as ./leaselab, in the checkout."
 
 
@@ -21,6 +20,6 @@ def run(args: argparse.Namespace) -> NoReturn:  # noqa: ARG001  (there is nothin
     """Say how to call it."""
     raise usage_error(
         "the developers' tools are missing; the launcher installs them",
-        found=" ".join(["leaselab", *sys.argv[1:2]]),
-        wanted=" ".join(["./leaselab", *sys.argv[1:2]]),
+        found=" ".join(["leaselab", *sys.argv[1:3]]),
+        wanted=" ".join(["./leaselab", *sys.argv[1:3]]),
     )

@@ -12,6 +12,7 @@ from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
 from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
+from leaselab.cli.layouts import add_layouts, check_layouts, over_layouts, say_cost
 from leaselab.cli.options import add_id_file, checkout_root, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.profile import explain
@@ -26,8 +27,10 @@ from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import DUEL, Duel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from leaselab.analysis.layouts import OverLayouts
     from leaselab.analysis.verdict import Comparison
     from leaselab.archive.store import Store
     from leaselab.lab.repository import Repository
@@ -42,7 +45,12 @@ RELEASE, BRANCH_POINT = "release", "branch-point"
 """Words for the last tag before B, and for where B's branch left the main one."""
 BUDGET_MINUTES = 15.0
 """Longest time for the rounds of a duel, where none is asked for (min)."""
-PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate")
+OPTIONS = (
+    *("--find", "--budget", "--inventory", "--bench", "--full", "--generator"),
+    *("--trial-s", "--late-s", "--wait-s", "--warm-up-s", "--rate", "--clients-s"),
+)
+"""What `add_duel` adds, and has no effect where none is made."""
+PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate", "clients_s")
 """Parameters of it that have an option."""
 
 
@@ -57,6 +65,15 @@ class DuelResult:
     """Why A does not build or does not start: B is not measured then, and not to blame."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """What came of ``compare A B --live``."""
+
+    comparisons: Sequence[Comparison]
+    """One; of several layouts that of each."""
+    layouts: OverLayouts | None = None
+
+
 @dataclass(slots=True)
 class Sides:
     """What A and B are: the names that were given, as tasks."""
@@ -68,8 +85,8 @@ class Sides:
     """What makes the load; None for what the load's file says."""
     files: dict[str, Path] = field(default_factory=dict)
     """By tree: the tar of a commit's files."""
-    built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
-    """By commit: the key of its kept build."""
+    built: dict[tuple[Commit, int], str | LeaselabError] = field(default_factory=dict)
+    """By commit and layout: the key of its kept build."""
 
     def tasks(self, first: str, second: str) -> tuple[Task, Task]:
         """Return the tasks of A and B, each ``WHAT[@SCENARIO]``.
@@ -98,7 +115,7 @@ class Sides:
         if what.startswith(BUILD):
             key = what.removeprefix(BUILD)
             commit = built_commit(key)
-            self.built[commit] = key
+            self.built[commit, 0] = key
             return commit
         if self.repository is None:
             raise usage_error(
@@ -145,6 +162,7 @@ def add_live(parser: argparse.ArgumentParser) -> None:
         help="then profile both at one load, and say which functions cost more (only where B "
         "is slower)",
     )
+    add_layouts(group, "measure both")
     add_id_file(parser)
     add_duel(parser)
 
@@ -156,18 +174,20 @@ def add_duel(parser: argparse.ArgumentParser) -> None:
         "--find",
         metavar="PERCENT",
         type=number(0.01, 49.99),
-        help="smallest drop that is to be found, %% (3)",
+        default=100 * Duel().find,
+        help=f"smallest drop that is to be found, %% (default: {100 * Duel().find:g})",
     )
     group.add_argument(
         "--budget",
         metavar="MINUTES",
         type=number(0.01, 525_600),
+        default=BUDGET_MINUTES,
         help="longest time for the rounds, without builds and deployments "
-        f"({BUDGET_MINUTES:g})",
+        f"(default: {BUDGET_MINUTES:g})",
     )
     add_inventory(parser)
     add_full(parser)
-    add_parameters(parser, *PARAMETERS)
+    add_parameters(parser, DUEL, *PARAMETERS)
 
 
 def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
@@ -176,13 +196,12 @@ def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
     Raises a usage error for one that cannot be.
     """
     given: dict[str, Any] = {**procedure_overrides(args), "name": DUEL}
-    if args.find is not None:
+    if "--find" in args.given:
         given["find"] = args.find / 100
     plan = procedure_of(given)
     if isinstance(plan, Duel):
-        budget = BUDGET_MINUTES if args.budget is None else args.budget
-        rounds = plan.within(60 * budget).rounds
-        given["rounds"] = rounds if args.budget is not None else min(plan.rounds, rounds)
+        rounds = plan.within(60 * args.budget).rounds
+        given["rounds"] = rounds if "--budget" in args.given else min(plan.rounds, rounds)
     return given
 
 
@@ -221,7 +240,7 @@ def with_budget(store: Store, comparison: Comparison) -> Comparison:
     return replace(comparison, budget=error_budget(made, plan))
 
 
-def live(args: argparse.Namespace, store: Store) -> DuelResult:
+def live(args: argparse.Namespace, store: Store) -> Lived:
     """Measure what ``compare A B --live`` names."""
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or "", args.generator)
@@ -245,22 +264,35 @@ def live(args: argparse.Namespace, store: Store) -> DuelResult:
     )
     for task in (first, second):
         check(task.scenario, session.procedure(task), inventory)
+    if args.layouts:
+        check_layouts((first, second), session)
+        say_cost(session, second, args.layouts)
     print(f"A: {first}; B: {second}", file=sys.stderr, flush=True)
     try:
         with session.leased(f"compare {first} with {second}"):
-            found = duel(session, first, second)
-            write_ids(args, *found.ids)
-            if found.refused is not None:
-                raise invalid_measurement(
-                    "A does not build or does not start, so B was not measured",
-                    where=str(first),
-                    found=str(found.refused),
-                    wanted="a server that B can be compared with",
-                    todo=f"name another A, or see: leaselab show {found.ids[0]}",
-                )
-            slower = found.comparison.outcome is Outcome.REGRESSION
+            ids: list[str] = []
+
+            def made(one: Task, other: Task) -> Comparison:
+                found = duel(session, one, other)
+                ids.extend(found.ids)
+                write_ids(args, *ids)
+                if found.refused is not None:
+                    raise invalid_measurement(
+                        "A does not build or does not start, so B was not measured",
+                        where=str(one),
+                        found=str(found.refused),
+                        wanted="a server that B can be compared with",
+                        todo=f"name another A, or see: leaselab show {found.ids[0]}",
+                    )
+                return found.comparison
+
+            if args.layouts:
+                over, comparisons = over_layouts(made, first, second, args.layouts)
+                return Lived(comparisons, over)
+            comparison = made(first, second)
+            slower = comparison.outcome is Outcome.REGRESSION
             if slower if args.profile is None else args.profile:
-                explain(session, first, second, found.comparison.base, found.comparison.other)
+                explain(session, first, second, comparison.base, comparison.other)
     finally:
         report_after(store)
-    return found
+    return Lived([comparison])

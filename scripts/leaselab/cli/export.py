@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import add_results, check_patterns, open_store, write_output
+from leaselab.cli.options import (
+    STDOUT,
+    add_results,
+    check_patterns,
+    only_with,
+    open_store,
+    without_effect,
+    write_output,
+)
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.text import printable_lines
 
@@ -17,7 +27,6 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
 
-NAME = "export"
 HELP = "Write results for other programs: tables, metrics, a test report, a merge request."
 FORMS = {
     "csv": "a table as CSV, of which a spreadsheet computes no cell: texts that begin like a "
@@ -28,25 +37,28 @@ FORMS = {
     "markdown": "the table of the newest results for a merge request",
 }
 LEVELS = ("results", "runs", "trials")
+_RESULT = re.compile(r"^[0-9]|^last\b|^\.|/")
+"""How the name of a result differs from that of a scenario."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``export``."""
     parser.add_argument(
         "refs",
-        metavar="ID",
+        metavar="ID|PATTERN",
         nargs="*",
-        help="results, as `leaselab show` names them (default: all; with --junit and "
-        "--markdown the newest of each scenario)",
+        help="results, as `leaselab show` names them, or those of scenarios such as 'v4-*' "
+        "(default: all; for --junit and --markdown the newest of each scenario)",
     )
-    form = parser.add_mutually_exclusive_group(required=True)
     for name, told in FORMS.items():
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=told)
-    parser.add_argument("--scenario", metavar="PATTERN", help="only results of these scenarios")
+        parser.add_argument(
+            f"--{name}", metavar="FILE|-", type=Path, help=f"{told}; - is stdout"
+        )
     parser.add_argument(
         "--level",
         choices=LEVELS,
-        help="with --csv and --parquet: a row for each of these (default: results)",
+        default=LEVELS[0],
+        help=f"with --csv and --parquet: a row for each of these (default: {LEVELS[0]})",
     )
     parser.add_argument(
         "--history",
@@ -54,51 +66,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --openmetrics: every result with its time, for backfilling; else the newest "
         "ones, for a scraper",
     )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write to this file, not to stdout"
-    )
     add_results(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Write what was asked for."""
-    if args.level and args.form not in ("csv", "parquet"):
-        raise usage_error("--level goes with --csv and --parquet", found=f"--{args.form}")
-    if args.history and args.form != "openmetrics":
-        raise usage_error("--history goes with --openmetrics", found=f"--{args.form}")
-    if args.form == "parquet" and args.output is None and sys.stdout.isatty():
-        raise usage_error("Parquet is not for a terminal", todo="name a file with -o")
-    content = _content(args, open_store(args, existing=True))
-    if args.form != "parquet":
-        content = printable_lines(content.decode()).encode()
-    if args.output is not None:
-        write_output(args.output, content)
-    else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+    """Write what was asked for, a file for each form."""
+    places = {name: place for name in FORMS if (place := getattr(args, name)) is not None}
+    if not places or [*places.values()].count(STDOUT) > 1:
+        raise usage_error(
+            "one form for each file",
+            found=", ".join(f"--{name} {place}" for name, place in places.items()) or "no form",
+            wanted=f"one of {', '.join(f'--{name} FILE' for name in FORMS)}",
+            todo="name a form and its file, - for stdout",
+        )
+    if not {"csv", "parquet"} & places.keys():
+        without_effect(args, "--csv or --parquet beside it", "--level")
+    only_with(args, "--openmetrics", "--history")
+    if places.get("parquet") == STDOUT and sys.stdout.isatty():
+        raise usage_error(
+            "Parquet is not for a terminal",
+            where="--parquet",
+            found="-",
+            wanted="a file",
+            todo="name a file",
+        )
+    store = open_store(args, existing=True)
+    rows = _rows(args, store)
+    for form, place in places.items():
+        content = _content(args, form, store, rows)
+        if form != "parquet":
+            content = printable_lines(content.decode()).encode()
+        write_output(place, content)
     return Outcome.OK
 
 
-def _content(args: argparse.Namespace, store: Store) -> bytes:
-    rows = _rows(args, store)
-    if args.form == "openmetrics":
+def _content(args: argparse.Namespace, form: str, store: Store, rows: list[Row]) -> bytes:
+    if form == "openmetrics":
         from leaselab.report.export.openmetrics import openmetrics  # noqa: PLC0415  # when asked for
 
         return openmetrics(rows, history=args.history)
-    if args.form == "junit":
+    if form == "junit":
         from leaselab.report.export.junit import junit  # noqa: PLC0415
 
         return junit([(row, _load(store, row)) for row in _newest(args, rows)])
-    if args.form == "markdown":
+    if form == "markdown":
         from leaselab.report.export.markdown import markdown  # noqa: PLC0415
 
         loaded = [_load(store, row) for row in _newest(args, rows)]
         return markdown([one for one in loaded if not isinstance(one, str)]).encode()
-    return _table(args, store, rows)
+    return _table(args, form, store, rows)
 
 
-def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
+def _table(args: argparse.Namespace, form: str, store: Store, rows: list[Row]) -> bytes:
     from leaselab.report.export.records import (  # noqa: PLC0415
         results_table,
         runs_table,
@@ -110,7 +129,7 @@ def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> bytes:
         table = trials_table((row, one) for row, one in loaded if not isinstance(one, str))
     else:
         table = (runs_table if args.level == "runs" else results_table)(rows)
-    return table.csv().encode() if args.form == "csv" else table.parquet()
+    return table.csv().encode() if form == "csv" else table.parquet()
 
 
 def _load(store: Store, row: Row) -> Record | str:
@@ -127,25 +146,34 @@ def _rows(args: argparse.Namespace, store: Store) -> list[Row]:
 
     Raises usage_error where nothing answers to the question.
     """
-    if args.refs and args.scenario:
-        raise usage_error("results by their ids or by scenario", found="both", wanted="one")
-    check_patterns(store, [args.scenario] if args.scenario else [])
-    ids = {store.find(ref).name for ref in args.refs}
+    patterns, ids = _asked(args, store)
+    check_patterns(store, patterns)
     rows = [
-        row for row in store.index.every(scenario=args.scenario) if not ids or row["id"] in ids
+        row
+        for row in store.index.every()
+        if not args.refs
+        or row["id"] in ids
+        or any(fnmatchcase(row["scenario"] or "", one) for one in patterns)
     ]
-    if not rows or len(rows) < len(ids):
+    if not rows:
         raise usage_error(
-            f"no results of {args.scenario or 'this archive'}",
+            f"no results of {' '.join(patterns) or 'this archive'}",
             where=str(store.root),
             todo="`leaselab list` shows what there is, `leaselab run` makes more",
         )
     return rows
 
 
+def _asked(args: argparse.Namespace, store: Store) -> tuple[list[str], set[str]]:
+    """Patterns of scenarios, and ids of results; an id begins with a digit."""
+    known = set(store.index.scenarios())
+    patterns = [one for one in args.refs if one in known or not _RESULT.search(one)]
+    return patterns, {store.find(ref).name for ref in args.refs if ref not in patterns}
+
+
 def _newest(args: argparse.Namespace, rows: list[Row]) -> list[Row]:
     """The newest result of each scenario and procedure, however it ended; or those named."""
-    if args.refs:
+    if any(_RESULT.search(ref) for ref in args.refs):
         return rows
     newest = {(row["scenario"] or row["id"], row["procedure"]): row for row in rows}
     return list(newest.values())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leaselab.cli.parser import Choosing, hidden
+from leaselab.cli.procedure_options import add_generator
 from leaselab.cli.source import open_source, source_folder
 from leaselab.lab.roles import built_generators
 from leaselab.model.errors import usage_error
@@ -30,19 +32,18 @@ class GeneratorSource:
 
 
 def add_generator_source(parser: argparse.ArgumentParser) -> None:
-    """Add the options of each generator that has a recipe; `generator_source_of` reads them."""
+    """Add ``--generator``, and the options of each generator that has a recipe.
+
+    `generator_source_of` reads them.  Help has those of a generator once it was named.
+    """
     group = parser.add_argument_group("generator")
+    add_generator(group, Choosing)
     for name in built_generators():
-        group.add_argument(
-            f"--{name}-repo",
-            metavar="URL|PATH",
-            help=f"git repository of {name}: it is built on the builder, and measured with",
-        )
-        group.add_argument(
-            f"--{name}-commit",
-            metavar="REF",
-            help=f"this commit of --{name}-repo (default: HEAD)",
-        )
+        built = f"git repository of {name}: it is built on the builder, and measured with"
+        repo = group.add_argument(f"--{name}-repo", metavar="URL|PATH")
+        hidden(repo, "generator", {name: built})
+        commit = group.add_argument(f"--{name}-commit", metavar="REF")
+        hidden(commit, "generator", {name: f"this commit of --{name}-repo (default: HEAD)"})
 
 
 def generator_source_of(
@@ -63,7 +64,12 @@ def generator_source_of(
     (name,) = named[:1]
     where = getattr(args, f"{name}_repo")
     if where is None:
-        raise usage_error(f"--{name}-repo is required", todo="name a URL or a path")
+        raise usage_error(
+            "the repository is missing",
+            where=f"--{name}-repo",
+            wanted=f"--{name}-repo URL or PATH",
+            todo="name it",
+        )
     for scenario in scenarios:
         if scenario.generator != name:
             raise usage_error(
@@ -78,6 +84,7 @@ def generator_source_of(
             f"--{name}-repo and --distribution exclude each other",
             found=f"--{name}-repo and --distribution",
             wanted="one of them",
+            todo="leave one out",
         )
     repository = open_source(where)
     commit = repository.resolve(getattr(args, f"{name}_commit") or "HEAD")

@@ -1,4 +1,4 @@
-"""``leaselab bench generators``: what two generators can do, and whether they agree."""
+"""``leaselab dev bench generators``: what two generators can do, and whether they agree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from leaselab.cli.ceilings import Measured
     from leaselab.model.record import Record
 
-NAME = "bench generators"
+NAME = "dev bench generators"
 HELP = "Measure the ceilings of two generators, and whether they agree on a server below these."
 DEFAULT_SCENARIO = "v4-memfile"
 PAIR = f"{OWN_GENERATOR},perfdhcp"
@@ -41,7 +41,7 @@ LOAD_S = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``bench generators``."""
+    """Add the options of ``dev bench generators``."""
     parser.add_argument(
         "scenario",
         nargs="?",
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(1, 1000),
         default=RUNS,
-        help=f"number of runs ({RUNS})",
+        help=f"number of runs (default: {RUNS})",
     )
     add_results(parser)
     add_json(parser)

@@ -100,7 +100,7 @@ def _refuse_unfit(inventory: Inventory) -> None:
         raise lab_broken(
             f"the bench is not fit to be measured on: {errors[0]}",
             where=inventory.bench,
-            todo=f"`leaselab check -i {inventory.path}` shows all that was looked at",
+            todo=f"`leaselab lab check -i {inventory.path}` shows all that was looked at",
         )
 
 

@@ -1,16 +1,12 @@
-"""``leaselab lab``: what a keeper does with a lab and its benches."""
+"""``leaselab lab up`` and ``lab down``: a lab of this machine."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import add_inventory, bring_up, inventory_of
-from leaselab.cli.hold import add_release, add_take, release, take
-from leaselab.cli.maintenance import add_maintenance, maintenance
 from leaselab.cli.options import add_json, checkout_root, print_told
 from leaselab.cli.playbook import run_playbook
-from leaselab.cli.power import add_power, power
-from leaselab.cli.status import add_status, status
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lease import leased
 from leaselab.lab.lock import BenchInUseError
@@ -25,56 +21,16 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.lab.lease import Lease
 
-NAME = "lab"
-HELP = "Bring a lab of this machine up or down, hold a bench, switch hosts, show how a lab is."
+
+def add_up(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``up``."""
+    _add_made_here(parser)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs and their options."""
-    verbs = parser.add_subparsers(
-        dest="verb", metavar="up|down|take|release|maintenance|power|status", required=True
-    )
-
-    up = verbs.add_parser(
-        "up",
-        help="bring up a lab of this machine: containers, or hosts that boot with "
-        "`-i inventory/vm`; changes nothing when it is up",
-    )
-    _add_made_here(up)
-
-    down = verbs.add_parser("down", help="remove the lab's hosts, networks and keys")
-    _add_made_here(down)
-    down.add_argument("--images", action="store_true", help="remove its images as well")
-
-    take = verbs.add_parser(
-        "take",
-        help="inspect a bench and hold it for this checkout, over several commands; what it "
-        "held before is released first",
-    )
-    add_take(take)
-
-    release = verbs.add_parser(
-        "release", help="release a held bench, and stop what still runs on it"
-    )
-    add_release(release)
-
-    closing = verbs.add_parser(
-        "maintenance",
-        help="take a bench out of use, with a reason, until `off`; a command that already "
-        "uses it continues",
-    )
-    add_maintenance(closing)
-
-    switch = verbs.add_parser(
-        "power", help="switch a host on or off, or say whether it is on; refused in a sweep"
-    )
-    add_power(switch)
-
-    asking = verbs.add_parser(
-        "status",
-        help="state of a bench, its hosts and its holder; of several benches, a table",
-    )
-    add_status(asking)
+def add_down(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``down``."""
+    _add_made_here(parser)
+    parser.add_argument("--images", action="store_true", help="remove its images as well")
 
 
 def _add_made_here(parser: argparse.ArgumentParser) -> None:
@@ -88,24 +44,6 @@ def _add_made_here(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="remove a lab although a sweep holds its bench"
     )
-
-
-def run(args: argparse.Namespace) -> Outcome:
-    """Do the verb.
-
-    `status` ends with 4 when a host is not well, except that a local lab of
-    which no host answers is down, which is a state and not a fault (0).
-    """
-    verbs = {
-        "up": _up,
-        "down": _down,
-        "take": take,
-        "release": release,
-        "maintenance": maintenance,
-        "power": power,
-        "status": status,
-    }
-    return verbs[args.verb](args)
 
 
 def _made_here(args: argparse.Namespace) -> Inventory:
@@ -122,7 +60,7 @@ def _made_here(args: argparse.Namespace) -> Inventory:
 
 
 def _leased_if_up(
-    inventory: Inventory, args: argparse.Namespace
+    inventory: Inventory, purpose: str, *, force: bool
 ) -> AbstractContextManager[Lease]:
     """Have the bench of a lab that is up, unless it is forced; one that is down is nobody's."""
 
@@ -130,18 +68,19 @@ def _leased_if_up(
         try:
             lease.take()
         except BenchInUseError:
-            if not args.force:
+            if not force:
                 raise
         except LeaselabError:
             pass  # it is down, or another checkout's, of which the role asks
 
     keeper = inventory.only(GENERATOR_GROUP).access
-    return leased(checkout_root(), inventory.bench, keeper, f"lab {args.verb}", take)
+    return leased(checkout_root(), inventory.bench, keeper, purpose, take)
 
 
-def _up(args: argparse.Namespace) -> Outcome:
+def up(args: argparse.Namespace) -> Outcome:
+    """Bring it up; changes nothing when it is up."""
     inventory = _made_here(args)
-    with _leased_if_up(inventory, args) as lease:
+    with _leased_if_up(inventory, "lab up", force=args.force) as lease:
         changed = bring_up(inventory, take_over=args.take_over, force=args.force, lease=lease)
     names = [host.access.name for host in inventory.hosts]
     what = f"{changed} changes" if changed else "nothing changed"
@@ -150,11 +89,12 @@ def _up(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
-def _down(args: argparse.Namespace) -> Outcome:
+def down(args: argparse.Namespace) -> Outcome:
+    """Remove it."""
     inventory = _made_here(args)
     role = inventory.made_by
     with (
-        _leased_if_up(inventory, args) as lease,
+        _leased_if_up(inventory, "lab down", force=args.force) as lease,
         making(role, "lab down", checkout_root()),
     ):
         stats = run_playbook(

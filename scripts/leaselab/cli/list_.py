@@ -1,57 +1,129 @@
-"""``leaselab list``: the results, newest first."""
+"""``leaselab list``: results newest first, the newest side by side, or scenarios."""
 
 from __future__ import annotations
 
+import io
 import sys
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from leaselab.analysis.matrix import cell_of
+from leaselab.archive.store import newest_of
 from leaselab.cli.options import (
     add_json,
+    add_markdown,
     add_results,
     check_patterns,
+    markdown_alone,
+    only_with,
     open_store,
     print_json,
     whole,
+    without_effect,
+    write_output,
 )
+from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import Outcome
 from leaselab.report.listing import listing
+from leaselab.report.matrix import document, print_table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from leaselab.archive.store import Store
 
-NAME = "list"
-HELP = "List the results, newest first."
+HELP = "List results, newest first; the newest of each scenario side by side; or scenarios."
 _SHOWN = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``list``."""
-    parser.add_argument("--scenario", metavar="GLOB", help="only these, such as 'v4-*'")
+    parser.add_argument(
+        "pattern",
+        nargs="*",
+        metavar="PATTERN",
+        help="scenarios, such as v4-memfile or 'v4-*' (default: all)",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--table",
+        action="store_true",
+        help="the newest result of each scenario, side by side by the scenario's factors",
+    )
+    form.add_argument(
+        "--scenarios", action="store_true", help="what can be measured, and no results"
+    )
+    parser.add_argument("--bench", metavar="NAME", help="only results of this bench")
     parser.add_argument(
         "--outcome",
         choices=[outcome.label for outcome in Outcome],
-        help="only those that ended so",
+        help="only results that ended so",
     )
     parser.add_argument(
         "--limit",
         metavar="N",
         type=whole(0, 1_000_000),
-        help=f"at most N, 0 for all (default: {_SHOWN}; all with --json)",
+        default=_SHOWN,
+        help=f"at most N results, 0 for all (default: {_SHOWN}; all with --json)",
     )
+    add_markdown(parser, "with --table: write it as Markdown")
+    add_generator(parser)
     add_results(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Print the index as a table, or as a JSON array."""
-    limit = args.limit if args.limit is not None else (0 if args.json else _SHOWN)
+    """Print what was asked for."""
+    only_with(args, "--table", "--markdown")
+    only_with(args, "--scenarios", "--generator")
+    if args.scenarios:
+        without_effect(
+            args, "a list of results", "--bench", "--outcome", "--limit", "--results"
+        )
+        return _scenarios(args)
     store = open_store(args, existing=True)
-    check_patterns(store, [args.scenario] if args.scenario else [])
+    check_patterns(store, args.pattern)
+    if args.table:
+        without_effect(args, "a list of results", "--outcome", "--limit")
+        return _table(args, store)
+    return _results(args, store)
+
+
+def _scenarios(args: argparse.Namespace) -> Outcome:
+    from leaselab.cli.scenarios import print_scenarios  # noqa: PLC0415  # when asked for
+
+    print_scenarios(args.pattern, args.generator, as_json=args.json)
+    return Outcome.OK
+
+
+def _table(args: argparse.Namespace, store: Store) -> Outcome:
+    alone = markdown_alone(args)
+    newest = newest_of(store.index, args.pattern or ["*"], args.bench)
+    records = [*store.load_readable(newest)]
+    if args.markdown is not None:
+        text = io.StringIO()
+        print_table(records, markdown=True, stream=text)
+        write_output(args.markdown, text.getvalue().encode())
+    if args.json:
+        print_json(document([cell_of(record) for record in records]))
+    elif not alone:
+        print_table(records)
+    return Outcome.OK
+
+
+def _results(args: argparse.Namespace, store: Store) -> Outcome:
+    """Print the index as a table, or as a JSON array."""
+    limit = 0 if args.json and "--limit" not in args.given else args.limit
+    several = len(args.pattern) > 1
     rows = store.index.rows(
-        scenario=args.scenario, outcome=args.outcome, limit=limit + 1 if limit else None
+        scenario=args.pattern[0] if args.pattern and not several else None,
+        outcome=args.outcome,
+        bench=args.bench,
+        limit=limit + 1 if limit and not several else None,
     )
+    if several:
+        rows = [row for row in rows if _named(row["scenario"], args.pattern)]
     shown = rows[:limit] if limit else rows
     if args.json:
         print_json(shown)
@@ -62,6 +134,10 @@ def run(args: argparse.Namespace) -> Outcome:
         print(f"leaselab: the newest {limit} are shown; --limit 0 shows all", file=sys.stderr)
     _say_unfinished(store)
     return Outcome.OK
+
+
+def _named(scenario: str | None, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(scenario or "", pattern) for pattern in patterns)
 
 
 def _say_unfinished(store: Store) -> None:

@@ -23,7 +23,22 @@ if TYPE_CHECKING:
 
 
 N = TypeVar("N", int, float)
+T = TypeVar("T")
 _INPUT_BYTES = 64 << 20
+STDOUT = Path("-")
+
+
+def markdown_alone(args: argparse.Namespace) -> bool:
+    """Whether Markdown is all that stdout is to have; a usage error where JSON is as well."""
+    if args.markdown == STDOUT and args.json:
+        raise usage_error(
+            "only one of two can be written to stdout",
+            where="--markdown",
+            found="--markdown - and --json",
+            wanted="one of them",
+            todo="write the Markdown to a file",
+        )
+    return bool(args.markdown == STDOUT)
 
 
 def checkout_root() -> Path:
@@ -35,7 +50,7 @@ def checkout_root() -> Path:
 def kept_folder(name: str) -> Path:
     """A folder of `.leaselab` with what takes time to make again.
 
-    Until this process ends, no `leaselab prune` removes anything there.
+    Until this process ends, no `leaselab lab prune` removes anything there.
     """
     folder = checkout_root() / ".leaselab"
     use(folder)
@@ -53,14 +68,51 @@ def number(least: float, most: float) -> Callable[[str], float]:
 
 
 def _within(kind: Callable[[str], N], least: N, most: N, what: str) -> Callable[[str], N]:
+    @expecting(f"{what} from {least} to {most}")
     def read(text: str) -> N:
-        with suppress(ValueError, OverflowError):
+        with suppress(OverflowError):
             value = kind(text)
             if least <= value <= most:  # what is no number at all is not
                 return value
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not {what} from {least} to {most}")
+        raise ValueError(text)
 
     return read
+
+
+def expecting(words: str) -> Callable[[T], T]:
+    """Mark the `type` of an option with what it takes; errors name that."""
+
+    def mark(read: T) -> T:
+        read.wanted = words  # type: ignore[attr-defined]
+        return read
+
+    return mark
+
+
+def only_with(args: argparse.Namespace, option: str, *others: str) -> None:
+    """Raise a usage error for an option that has no effect, as `option` was not given."""
+    if option not in args.given:
+        without_effect(args, f"{option} beside it", *others)
+
+
+def without_effect(args: argparse.Namespace, wanted: str, *options: str) -> None:
+    """Raise a usage error for the first of some options that was given; it would do nothing.
+
+    `wanted` says what it has an effect with.
+    """
+    for name in options:
+        if name in args.given:
+            raise usage_error(
+                "it would have no effect",
+                where=name,
+                wanted=wanted,
+                todo=f"leave {name} out",
+            )
+
+
+def add_markdown(parser: argparse._ActionsContainer, text: str) -> None:
+    """Add ``--markdown FILE|-``; `write_output` writes it."""
+    parser.add_argument("--markdown", metavar="FILE|-", type=Path, help=f"{text}; - is stdout")
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:
@@ -218,8 +270,13 @@ def _finite(text: str) -> float:
 def write_output(path: Path, content: bytes) -> None:
     """Write a file that was asked for, whole or not at all: others may read it right now.
 
-    A device or a pipe is written to: it is not replaced by a file.
+    A device or a pipe is written to: it is not replaced by a file; - is stdout.
     """
+    if path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
     with writing(path):
         if path.exists() and not path.is_file():
             # Without somebody who reads it, a pipe is an error and no wait.

@@ -50,7 +50,7 @@ def next_words(record: Record) -> str:
     if record.outcome == Outcome.OK.label:
         steps = [shows, compares, again]
     else:
-        steps = [shows, ("check", "whether the hosts are fit to measure"), again]
+        steps = [shows, ("lab check", "whether the hosts are fit to measure"), again]
     width = max(len(command) for command, _ in steps)
     lines = [f"  leaselab {command:{width}}  {what}" for command, what in steps]
     return "\n".join(["next:", *lines])

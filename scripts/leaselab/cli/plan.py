@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from leaselab.analysis.planning import Plan
     from leaselab.archive.store import Store
 
-NAME = "plan"
 HELP = (
     "Say which scenarios to measure on each push, each night and each week, what that costs "
     "in bench hours, and how soon a drop is reported."
@@ -74,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mean over a week",
     )
     parser.add_argument(
-        "--benches", type=whole(1, 1000), default=1, metavar="N", help="benches (1)"
+        "--benches", type=whole(1, 1000), default=1, metavar="N", help="benches (default: 1)"
     )
     parser.add_argument(
         "--hours",
@@ -82,14 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=24.0,
         metavar="H",
         help="lab hours a day: jobs may begin on a bench in so many hours from 8 o'clock on "
-        "(24: at any hour)",
+        "(default: 24, at any hour)",
     )
     parser.add_argument(
         "--minutes-per-commit",
         type=number(0.01, math.inf),
         default=math.inf,
         metavar="MIN",
-        help="most bench time of one push, build included (no limit)",
+        help="most bench time of one push, build included (default: no limit)",
     )
     parser.add_argument(
         "--each-push",
@@ -116,14 +115,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number(0, 100),
         default=1.0,
         metavar="PERCENT",
-        help="share of the commits that are slower, and need a bisect, %% (1)",
+        help="share of the commits that are slower, and need a bisect, %% (default: 1)",
     )
     parser.add_argument(
         "--most-load",
         type=number(0.001, 0.999),
         default=MOST_LOAD,
         metavar="SHARE",
-        help=f"load of a working day up to which is planned ({MOST_LOAD:g})",
+        help=f"load of a working day up to which is planned (default: {MOST_LOAD:g})",
     )
     for name, (what, unit) in _COSTS.items():
         parser.add_argument(

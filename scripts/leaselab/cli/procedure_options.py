@@ -2,101 +2,137 @@
 
 from __future__ import annotations
 
+import argparse
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from leaselab.cli.options import expecting
+from leaselab.cli.parser import Choosing, hidden
 from leaselab.model.errors import usage_error
-from leaselab.model.procedure import AFTER_TRIAL, AT_START
+from leaselab.model.procedure import AFTER_TRIAL, AT_START, WHERE
 from leaselab.model.procedures import PROCEDURES
+from leaselab.model.procedures.event import AFTER_SLACK_S
+from leaselab.model.procedures.max_rate import MaxRate
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
+    from leaselab.model.errors import LeaselabError
 
+USUAL = MaxRate.__struct_config__.tag
+"""The procedure where neither an option nor the scenario's file names one."""
+
+
+@expecting("whole numbers, parted by commas")
 def _rates(text: str) -> list[int]:
-    """Read whole numbers that are parted by commas."""
     return [int(one) for one in text.split(",")]
 
 
-_OPTIONS: tuple[tuple[str, Callable[[str], Any] | tuple[str, ...], str, str], ...] = (
-    ("--runs", int, "rounds", "number of runs (9; of a profile 8, of other procedures 3)"),
-    ("--trim", int, "trim", "runs dropped at each end (1; of fewer than 5 runs 0)"),
-    (
-        "--trial-s",
-        int,
-        "trial_s",
-        "length of a trial, s (5; of a fixed load 60 at most, while filling 30 at most)",
-    ),
-    ("--scout-s", int, "scout_s", "length of a scouting trial, s (1)"),
-    ("--wait-s", float, "wait_s", "wait for replies after the traffic, s (4)"),
-    ("--loss-ratio", float, "loss_ratio", "loss goal, 0 to 1 (0.025)"),
-    ("--late-s", float, "late_s", "a later reply counts as lost, s (2)"),
-    ("--width", float, "relative_width", "width of a bracket, 0 to 1 (0.01)"),
-    (
+@expecting("a whole number")
+def _whole(text: str) -> int:
+    return int(text)
+
+
+@expecting("a number")
+def _number(text: str) -> float:
+    return float(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """The option of a procedure's parameter."""
+
+    option: str
+    name: str
+    text: str
+    read: Callable[[str], Any] | tuple[str, ...] = _whole
+    unset: str = ""
+    """What holds where there is no default."""
+    also: str = ""
+    """What holds beside the default."""
+
+    def is_of(self, procedure: str) -> bool:
+        """Whether a procedure has it."""
+        return self.name in PROCEDURES[procedure].__struct_fields__
+
+    def help(self, procedure: str) -> str:
+        """What it is, with its default in a procedure."""
+        default = getattr(PROCEDURES[procedure](), self.name)
+        if isinstance(default, tuple):
+            default = ",".join(map(str, default))
+        shown = f"{default:g}" if isinstance(default, float) else str(default)
+        told = self.unset if default is None else ", or ".join(filter(None, (shown, self.also)))
+        return f"{self.text} (default: {told})"
+
+
+_PARAMETERS = (
+    _Parameter("--runs", "rounds", "number of runs"),
+    _Parameter("--trim", "trim", "runs dropped at each end"),
+    _Parameter("--trial-s", "trial_s", "length of a trial, s"),
+    _Parameter("--scout-s", "scout_s", "length of a scouting trial, s"),
+    _Parameter("--wait-s", "wait_s", "wait for replies after the traffic, s", _number),
+    _Parameter("--loss-ratio", "loss_ratio", "loss goal, 0 to 1", _number),
+    _Parameter("--late-s", "late_s", "a later reply counts as lost, s", _number),
+    _Parameter("--width", "relative_width", "width of a bracket, 0 to 1", _number),
+    _Parameter(
         "--start-rate",
-        int,
         "start_rate",
-        "first offered load, 1/s (a little above what this bench measured last, or 2000)",
+        "first offered load, 1/s",
+        also="a little above what this bench measured last",
     ),
-    ("--min-rate", int, "min_rate", "lowest offered load tried, 1/s (10)"),
-    ("--max-rate", int, "max_rate", "highest offered load tried, 1/s (200000)"),
-    (
-        "--warm-up-s",
-        int,
-        "warm_up_s",
-        "warm-up trial at the start of each run, not counted, s (1; 0: none)",
+    _Parameter("--min-rate", "min_rate", "lowest offered load tried, 1/s"),
+    _Parameter("--max-rate", "max_rate", "highest offered load tried, 1/s"),
+    _Parameter(
+        "--warm-up-s", "warm_up_s", "trial at the start of each run, not counted, s; 0: none"
     ),
-    (
+    _Parameter(
         "--warm-up-rate",
-        int,
         "warm_up_rate",
-        "load of that trial, 1/s (that of the procedure's first)",
+        "load of that trial, 1/s",
+        unset="that of the procedure's first",
     ),
-    (
+    _Parameter(
         "--reset",
-        (AFTER_TRIAL, AT_START),
         "reset",
-        "when the server is emptied: after each trial, or by its start only, which keeps "
-        "its caches warm (after-trial)",
+        "when the server is emptied: after each trial, or by its start only, which keeps its "
+        "caches warm",
+        (AFTER_TRIAL, AT_START),
     ),
-    (
-        "--confirm-s",
-        int,
-        "confirm_s",
-        "traffic of the final confirmation, s (60; 0: none)",
-    ),
-    ("--max-trials", int, "max_trials", "trials of one run at most (40)"),
-    ("--rate", int, "rate", "load of a fixed load, of an event or after filling, 1/s"),
-    (
+    _Parameter("--confirm-s", "confirm_s", "traffic of the final confirmation, s; 0: none"),
+    _Parameter("--max-trials", "max_trials", "trials of one run at most"),
+    _Parameter("--rate", "rate", "offered load, 1/s", unset="the share of the max rate"),
+    _Parameter(
         "--share",
-        float,
         "share",
-        "the same, over the max rate that this bench measured last, or measures first (0.8; "
-        "of an event 0.5)",
+        "offered load over the max rate that this bench measured last, or measures first",
+        _number,
     ),
-    (
-        "--duration-s",
-        int,
-        "duration_s",
-        "traffic of a fixed load, s (60; after filling 5, of a profile 8)",
+    _Parameter("--duration-s", "duration_s", "traffic of the load, s"),
+    _Parameter("--before-s", "before_s", "traffic before the event, s"),
+    _Parameter(
+        "--after-s",
+        "after_s",
+        "traffic after the event, s",
+        also=f"{AFTER_SLACK_S} s beyond the pair's response delay",
     ),
-    ("--before-s", int, "before_s", "traffic before an event, s (10)"),
-    ("--after-s", int, "after_s", "traffic after an event, s (30)"),
-    ("--clients", int, "clients", "clients of a burst (1000)"),
-    ("--limit-s", int, "limit_s", "give up after, s (120)"),
-    (
-        "--rates",
-        _rates,
-        "rates",
-        "loads of a ramp's steps, 1/s, comma-separated (10000,50000,100000)",
+    _Parameter("--clients", "clients", "clients of a burst"),
+    _Parameter(
+        "--clients-s",
+        "clients_s",
+        "clients that come back in turn, as seconds of the load, s; 0: all are new",
     ),
-    ("--step-s", int, "step_s", "traffic of each step, s (60)"),
-    ("--floods", int, "floods", "floods of a run, the first of which is dropped (30)"),
-    ("--flood-s", int, "flood_s", "length of a flood, s (30)"),
-    ("--fill", float, "fill", "share of the pool that is filled before the load, 0 to 1 (0.5)"),
-    ("--fill-rate", int, "fill_rate", "load while filling, 1/s (that of the load)"),
-    ("--fill-limit-s", int, "fill_limit_s", "longest time that filling may take, s (1200)"),
+    _Parameter("--limit-s", "limit_s", "give up after, s"),
+    _Parameter("--rates", "rates", "loads of the steps, 1/s, comma-separated", _rates),
+    _Parameter("--step-s", "step_s", "traffic of each step, s"),
+    _Parameter("--floods", "floods", "floods of a run, the first of which is dropped"),
+    _Parameter("--flood-s", "flood_s", "length of a flood, s"),
+    _Parameter("--fill", "fill", "share of the pool filled before the load, 0 to 1", _number),
+    _Parameter("--fill-rate", "fill_rate", "load while filling, 1/s", unset="that of the load"),
+    _Parameter("--fill-limit-s", "fill_limit_s", "longest time that filling may take, s"),
 )
+_DEST = "p_"
+"""What comes before a parameter's name in the arguments that are parsed."""
 
 
 QUICK: dict[str, Any] = {
@@ -121,44 +157,54 @@ def add_quick(parser: argparse.ArgumentParser) -> None:
 
 
 def add_procedure(parser: argparse.ArgumentParser) -> None:
-    """Add an option for the procedure and each parameter; defaults stand in brackets."""
+    """Add an option for the procedure and each parameter.
+
+    Help has a parameter, with its default, once its procedure was named.
+    """
     group = parser.add_argument_group(
-        "procedure", "measurement procedure; the scenario's file may have other defaults"
+        "procedure",
+        "`--procedure NAME --help` shows the parameters of one; the scenario's file may have "
+        "other defaults",
     )
     group.add_argument(
         "--procedure",
         choices=list(PROCEDURES),
+        action=Choosing,
         help="search for the max rate, offer a fixed load, kill a server under load (event), "
         "start all clients at once (burst), fill the pool before a load, offer steps of load, "
-        "flood the server, or sample its CPU time by function (max-rate)",
+        f"flood the server, or sample its CPU time by function (default: {USUAL})",
     )
-    _add(group, {parameter for _, _, parameter, _ in _OPTIONS})
-    add_generator(group)
+    for one in _PARAMETERS:
+        helps = {name: one.help(name) for name in PROCEDURES if one.is_of(name)}
+        hidden(_add(group, one), "procedure", helps)
 
 
-def add_parameters(parser: argparse.ArgumentParser, *parameters: str) -> None:
+def add_parameters(parser: argparse.ArgumentParser, procedure: str, *parameters: str) -> None:
     """Add the options of some parameters, for a command with a procedure of its own."""
     group = parser.add_argument_group("parameters")
-    _add(group, set(parameters))
+    for one in _PARAMETERS:
+        if one.name in parameters:
+            _add(group, one).help = one.help(procedure)
     add_generator(group)
 
 
-def add_generator(parser: argparse._ActionsContainer) -> None:
+def add_generator(
+    parser: argparse._ActionsContainer, action: type[argparse.Action] | str = "store"
+) -> None:
     """Add ``--generator``, read as `args.generator`."""
     parser.add_argument(
         "--generator",
         metavar="NAME",
+        action=action,
         help="what makes the load, such as perfdhcp (default: what the load's file says)",
     )
 
 
-def _add(group: argparse._ArgumentGroup, parameters: set[str]) -> None:
-    for flag, kind, parameter, text in _OPTIONS:
-        if parameter in parameters:
-            how: dict[str, Any] = {"type": kind, "metavar": "N"}
-            if isinstance(kind, tuple):
-                how = {"choices": kind}
-            group.add_argument(flag, help=text, dest=f"p_{parameter}", **how)
+def _add(group: argparse._ArgumentGroup, one: _Parameter) -> argparse.Action:
+    how: dict[str, Any] = {"type": one.read, "metavar": "N"}
+    if isinstance(one.read, tuple):
+        how = {"choices": one.read}
+    return group.add_argument(one.option, dest=f"{_DEST}{one.name}", **how)
 
 
 def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:
@@ -178,8 +224,49 @@ def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:
                 todo="leave --quick out, and say --runs and --duration-s",
             )
         given |= QUICK
-    for _, _, parameter, _ in _OPTIONS:
-        value = getattr(args, f"p_{parameter}", None)
+    for one in _PARAMETERS:
+        value = getattr(args, f"{_DEST}{one.name}", None)
         if value is not None:
-            given[parameter] = value
+            given[one.name] = value
     return given
+
+
+def named_by_options(error: LeaselabError) -> LeaselabError:
+    """Return an error of parameters by the names that a user gave them: ``--width``.
+
+    Any other error as it is.
+    """
+    if error.where != WHERE:
+        return error
+    options = {one.name: one.option for one in _PARAMETERS}
+    word = re.compile(rf"(?<![\w-])({'|'.join(options)})(?![\w-])")
+
+    def named(text: str) -> str:
+        return word.sub(lambda found: options[found[1]], text)
+
+    unfit = re.fullmatch(r"unknown parameter of (\S+) '(\w+)'", error.what)
+    if unfit and unfit[2] in options:
+        return _unfit(unfit[1], unfit[2])
+    what, where = error.what, WHERE
+    if first := word.match(what):  # elsewhere such as `clients` is a word like any other
+        where, what = options[first[1]], what[first.end() + 1 :]
+    return replace(
+        error,
+        where=where,
+        what=what,
+        found=named(error.found),
+        wanted=named(error.wanted),
+        todo=named(error.todo) or "see `leaselab run --procedure NAME --help`",
+    )
+
+
+def _unfit(procedure: str, parameter: str) -> LeaselabError:
+    """The refusal of an option whose parameter a procedure does not have."""
+    (one,) = (one for one in _PARAMETERS if one.name == parameter)
+    having = filter(one.is_of, PROCEDURES)
+    return usage_error(
+        f"procedure {procedure} has no such parameter",
+        where=one.option,
+        wanted=f"{one.option} with {' or '.join(having)}",
+        todo=f"name another procedure, or see `leaselab run --procedure {procedure} --help`",
+    )

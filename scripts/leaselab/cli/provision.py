@@ -1,4 +1,4 @@
-"""``leaselab provision``: prepare the hosts of a bench, for any scenario."""
+"""``leaselab step provision``: prepare the hosts of a bench, for any scenario."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from leaselab.model.errors import Outcome
 if TYPE_CHECKING:
     import argparse
 
-NAME = "provision"
+NAME = "step provision"
 HELP = "Prepare the hosts of a bench, for any scenario; brings the local lab up."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``provision``."""
+    """Add the options of ``step provision``."""
     add_inventory(parser)
     add_full(parser)
     add_json(parser)

@@ -1,8 +1,7 @@
-"""``leaselab prune``: remove what grows and is needed no more."""
+"""``leaselab lab prune``: remove what grows and is needed no more."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from dataclasses import asdict
@@ -22,7 +21,14 @@ from leaselab.archive.prune import (
 )
 from leaselab.archive.row import UNREADABLE
 from leaselab.cli.bench_setup import add_place, benches_of
-from leaselab.cli.options import add_json, add_results, checkout_root, open_store, print_json
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    checkout_root,
+    open_store,
+    print_json,
+    whole,
+)
 from leaselab.cli.playbook import run_playbook
 from leaselab.lab.inventory import BUILDER_GROUP
 from leaselab.lab.transport import connect
@@ -30,6 +36,7 @@ from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.report.listing import aligned
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -37,7 +44,6 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
 
-NAME = "prune"
 HELP = (
     "Remove raw outputs of results that are old, and builds, sources, repositories and logs "
     "that were not used for long; no result, and no build that a result names."
@@ -46,11 +52,11 @@ DAYS = range(1, 3651)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``prune``."""
+    """Add the options of ``lab prune``."""
     parser.add_argument(
         "--raw-days",
         metavar="N",
-        type=_days,
+        type=whole(DAYS[0], DAYS[-1]),
         default=30,
         help="keep what generators printed for so many days after a result's end "
         f"({DAYS[0]} to {DAYS[-1]}, default: 30)",
@@ -58,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unused-days",
         metavar="N",
-        type=_days,
+        type=whole(DAYS[0], DAYS[-1]),
         default=30,
         help="keep builds that no result names, sources, repositories and logs for so many "
         f"days after their last use ({DAYS[0]} to {DAYS[-1]}, default: 30)",
@@ -72,14 +78,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_results(parser)
     add_json(parser)
-
-
-def _days(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and int(text) in DAYS):
-        raise argparse.ArgumentTypeError(
-            f"not a number of days (found {text[:40]!r}, wanted {DAYS[0]} to {DAYS[-1]})"
-        )
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> Outcome:

@@ -7,11 +7,18 @@ import sys
 from pathlib import Path
 
 from leaselab.archive.store import Store
-from leaselab.cli.options import add_json, add_results, open_store, print_told, whole, writing
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    open_store,
+    print_told,
+    whole,
+    without_effect,
+    writing,
+)
 from leaselab.cli.pair import PREVIOUS, load_previous
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome
 
-NAME = "report"
 HELP = "Write results as pages that open from a disk: overview, history, every sweep, compare."
 FOLDER = "report"
 
@@ -67,10 +74,10 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
     """The result that the named ones are compared with, none where none was asked for."""
+    if not args.refs:
+        without_effect(args, "ids of results beside it", "--against")
     if args.against is None:
         return []
-    if not args.refs:
-        raise usage_error("--against goes with results that are named", found="none")
     if args.against != PREVIOUS:
         return [args.against]
     found = load_previous(store, store.load(args.refs[-1]))

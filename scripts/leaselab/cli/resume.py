@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from leaselab.lab.lease import Lease
     from leaselab.model.errors import Outcome
 
-NAME = "resume"
 HELP = "go on with a sweep that was interrupted; its finished trials are kept"
 
 

@@ -12,8 +12,11 @@ from leaselab.cli.bench_setup import add_full, add_inventory, benches_of, check
 from leaselab.cli.duel import Sides, duel
 from leaselab.cli.options import (
     add_json,
+    add_markdown,
     add_results,
     check_patterns,
+    markdown_alone,
+    only_with,
     open_store,
     print_json,
     write_output,
@@ -50,6 +53,8 @@ HELP = (
     "archive, at once or little by little."
 )
 LAST = "last"
+CONFIRMING = ("--no-profile", "--repo", "--inventory", "--bench", "--full")
+"""Options that have no effect where nothing is measured."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?Z?)?")
 
 
@@ -69,9 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "is listed until it is settled",
     )
     when.add_argument("--since", metavar="YYYY-MM-DD", help="changes from that day on (UTC)")
-    parser.add_argument(
-        "--markdown", metavar="FILE", type=Path, help="also write it as Markdown"
-    )
+    add_markdown(parser, "also write it as Markdown")
     parser.add_argument(
         "-o",
         "--output",
@@ -108,7 +111,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Print what moved; with ``--confirm``, measure again first what is only suspected."""
-    period = _period(args)
+    only_with(args, "--confirm", *CONFIRMING)
+    alone, period = markdown_alone(args), _period(args)
     patterns = args.pattern or ["*"]
     store = open_store(args, existing=True)
     check_patterns(store, patterns)
@@ -127,7 +131,7 @@ def run(args: argparse.Namespace) -> Outcome:
         print(f"page: {page}", file=sys.stderr)
     if args.json:
         print_json(review_document(found))
-    else:
+    elif not alone:
         print_review(found)
     return outcome
 
@@ -140,12 +144,20 @@ def _period(args: argparse.Namespace) -> Period:
             return month(text)
         except ValueError:
             raise usage_error(
-                "not a month", where="--month", found=args.month, wanted=f"YYYY-MM, or {LAST}"
+                "not a month",
+                where="--month",
+                found=args.month,
+                wanted=f"YYYY-MM, or {LAST}",
+                todo="name one such as 2026-11",
             ) from None
     if args.since is not None:
         if not _DAY.fullmatch(args.since):
             raise usage_error(
-                "not a date", where="--since", found=args.since, wanted="YYYY-MM-DD"
+                "not a date",
+                where="--since",
+                found=args.since,
+                wanted="YYYY-MM-DD",
+                todo="name one such as 2026-11-26",
             )
         return Period(since=args.since, words=f"since {args.since}")
     return Period()

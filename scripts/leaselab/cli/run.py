@@ -18,6 +18,7 @@ from leaselab.cli.options import (
     checkout_root,
     open_store,
     print_json,
+    without_effect,
     write_ids,
 )
 from leaselab.cli.outcome import tell
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[DEFAULT_SCENARIO],
         metavar="SCENARIO|PATTERN",
-        help="what to measure, such as v4-memfile or 'v4-*'; `leaselab scenarios` lists them "
+        help="what to measure, such as v4-memfile or 'v4-*'; see `leaselab list --scenarios` "
         f"(default: {DEFAULT_SCENARIO})",
     )
     add_quick(parser)
@@ -102,6 +103,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Provision once; build, deploy, tune, measure and archive each; show."""
+    if not args.commits or ".." not in args.commits:
+        without_effect(args, "--commits A..B beside it", "--every", "--first-parent")
     store = open_store(args)
     scenarios = match_scenarios(checkout_root() / "scenarios", args.scenario, args.generator)
     inventory = inventory_of(args)
@@ -118,6 +121,8 @@ def run(args: argparse.Namespace) -> Outcome:
     ]
     for task in tasks:
         check(task.scenario, session.procedure(task), inventory)
+    if len(tasks) == 1:
+        without_effect(args, "several measurements", "--sequential")
     if anchor is not None:
         return _anchored(session, tasks, anchor.commit, args)
     if len(tasks) == 1 and args.commits is None:
@@ -199,7 +204,10 @@ def _commits(
         )
     if text is not None and args.worktree:
         raise usage_error(
-            "--worktree and --commit exclude each other", found="both", wanted="one"
+            "--worktree and --commit exclude each other",
+            found="both",
+            wanted="one",
+            todo="leave one out",
         )
     repository = source_of(args)
     commits = commits_of(repository, text or "HEAD", args)

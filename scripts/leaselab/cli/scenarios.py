@@ -1,4 +1,4 @@
-"""``leaselab scenarios``: what can be measured."""
+"""What can be measured: ``list --scenarios`` and ``show --scenario``."""
 
 from __future__ import annotations
 
@@ -8,67 +8,59 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from rich.table import Table
 
-from leaselab.cli.options import add_json, checkout_root, parse_json, print_json
-from leaselab.cli.procedure_options import add_generator
-from leaselab.lab.catalog import find_procedure, match_scenarios
+from leaselab.cli.options import checkout_root, parse_json, print_json
+from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
 from leaselab.lab.roles import options_of
 from leaselab.measure.generators import check_fits
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.procedure import WHERE
 from leaselab.report.console import Console
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Sequence
 
     from leaselab.model.record import Scenario
 
-NAME = "scenarios"
-HELP = "list the scenarios, or show one as it would be run"
+PARAMETERS = "--parameters"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument(
-        "scenario",
-        nargs="?",
-        metavar="SCENARIO|PATTERN",
-        help="show this one as it would be run, or list those of a pattern such as 'v4-*'",
-    )
-    parser.add_argument(
-        "--procedure",
-        metavar="JSON",
-        default="{}",
-        help="with one scenario: parameters of its procedure that differ from what its file "
-        'says, such as {"rounds": 3}',
-    )
-    add_generator(parser)
-    add_json(parser)
-
-
-def run(args: argparse.Namespace) -> Outcome:
-    """Print them."""
+def print_scenarios(patterns: Sequence[str], generator: str | None, *, as_json: bool) -> None:
+    """Print what can be measured, or what some patterns mean of it."""
     folder = checkout_root() / "scenarios"
-    scenario, *others = found = match_scenarios(folder, [args.scenario or "*"], args.generator)
-    if others or scenario.name != args.scenario:
-        _show_all(found, as_json=args.json)
-        return Outcome.OK
-    procedure = find_procedure(folder, scenario.name, _parameters(args.procedure))
+    _show_all(match_scenarios(folder, patterns or ["*"], generator), as_json=as_json)
+
+
+def print_scenario(name: str, parameters: str, generator: str | None, *, as_json: bool) -> None:
+    """Print one scenario as it would be run, with some parameters as JSON."""
+    folder = checkout_root() / "scenarios"
+    scenario = find_scenario(folder, name, generator)
+    try:
+        procedure = find_procedure(folder, name, _parameters(parameters))
+    except LeaselabError as error:
+        error.where = PARAMETERS if error.where == WHERE else error.where
+        raise
     check_fits(scenario, procedure)
     document = msgspec.to_builtins({"scenario": scenario, "procedure": procedure})
-    if args.json:
+    if as_json:
         print_json(document)
-    else:
-        document["scenario"]["server"].pop("untold")  # its values are among the options
-        for title, values in document.items():
-            print(f"{title}:")
-            _show_values(values, "  ")
-    return Outcome.OK
+        return
+    document["scenario"]["server"].pop("untold")  # its values are among the options
+    for title, values in document.items():
+        print(f"{title}:")
+        _show_values(values, "  ")
 
 
 def _parameters(text: str) -> dict[str, Any]:
     """Read the parameters that were asked for."""
-    found = parse_json(text, "--procedure")
+    found = parse_json(text, PARAMETERS)
     if not isinstance(found, dict):
-        raise usage_error("not an object", where="--procedure", found=text)
+        raise usage_error(
+            "not an object",
+            where=PARAMETERS,
+            found=text[:40],
+            wanted="a JSON object",
+            todo='write such as {"rounds": 3}',
+        )
     return found
 
 

@@ -68,8 +68,9 @@ class Session:
     """Whether to play everything again, also where it still stands as it was left."""
     generator: GeneratorSource | None = None
     """The commit of the generator that tasks are measured with; None for what is there."""
-    built: dict[Commit, str | LeaselabError] = field(default_factory=dict)
-    """Key of the artifact, or why there is none.  Filled as commits are built."""
+    built: dict[tuple[Commit, int], str | LeaselabError] = field(default_factory=dict)
+    """Key of the artifact by commit and layout, or why there is none.  Filled as commits are
+    built."""
     lab: Prepared = field(default_factory=Prepared)
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
@@ -332,9 +333,9 @@ class Session:
     ) -> Path:
         """Seal the result of a commit that does not build or whose server does not start.
 
-        Raises the error again where it is of another kind, or not of a commit.
+        Raises the error again where it is of another kind, or not of a commit as it is.
         """
-        if task.commit is None or error.outcome is not Outcome.BUILD:
+        if task.commit is None or task.layout or error.outcome is not Outcome.BUILD:
             raise error
         return archive_failure(
             self.store,
@@ -343,7 +344,7 @@ class Session:
             scenario=task.scenario,
             procedure=self.procedure(task),
             commit=task.commit,
-            log=build_log(task.commit) if error is self.built.get(task.commit) else None,
+            log=build_log(task.commit) if error in self.built.values() else None,
             inventory=self.inventory,
             environment=self.lab.environment,
             experiment=experiment,
@@ -358,10 +359,11 @@ class Session:
         commit = task.commit
         if commit is None:
             return ""
-        if commit not in self.built:
+        build = (commit, task.layout)
+        if build not in self.built:
             kind, files = task.scenario.server.kind, self.files[commit.tree]
-            self.built[commit] = self._build(kind, commit, files)
-        key = self.built[commit]
+            self.built[build] = self._build(kind, commit, files, task.layout)
+        key = self.built[build]
         if isinstance(key, LeaselabError):
             raise key
         return key
@@ -385,10 +387,14 @@ class Session:
             self.lab.generator_key = key
         return self.lab.generator_key
 
-    def _build(self, name: str, commit: Commit, files: Path) -> str | LeaselabError:
+    def _build(
+        self, name: str, commit: Commit, files: Path, layout: int = 0
+    ) -> str | LeaselabError:
         """Build a commit of a server or generator; return its key, or why there is none."""
         try:
-            made = build_commit(name, commit, files, self.bench, self.store.build_place)
+            made = build_commit(
+                name, commit, files, self.bench, self.store.build_place, layout=layout
+            )
         except LeaselabError as error:
             if error.outcome is not Outcome.BUILD:
                 raise

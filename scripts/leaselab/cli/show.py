@@ -1,18 +1,25 @@
-"""``leaselab show``: one result, for people or as its JSON document."""
+"""``leaselab show``: one result or scenario, for people or as its JSON document."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leaselab.archive.schema import document_of
-from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    only_with,
+    open_store,
+    print_json,
+    without_effect,
+)
+from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import Outcome
 
 if TYPE_CHECKING:
     import argparse
 
-NAME = "show"
-HELP = "Show one result, after checking it against its checksum."
+HELP = "Show one result, after checking it against its checksum, or one scenario."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,16 +32,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="id or its unique start, path of a result, last, last~1 ... (default: last)",
     )
     parser.add_argument("--all", action="store_true", help="show latency and provenance, too")
+    group = parser.add_argument_group("scenario")
+    group.add_argument(
+        "--scenario", metavar="NAME", help="show this scenario as it would be run, no result"
+    )
+    group.add_argument(
+        "--parameters",
+        metavar="JSON",
+        default="{}",
+        help="parameters of its procedure that differ from what its file says, such as "
+        '{"rounds": 3}',
+    )
+    add_generator(group)
     add_results(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Print the result.
+    """Print the result, or the scenario.
 
     The outcome is that of showing it: an invalid sweep that is shown well
     ends with 0.
     """
+    only_with(args, "--scenario", "--parameters", "--generator")
+    if args.scenario is not None:
+        without_effect(args, "a result", "--all", "--results")
+        from leaselab.cli.scenarios import print_scenario  # noqa: PLC0415  # when asked for
+
+        print_scenario(args.scenario, args.parameters, args.generator, as_json=args.json)
+        return Outcome.OK
     store = open_store(args, existing=True)
     record = store.load(args.ref)
     if args.json:

@@ -41,13 +41,17 @@ def _add_repository(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Add the options; `source_of` and `commits_of` read them."""
-    group = _add_repository(parser)
+    add_range(_add_repository(parser))
+
+
+def add_range(group: argparse._ActionsContainer) -> None:
+    """Add what chooses among the commits of a range; `commits_of` reads it."""
     group.add_argument(
         "--every",
         metavar="N",
         type=whole(1, 1_000_000),
         default=1,
-        help="every Nth commit of a range",
+        help="every Nth commit of a range (default: 1)",
     )
     group.add_argument(
         "--first-parent",
@@ -64,7 +68,12 @@ def source_folder() -> Path:
 def source_of(args: argparse.Namespace) -> Repository:
     """Open the repository that was named, or raise a usage error."""
     if args.repo is None:
-        raise usage_error("--repo is required", todo="name a URL or a path")
+        raise usage_error(
+            "the repository is missing",
+            where="--repo",
+            wanted="--repo URL or PATH",
+            todo="name it",
+        )
     return open_source(args.repo)
 
 
@@ -77,7 +86,10 @@ def one_commit(repository: Repository, args: argparse.Namespace) -> Commit:
     """Return the commit that was named, or the checkout as it is; a usage error for both."""
     if args.worktree and args.commit is not None:
         raise usage_error(
-            "--worktree and --commit exclude each other", found="both", wanted="one"
+            "--worktree and --commit exclude each other",
+            found="both",
+            wanted="one",
+            todo="leave one out",
         )
     return repository.worktree() if args.worktree else repository.resolve(args.commit or "HEAD")
 
@@ -92,7 +104,12 @@ def commits_of(repository: Repository, text: str, args: argparse.Namespace) -> S
     if ".." in text and not args.worktree:
         return repository.between(text, every=args.every, first_parent=args.first_parent)
     if args.every != 1 or args.first_parent:
-        raise usage_error("--every and --first-parent are for a range", wanted="A..B")
+        raise usage_error(
+            "--every and --first-parent are for a range",
+            found=text,
+            wanted="A..B",
+            todo="name a range, or leave them out",
+        )
     if args.worktree:
         return [repository.worktree()]
     return [repository.resolve(name) for name in dict.fromkeys(text.split(","))]

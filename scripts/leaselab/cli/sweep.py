@@ -1,4 +1,4 @@
-"""``leaselab sweep``: measure what bench.json files describe."""
+"""``leaselab step sweep``: measure what bench.json files describe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from leaselab.model.errors import Outcome
 
-NAME = "sweep"
+NAME = "step sweep"
 HELP = "run the sweep that a bench.json describes; the bench must have been deployed"
 
 

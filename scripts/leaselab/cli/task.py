@@ -27,13 +27,15 @@ class Task:
     commit: Commit | None = None
     distribution: str = ""
     """Release of what serves, where one was asked for; else the bench's own."""
+    layout: int = 0
+    """Seed of the order in which the commit's functions are linked; 0 for the linker's own."""
 
     def __str__(self) -> str:
         """The scenario, the commit by its short hash, the release."""
         commit = f" at {self.commit.hash[:SHORT]}" if self.commit else ""
-        return (
-            f"{self.scenario.name}{commit}{' on ' * bool(self.distribution)}{self.distribution}"
-        )
+        layout = f" in layout {self.layout}" if self.layout else ""
+        release = f" on {self.distribution}" if self.distribution else ""
+        return f"{self.scenario.name}{commit}{layout}{release}"
 
     def procedure(self, overrides: Mapping[str, Any]) -> AnyProcedure:
         """Return the procedure that its file says, with the parameters that were asked for."""
@@ -43,7 +45,7 @@ class Task:
     @property
     def subject(self) -> Subject:
         """What results of it are of."""
-        return Subject.of_commit(self.scenario, self.commit)
+        return Subject.of_commit(self.scenario, self.commit, self.layout)
 
 
 def separate(tasks: Sequence[Task]) -> str:

@@ -1,4 +1,4 @@
-"""``leaselab bench truth``: figures of a server whose capacity and faults are set."""
+"""``leaselab dev bench truth``: figures of a server whose capacity and faults are set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
 
-NAME = "bench truth"
+NAME = "dev bench truth"
 HELP = "Measure servers whose capacity and faults are set, and say how near the figures are."
 FAMILY = "responder"
 OWN = OWN_GENERATOR
@@ -43,7 +43,7 @@ OF_DHCP, OF_DNS = (OWN, "perfdhcp"), (OWN, "dnsperf", "kxdpgun")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``bench truth``."""
+    """Add the options of ``dev bench truth``."""
     parser.add_argument(
         "scenario",
         nargs="*",
@@ -62,7 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(OF_DNS)})",
     )
     parser.add_argument(
-        "--runs", metavar="N", type=whole(1, 1000), default=3, help="number of runs (3)"
+        "--runs",
+        metavar="N",
+        type=whole(1, 1000),
+        default=3,
+        help="number of runs (default: 3)",
     )
     add_results(parser)
     add_json(parser)
@@ -115,7 +119,7 @@ def _chosen(
             "nothing is known to be true of that",
             found=" ".join([*patterns, *(generators or ())]),
             wanted=f"scenarios of {FAMILY} with a capacity, and generators of their protocol",
-            todo=f"see what there is: leaselab scenarios {FAMILY}",
+            todo=f"see what there is: leaselab list --scenarios {FAMILY}",
         )
     return found
 

@@ -1,4 +1,4 @@
-"""``leaselab tune``: tune what a deployed scenario stands on, and write its bench.json."""
+"""``leaselab step tune``: tune what a deployed scenario stands on, and write its bench.json."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leaselab.cli.options import (
     write_output,
     writing,
 )
-from leaselab.cli.procedure_options import add_procedure, procedure_overrides
+from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
 from leaselab.cli.session import Session
 from leaselab.cli.task import Task
 from leaselab.cli.variants import tune
@@ -25,12 +25,12 @@ from leaselab.model.errors import Outcome
 if TYPE_CHECKING:
     import argparse
 
-NAME = "tune"
+NAME = "step tune"
 HELP = "Tune hosts and database of a deployed scenario, read back, write bench.json."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``tune``."""
+    """Add the options of ``step tune``."""
     parser.add_argument("scenario", metavar="SCENARIO")
     add_inventory(parser)
     parser.add_argument(
@@ -40,12 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what it was deployed with (default: the distribution's packages)",
     )
     add_procedure(parser)
+    add_generator(parser)
     parser.add_argument(
         "-o",
         "--output",
         metavar="BENCH.json",
         type=Path,
-        help="what `leaselab sweep` is given (default: .leaselab/bench.json of the checkout)",
+        help="what `leaselab step sweep` is given (default: .leaselab/bench.json of the "
+        "checkout)",
     )
     add_results(parser)
     add_json(parser)

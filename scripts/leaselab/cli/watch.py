@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from leaselab.cli.followed import find_source
-from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
+from leaselab.cli.options import add_json, add_results, only_with, open_store, print_json, whole
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.live import figure_words
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from leaselab.cli.followed import Source
 
-NAME = "watch"
 HELP = "Follow a sweep second by second, or a build step by step, in the terminal or on a page."
 EVERY_S = 1.0
 
@@ -48,10 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Show it until it ends."""
     store = open_store(args, existing=True)
-    if args.port and not args.html:
-        raise usage_error("--port goes with --html", found=str(args.port))
+    only_with(args, "--html", "--port")
     if args.json and args.html:
-        raise usage_error("--json and --html exclude each other", where=NAME)
+        raise usage_error(
+            "--json and --html exclude each other",
+            found="both",
+            wanted="one of them",
+            todo="leave one out",
+        )
     source = find_source(store, args.ref)
     if args.json:
         source.refresh()

@@ -159,8 +159,8 @@ def read_record(builds: Path, key: str) -> dict[str, Any]:
             "no such build",
             where=str(builds),
             found=repr(key),
-            wanted="a key as `leaselab build` prints it",
-            todo="build the commit: leaselab build",
+            wanted="a key as `leaselab step build` prints it",
+            todo="build the commit: leaselab step build",
         )
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

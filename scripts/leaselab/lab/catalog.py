@@ -18,7 +18,9 @@ from leaselab.lab.build import build
 from leaselab.lab.roles import read_yaml, resolved, roles_of
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
 from leaselab.model.errors import unknown, usage_error
+from leaselab.model.procedure import WHERE
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
+from leaselab.model.procedures.event import AFTER_SLACK_S, EVENT
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Scenario, ServerOptions, Transaction
 
@@ -28,6 +30,8 @@ LOADS = "loads"
 """Folder beside the families: the loads that they name, a file each."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 """Of a scenario; the server contract takes the same as the name of a variant."""
+_DELAY = "pair_max_response_delay_s"
+"""Option of a server: the silence after which its partner counts as unreachable (s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,19 +183,47 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
                 where=scenario,
                 found=str(overrides[name]),
                 wanted=str(given[name]),
-                todo="leave it out, or choose the scenario by its value: leaselab scenarios "
-                f"{family.name}",
+                todo="leave it out, or choose the scenario by its value: "
+                f"leaselab list --scenarios {family.name}",
             )
     loads = [name for name in ("rate", "share") if name in overrides]
     if len(loads) > 1:
         raise usage_error(
-            "rate and share are mutually exclusive",
-            where=scenario,
-            wanted="a rate or a share, not both",
+            "rate and share exclude each other",
+            where=WHERE,
+            found=f"rate {overrides['rate']} and share {overrides['share']}",
+            wanted="one of them",
+            todo="leave one out",
         )
     if loads:
         given = {name: value for name, value in given.items() if name not in ("rate", "share")}
-    return procedure_of({**given, **overrides})
+    found = {**given, **overrides}
+    if asked == EVENT:
+        found = {**_after(family.scenarios[scenario], found), **found}
+    return procedure_of(found)
+
+
+def _after(scenario: Scenario, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The time after an event that a pair needs; a usage error for less, and for no pair."""
+    if not scenario.partner:
+        raise usage_error(
+            "an event needs a pair",
+            where=f"scenario {scenario.name}",
+            found="one server",
+            wanted="two",
+            todo="choose one whose name ends in -hs or -lb",
+        )
+    delay_s = float(scenario.server.options.get(_DELAY, 0.0))
+    given = parameters.get("after_s", delay_s + AFTER_SLACK_S)
+    if isinstance(given, int | float) and given <= delay_s:
+        raise usage_error(
+            "after_s is shorter than the pair's response delay",
+            where=WHERE,
+            found=str(given),
+            wanted=f"more than the scenario's {_DELAY}, {delay_s:g}",
+            todo=f"leave it out: it is {AFTER_SLACK_S} s beyond the delay then",
+        )
+    return {"after_s": round(delay_s) + AFTER_SLACK_S}
 
 
 def _is_whole(parameters: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Judges whether a test interface leads to nobody but the bench.  Pure.
 
-A server under test answers whoever asks.  `leaselab check`, `provision` and `deploy` judge by
-this alone.
+A server under test answers any client.  `leaselab lab check` and the playbooks `provision` and
+`deploy` judge by this alone.
 """
 
 from __future__ import annotations

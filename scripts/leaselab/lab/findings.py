@@ -44,7 +44,7 @@ class Finding:
         return "; ".join(parts)
 
     def document(self) -> dict[str, str]:
-        """As ``leaselab check --json`` prints it."""
+        """As ``leaselab lab check --json`` prints it."""
         return {
             "host": self.host,
             "check": self.check,

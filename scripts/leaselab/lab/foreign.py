@@ -32,7 +32,7 @@ class RemoteWatch:
                 where=self._host,
                 found=self._follower.ended or f"nothing within {_TIMEOUT_S:.0f} s",
                 wanted=f"the answer of {PROGRAM} watch",
-                todo="provision the bench again: leaselab provision",
+                todo="provision the bench again: leaselab step provision",
             )
         return [Foreign(**entry) for entry in json.loads(line)["foreign"]]
 

@@ -39,7 +39,7 @@ def check_tuned(host: BenchHost, connection: Connection) -> None:
         if gone
         else _told(state, other),
         wanted=_told(wanted, other),
-        todo="tune it again: leaselab tune SCENARIO, or ansible/tune.yml",
+        todo="tune it again: leaselab step tune SCENARIO, or ansible/tune.yml",
     )
 
 

@@ -74,7 +74,7 @@ def judge(
 
 
 def document(bench: str, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the findings as ``leaselab check --json`` prints them."""
+    """Return the findings as ``leaselab lab check --json`` prints them."""
     levels = [finding.level for finding in findings]
     return {
         "bench": bench,

@@ -15,7 +15,7 @@ import secrets
 import socket
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -80,14 +80,14 @@ class BenchInUseError(LeaselabError):
 def lease_s(bench: Bench) -> int:
     """How long a lock lasts without being renewed (s).
 
-    A sweep renews it before each trial and each start, so it must outlast the longer: a trial
-    with as much again to spare, with a pair also the time in which it may find together
-    again, with a profile that in which its stacks are unwound; a start of one server after the
-    other, with what serves beside or for them, and of the pair.
+    A sweep renews it before each trial, for its traffic as well, and before each start, so it
+    must outlast the longer: what a trial takes beside its traffic, with as much again to spare,
+    with a pair also the time in which it may find together again, with a profile that in which
+    its stacks are unwound; a start of one server after the other, with what serves beside or
+    for them, and of the pair.
     """
     settle = 2 * bench.server.settle_s  # of a pair, one is asked after the other
-    traffic = max(bench.procedure.longest_trial_s, bench.procedure.warm_up_s)
-    trial = traffic + bench.procedure.wait_s + TRIAL_OVERHEAD_S
+    trial = bench.procedure.wait_s + TRIAL_OVERHEAD_S
     limits = [server.start_limit_s for server in bench.servers.values()]
     slow = bench.scenario.beside or bench.scenario.support or max(limits) > START_LIMIT_S
     start = sum(limits) if slow else ROUND_OVERHEAD_S * len(limits)
@@ -183,9 +183,13 @@ class BenchLock(AbstractContextManager["BenchLock"]):
             if kind is None:
                 raise
 
-    def renew(self) -> None:
-        """Prolong it; raises a broken-lab error when it was lost to somebody else."""
-        ask(self._connection, "renew", self._hold)
+    def renew(self, busy_s: float = 0.0) -> None:
+        """Prolong it; raises a broken-lab error when it was lost to somebody else.
+
+        It lasts twice `busy_s` longer than usual: a trial may be longer than those of a round.
+        """
+        lease_s = self._hold.lease_s + round(2 * busy_s)
+        ask(self._connection, "renew", replace(self._hold, lease_s=lease_s))
 
 
 def ask(connection: Connection, verb: str, request: Hold | Mapping[str, Any]) -> LockStatus:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.archive.disk import write_whole
+from leaselab.lab.build_record import read_record
 from leaselab.lab.roles import OWN_GENERATOR, ROLES
+from leaselab.model.errors import LeaselabError
 
 INSTALLED_BY = frozenset({OWN_GENERATOR, "responder"})
 """Roles that install what is built of it: the generator, and the server of known truth."""
@@ -78,6 +80,21 @@ def built_key(builds: Path) -> str:
         return ""
     is_there = (builds / key / "artifact.tar.gz").exists()
     return key if kept.get("source") == source_hash() and is_there else ""
+
+
+def is_built_for(builds: Path, architecture: str) -> bool:
+    """Whether a build of this source for such machines is kept whole below a folder.
+
+    It is statically linked, so that it runs on other releases than its builder's, too.
+    """
+    key = built_key(builds)
+    try:
+        record = read_record(builds, key)
+        artifact = (builds / key / "artifact.tar.gz").read_bytes()
+    except (OSError, LeaselabError):
+        return False
+    whole = hashlib.sha256(artifact).hexdigest() == record["artifact_sha256"]
+    return whole and bool(record["builder"]["architecture"] == architecture)
 
 
 def _files() -> list[Path]:

@@ -231,23 +231,27 @@ class Point:
         """Make no further round: its figures are known, or `error` ended it for good."""
         self.error, self.finished = error, True
 
-    def warm_up(self, rate: int, name: str, seconds: int | None = None) -> Trial | None:
+    def warm_up(self, rate: int, name: str) -> Trial | None:
         """Make the first trial of a server that was just started, which is slower there.
 
-        None where none is wanted.  `seconds` is its length where that is not the procedure's.
+        None where none is wanted.
         """
         procedure = self.method.procedure
-        asked = seconds is not None
-        seconds = procedure.warm_up_s if seconds is None else seconds
-        if not seconds:
+        if not procedure.warm_up_s:
             return None
-        self.hold.renew()
-        self.listener.phase("looking for a load" if asked else "warming the server up")
-        load = Load(rate if asked else procedure.warm_up_rate or rate, seconds)
-        # One that is made to learn something runs to its end.
-        whole = procedure.keeps or asked
-        trial = self.trials.measure(load, name, may_abort=not whole)
-        # It counts for nothing, but what was asked before the start may be answered in it.
+        load = Load(procedure.warm_up_rate or rate, procedure.warm_up_s)
+        return self.uncounted(
+            load, name, "warming the server up", may_abort=not procedure.keeps
+        )
+
+    def uncounted(
+        self, load: Load, name: str, why: str, *, may_abort: bool = False, reset: bool = True
+    ) -> Trial:
+        """Make a trial that counts for nothing; `why` is said of it."""
+        self.hold.renew(load.duration_s)
+        self.listener.phase(why)
+        trial = self.trials.measure(load, name, may_abort=may_abort, reset=reset)
+        # What was asked before the start may be answered in it.
         self.trials.refuse_foreign(trial.detail)
         return trial
 
@@ -267,7 +271,7 @@ class Point:
         seconds = pause_s(made, self.paused_s)
         if not seconds:
             return
-        self.hold.renew()
+        self.hold.renew(seconds)
         spoiled = spoiled_in_a_row(made)
         self.listener.phase(
             f"waiting {seconds:.0f} s: {made[-1].reason}, {spoiled} trials in a row"
@@ -278,7 +282,7 @@ class Point:
 
     def trial(self, load: Load, name: str, **how: Any) -> Trial:  # noqa: ANN401  # as `Ask` has
         """Make a trial that counts, and tell that it begins."""
-        self.hold.renew()
+        self.hold.renew(load.duration_s)
         self.listener.trial_started(load)
         return self.trials.measure(load, name, **how)
 
@@ -321,19 +325,27 @@ class OpenRound:
         default_factory=lambda: {START_S: None, RELOAD_S: None}
     )
 
-    def warm_up(self, rate: int, seconds: int | None = None) -> Trial | None:
-        """Make a trial that counts for nothing; None where the procedure wants none.
+    def warm_up(self, rate: int) -> None:
+        """Make the warm-up, where the procedure wants one.
 
-        Also of a round that is resumed: its server was started anew.  `seconds` is its length
-        where that is not the warm-up's own.
+        Also of a round that is resumed: its server was started anew.
         """
-        point = self.point
-        name = f"run-{self.index}-warm-up-{len(self.warm_ups) + 1}"
-        warmed = point.warm_up(rate, name, seconds)
+        warmed = self.point.warm_up(rate, self._warm_up_name)
         if warmed is not None:
-            point.record_trial(WARM_UP, warmed, index=self.index)
-            self.warm_ups.append(warmed)
-        return warmed
+            self._warmed(warmed)
+
+    def prepare(self, load: Load, why: str, *, reset: bool = True) -> Trial:
+        """Make a trial that counts for nothing, to its end; `why` is said of it."""
+        return self._warmed(self.point.uncounted(load, self._warm_up_name, why, reset=reset))
+
+    @property
+    def _warm_up_name(self) -> str:
+        return f"run-{self.index}-warm-up-{len(self.warm_ups) + 1}"
+
+    def _warmed(self, trial: Trial) -> Trial:
+        self.point.record_trial(WARM_UP, trial, index=self.index)
+        self.warm_ups.append(trial)
+        return trial
 
     def ask(
         self,

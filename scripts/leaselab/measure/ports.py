@@ -108,8 +108,8 @@ class Watch(Protocol):
 class Hold(Protocol):
     """The bench lock, held."""
 
-    def renew(self) -> None:
-        """Prolong it; raises a broken-lab error when it was lost."""
+    def renew(self, busy_s: float = 0.0) -> None:
+        """Prolong it, by more for what takes `busy_s`; a broken-lab error when it was lost."""
 
 
 class Recorder(Protocol):

@@ -73,7 +73,7 @@ class Trials:
                 "the server started, but completes no "
                 f"{self.bench.scenario.transaction.name} with the generator",
                 where=self.bench.hosts[SERVER].access.name,
-                todo="look at its log, and at the test network: leaselab check",
+                todo="look at its log, and at the test network: leaselab lab check",
             )
         self.server.reset()  # what proved it has left its trace
         return started

@@ -36,23 +36,26 @@ class Subject:
     scenario: Scenario = field(hash=False)  # it has dictionaries
     source: Source | None
     """None for packages."""
+    layout: int = 0
+    """Seed of the order in which its functions were linked; 0 for the linker's own."""
 
     @classmethod
-    def of_commit(cls, scenario: Scenario, commit: Commit | None) -> Subject:
+    def of_commit(cls, scenario: Scenario, commit: Commit | None, layout: int = 0) -> Subject:
         """The subject of a task; None for packages."""
-        return cls(scenario, (commit.hash, commit.tree) if commit else None)
+        return cls(scenario, (commit.hash, commit.tree) if commit else None, layout)
 
     @classmethod
     def of_record(cls, record: Record) -> Subject:
         """The subject of a result."""
-        return cls.of_commit(record.scenario, record.source)
+        return cls.of_commit(record.scenario, record.source, record.layout)
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> Subject:
         """The subject of a bench document."""
-        source = (document["servers"]["server"].get("build") or {}).get("source")
+        build = document["servers"]["server"].get("build") or {}
+        source, layout = build.get("source"), build.get("options", {}).get("layout", 0)
         scenario = msgspec.convert(document["scenario"], Scenario)
-        return cls(scenario, (source["hash"], source["tree"]) if source else None)
+        return cls(scenario, (source["hash"], source["tree"]) if source else None, int(layout))
 
     def same_scenario(self, other: Subject) -> bool:
         """Whether both are of one scenario with the same settings, whatever the build."""
@@ -61,7 +64,8 @@ class Subject:
 
     def is_like(self, other: Subject) -> bool:
         """Whether both are of one build and one scenario with the same settings."""
-        return self.source == other.source and self.same_scenario(other)
+        same = (self.source, self.layout) == (other.source, other.layout)
+        return same and self.same_scenario(other)
 
 
 @dataclass(frozen=True, slots=True)

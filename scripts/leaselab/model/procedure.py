@@ -273,15 +273,15 @@ class Procedure(
         Each alone is held to its bounds where it is read (`procedure_of`).
         """
         kept = self.rounds - 2 * self.trim
-        setting = f"runs {self.rounds}, trim {self.trim}"
-        todo = "raise --runs or lower --trim"
+        setting = f"rounds {self.rounds}, trim {self.trim}"
+        todo = "raise rounds or lower trim"
         if kept < 1:
-            refuse("nothing would be left after trimming", setting, "runs > 2 x trim", todo)
+            refuse("nothing would be left after trimming", setting, "rounds > 2 x trim", todo)
         if self.trim and kept == 1:
             refuse(
                 "one run would be left after trimming, and nothing to compare it by",
                 setting,
-                "2 runs or more that are kept",
+                "2 rounds or more that are kept",
                 todo,
             )
         if self.warm_up_rate is not None and not self.warm_up_s:
@@ -289,7 +289,7 @@ class Procedure(
                 "a load for no time",
                 f"warm_up_rate {self.warm_up_rate}, warm_up_s 0",
                 "a warm-up of 1 s or more",
-                "raise --warm-up-s, or leave out --warm-up-rate",
+                "raise warm_up_s, or leave out warm_up_rate",
             )
         self.check_replies(1, "replies")
 
@@ -306,7 +306,7 @@ class Procedure(
                 f"{plural} that are in time would count as lost{each}",
                 f"wait_s {self.wait_s:g}, late_s {self.late_s:g}",
                 f"wait_s of {needed_s:g} or more",
-                "raise --wait-s or lower --late-s",
+                "raise wait_s or lower late_s",
             )
 
 

@@ -592,6 +592,11 @@ class Record(Description, frozen=True, kw_only=True):
         return self.server.build.source if self.server.build else None
 
     @property
+    def layout(self) -> int:
+        """Seed of the order in which the server's functions were linked; 0 for none."""
+        return int(self.server.build.options.get("layout", 0)) if self.server.build else 0
+
+    @property
     def release(self) -> str | None:
         """Distribution and version of the server's host; None where that is not known."""
         host = self.bench.hosts.get(SERVER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from leaselab.model.errors import Outcome
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.export.markdown import markdown_of_profiles
+from leaselab.report.layouts import layouts_document, layouts_words
 from leaselab.report.listing import aligned, escaped, markdown_table
 from leaselab.report.profile import growth, print_profile, profile_document
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.bisect import Culprit, End, Known, Limits
     from leaselab.analysis.culprits import Gap
+    from leaselab.analysis.layouts import OverLayouts
     from leaselab.analysis.profile import ProfileDifference
     from leaselab.model.source import Commit
 
@@ -30,6 +33,8 @@ NAMES = 3
 """Columns that are words."""
 _SUBJECT = 50
 """Letters of a subject that a table shows."""
+_INSIDE = 12
+"""About how many commits are measured to look inside a range."""
 _OUTCOMES = {
     Ending.FOUND: Outcome.REGRESSION,
     Ending.OPEN: Outcome.REGRESSION,
@@ -61,6 +66,8 @@ class Hunted:
     commit (full hashes)."""
     profiles: Mapping[int, ProfileDifference] = field(default_factory=dict)
     """Of culprits that were profiled: what they spend CPU time on, beside their parents."""
+    layouts: Mapping[int, OverLayouts] = field(default_factory=dict)
+    """Of culprits that were measured in several layouts beside their parents."""
 
     @property
     def outcome(self) -> Outcome:
@@ -165,9 +172,11 @@ def closing(hunted: Hunted) -> str:
     told = known.ends[-1]
     measured = f"{change_words(told.ratio, told.ci95)}, {told.rounds} rounds"
     if end.ending is Ending.SAME:
-        return f"The ends do not differ by what counts: {ends} makes {measured}."
+        return (
+            f"The ends do not differ by what counts: {ends} makes {measured}. {_inside(hunted)}"
+        )
     if end.ending is Ending.FASTER:
-        return f"The bad end is faster: {ends} makes {measured}. Nothing to be searched for."
+        return f"The bad end is faster: {ends} makes {measured}. {_inside(hunted)}"
     if end.ending is Ending.UNKNOWN:
         return (
             f"Cannot tell whether the ends differ: {ends} makes {measured}. Give more "
@@ -190,6 +199,22 @@ def closing(hunted: Hunted) -> str:
     return " ".join(parts)
 
 
+def _inside(hunted: Hunted) -> str:
+    """How to look for a drop that a gain hides; nothing where no commit is inside."""
+    known, commits = hunted.known, hunted.commits
+    if known.count < 2:
+        return "There is no commit between them."
+    good, bad = commits[0], commits[-1]
+    repo, every = shlex.quote(bad.repository), math.ceil(known.count / _INSIDE)
+    take = f" --every {every}" if every > 1 else ""
+    return (
+        "A drop inside the range that a gain makes up for is found by: leaselab run "
+        f"{hunted.scenario} --repo {repo} --commits {good.hash[:SHORT]}..{bad.hash[:SHORT]} "
+        f"--first-parent{take} --anchor {good.hash[:SHORT]}; then leaselab review "
+        f"{hunted.scenario} --confirm --repo {repo}"
+    )
+
+
 def _culprit(hunted: Hunted, culprit: Culprit) -> str:
     """What one culprit did, and where to look further."""
     gap = culprit.gap
@@ -207,6 +232,10 @@ def _culprit(hunted: Hunted, culprit: Culprit) -> str:
     profile = hunted.profiles.get(gap.place)
     if profile is not None and profile.grown:
         told += f". CPU time by function: {growth(profile).removesuffix('.')}"
+    layouts = hunted.layouts.get(gap.place)
+    if layouts is not None:
+        *_, line = layouts_words(layouts)
+        told += f". {line.removesuffix('.')}"
     return f"{told}."
 
 
@@ -260,6 +289,11 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
                 "ratio": one.ratio,
                 "ci95": list(one.ci95),
                 "merged": list(hunted.merged.get(one.gap.place, ())) or None,
+                "layouts": (
+                    layouts_document(hunted.layouts[one.gap.place])
+                    if one.gap.place in hunted.layouts
+                    else None
+                ),
                 "profile": (
                     profile_document(hunted.profiles[one.gap.place])
                     if one.gap.place in hunted.profiles

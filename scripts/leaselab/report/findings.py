@@ -18,7 +18,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
 
 def print_findings(document: Mapping[str, Any], stream: TextIO | None = None) -> None:
-    """Print what ``leaselab check --json`` would, to be read; stdout unless given.
+    """Print what ``leaselab lab check --json`` would, to be read; stdout unless given.
 
     A pipe gets one line a finding, each whole in itself.
     """

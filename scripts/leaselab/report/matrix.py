@@ -36,11 +36,17 @@ _BAR = 40
 _GAIN, _OVERLAP = "gain", "none seen"
 
 
-def print_table(records: Sequence[Record], *, markdown: bool = False) -> None:
-    """Print the table of records to stdout, and on text the curves that are among them."""
-    print_matrix([cell_of(one) for one in in_shown_units(records)], markdown=markdown)
+def print_table(
+    records: Sequence[Record], *, markdown: bool = False, stream: TextIO | None = None
+) -> None:
+    """Print the table of records, and on text the curves that are among them.
+
+    To stdout unless given.
+    """
+    cells = [cell_of(one) for one in in_shown_units(records)]
+    print_matrix(cells, markdown=markdown, stream=stream)
     if not markdown:
-        print_curves(records)
+        print_curves(records, stream)
 
 
 def print_matrix(

@@ -74,7 +74,7 @@ def notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
         "drop reported: from a push to the verdict of a duel that goes on to its last look; "
         "commit named: after a bisect, where more than one commit was new"
     )
-    yield "waits are those of benches that do not break; `leaselab bench week` breaks them"
+    yield "waits are those of benches that do not break; `leaselab dev bench week` breaks them"
     if left_out:
         yield (
             f"left out: {len(left_out)} of the scenarios, which are measured by procedures of "

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.duel import MOST_APART, course_of, judge, places_differ
+from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, course_of, judge, places_differ
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.procedures.duel import Turns
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement
-from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, order_of
+from leaselab.model.procedures.duel import FILLINGS, LEAST_ROUNDS, PAUSE_S, order_of
 from leaselab.model.record import SERVER
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class Fight:
                 found=f"{apart:.0%} less completed at one address than at the other, after "
                 f"{LEAST_ROUNDS} rounds",
                 wanted=f"{MOST_APART:.0%} or less",
-                todo="look at the device of the second place (leaselab check); without second "
-                "addresses in the inventory, servers are up one after the other",
+                todo="look at the device of the second place (leaselab lab check); without "
+                "second addresses in the inventory, servers are up one after the other",
             )
 
     def _round(self) -> None:
@@ -142,17 +142,18 @@ class Fight:
                 at.side = side
                 opened[side] = stack.enter_context(self._serving(index, side, at))
             rate = self._load(opened, at)
+            clients = self._clients(rate)
             for side in order:
                 at.side = side
-                opened[side].warm_up(rate)
+                self._ready(side, opened[side], rate, clients)
             for turn in range(self._trials):
                 for side in order if turn % 2 == 0 else reversed(order):
                     at.side = side
-                    self._method(side).turn(opened[side].ask, rate)
+                    self._method(side).turn(opened[side].ask, rate, clients)
             answers = {}
             for side in order:
                 at.side = side
-                answers[side] = self._method(side).answer(opened[side].made)
+                answers[side] = self._method(side).answer(opened[side].made, clients)
         for side in order:
             self.points[side].complete(opened[side], answers[side])
 
@@ -161,11 +162,34 @@ class Fight:
         at.side = side
         with self._serving(index, side, at) as current:
             rate = self._load({side: current}, at)
-            current.warm_up(rate)
+            clients = self._clients(rate)
+            self._ready(side, current, rate, clients)
             for _ in range(self._trials):
-                self._method(side).turn(current.ask, rate)
-            answer = self._method(side).answer(current.made)
+                self._method(side).turn(current.ask, rate, clients)
+            answer = self._method(side).answer(current.made, clients)
         self.points[side].complete(current, answer)
+
+    def _clients(self, rate: int) -> int:
+        """How many clients come back in turn; as many in all rounds, 0 where each is new."""
+        made = self.points[0].rounds
+        first = made[0].trials[-1].rate if made else rate
+        return self._plan.clients_s * first * self._come_back
+
+    @property
+    def _come_back(self) -> bool:
+        """Whether clients can come back in turn."""
+        return all(point.trials.generator.takes_clients for point in self.points)
+
+    def _ready(self, side: int, current: OpenRound, rate: int, clients: int) -> None:
+        """Have a server warm, and hold as much as it will in all trials."""
+        if not clients:
+            current.warm_up(rate)
+            return
+        load = self._method(side).filling(clients)
+        for _ in range(FILLINGS):
+            served = current.prepare(load, "serving all clients", reset=False)
+            if served.loss_ratio < LEAST_LOSS:
+                break
 
     @contextmanager
     def _serving(self, index: int, side: int, at: _Failing) -> Iterator[OpenRound]:
@@ -217,7 +241,7 @@ class Fight:
         looked = len(sighting.warm_ups)
         while (rate := sighted(self._plan, sighting.warm_ups[looked:])) is None:
             wanted = next_sight(self._plan, sighting.warm_ups[looked:])
-            sighting.warm_up(wanted, self._plan.trial_s)
+            self._look(0, sighting, wanted)
         return rate
 
     def _lift(self, sighting: OpenRound, at: _Failing, rate: int) -> int:
@@ -225,13 +249,22 @@ class Fight:
         at.side = 1
         looked = len(sighting.warm_ups)
         while not (lift := lifted(self._plan, rate, sighting.warm_ups[looked:]))[1]:
-            sighting.warm_up(lift[0], self._plan.trial_s)
+            self._look(1, sighting, lift[0])
         return lift[0]
+
+    def _look(self, side: int, sighting: OpenRound, rate: int) -> None:
+        load = self._method(side).looking(rate, come_back=self._come_back)
+        sighting.prepare(load, "looking for a load")
 
     def _lifted(self, one: Round, other: Round) -> int:
         """The load that B has looked for in the first round, which may have been lighter."""
-        looked = [trial for trial in other.warm_ups if trial.duration_s == self._plan.trial_s]
-        return lifted(self._plan, one.trials[-1].rate, looked)[0]
+        rate, trial_s = one.trials[-1].rate, self._plan.trial_s
+        looked = [
+            trial
+            for trial in other.warm_ups
+            if trial.duration_s == trial_s and trial.rate >= rate
+        ]
+        return lifted(self._plan, rate, looked)[0]
 
 
 @dataclass(slots=True)

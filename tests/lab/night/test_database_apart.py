@@ -36,7 +36,7 @@ def test_a_database_apart_runs_on_the_partners_host_alone(deployed, on_host, sce
 def test_a_result_has_the_time_of_a_database_apart_and_none_of_its_secrets(
     bench_file, results, on_host, scenario
 ):
-    done = leaselab("sweep", bench_file(), "--results", results, "--json")
+    done = leaselab("step", "sweep", bench_file(), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     database = document["servers"]["partner"]

@@ -66,7 +66,7 @@ def changed_file(on_host, path, command):
 def test_a_result_says_what_its_database_promised_and_keeps_no_secret(
     bench_file, results, on_host, durability, setting
 ):
-    done = leaselab("sweep", bench_file(), "--results", results, "--json")
+    done = leaselab("step", "sweep", bench_file(), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     server = document["servers"]["server"]
@@ -151,7 +151,7 @@ def test_a_database_that_dies_or_has_no_room_is_a_broken_lab_and_the_sweep_goes_
 ):
     """Killed in a trial; then, in what went on with that sweep, its disk is full."""
     scenario = next(name for name, folder in FOLDERS.items() if folder == small_disk)
-    sweep = engine("sweep", bench_file(steadily), "--results", results)
+    sweep = engine("step", "sweep", bench_file(steadily), "--results", results)
     sweep.saw(r"run 1/2: \d+/s for", timeout_s=120)
     on_host("server", f"pkill -KILL -x {PROGRAMS[scenario]}")
     code, last = sweep.end()
@@ -184,7 +184,7 @@ def test_changes_of_a_database_are_distinguished_and_deploying_heals_it(
     """One sweep meets a schema of another version, another tuning and another password."""
     other = f"sed -i \"s/version = '22', minor = '2'/version = '21', minor = '0'/\" {SCHEMA}"
     with changed_file(on_host, SCHEMA, other):
-        told = stopped(results, "sweep", bench_file())
+        told = stopped(results, "step", "sweep", bench_file())
     assert (
         "kea-admin and the server are of different versions "
         "(found schema 21.0, wanted 22.2); deploy again" in told

@@ -25,7 +25,7 @@ SLOW = {**LONG_TRIALS, "start_rate": 800}
 
 @pytest.mark.parametrize("scenario", ["v6-memfile-mt-lb", "v4-memfile-hs"])
 def test_every_answered_client_is_known_to_both_servers(bench_file, results, on_host):
-    done = leaselab("sweep", bench_file(), "--results", results, "--json")
+    done = leaselab("step", "sweep", bench_file(), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     servers = document["servers"]
@@ -42,7 +42,7 @@ def test_every_answered_client_is_known_to_both_servers(bench_file, results, on_
 def test_a_partner_killed_in_a_trial_is_an_invalid_measurement(
     engine, bench_file, results, on_host
 ):
-    sweep = engine("sweep", bench_file(**SLOW), "--results", results)
+    sweep = engine("step", "sweep", bench_file(**SLOW), "--results", results)
     sweep.saw(r"run 1/1: \d+/s for", timeout_s=120)
     on_host("partner", "pkill -KILL -x kea-dhcp4")
     code, last = sweep.end()
@@ -56,7 +56,7 @@ def test_a_partner_out_of_reach_is_a_broken_lab_and_the_sweep_goes_on(
     engine, bench_file, results, deployed, on_host
 ):
     interface = deployed["hosts"]["partner"]["test_interface"]
-    sweep = engine("sweep", bench_file(**SLOW), "--results", results)
+    sweep = engine("step", "sweep", bench_file(**SLOW), "--results", results)
     sweep.saw(r"run 1/1: \d+/s for", timeout_s=120)
     on_host("partner", f"ip link set {interface} down")
     try:
@@ -94,7 +94,9 @@ def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, result
 def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     assert deployed["servers"]["partner"]
     load = ("--rate", 300, "--before-s", 3, "--after-s", 18, "--runs", 1)
-    done = leaselab("failover", "v4-memfile-hs", *load, "--results", results, "--json")
+    done = leaselab(
+        "run", "--procedure", "event", "v4-memfile-hs", *load, "--results", results, "--json"
+    )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert (document["outcome"], document["procedure"]["name"]) == ("ok", "event")
@@ -111,4 +113,4 @@ def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     assert trial["figures"]["held"] > 300 * 2
     (kept,) = results.glob("*/*/*/result.json")
     assert json.loads(kept.read_text(encoding="utf-8")) == document
-    assert leaselab("archive", "verify", "--results", results).returncode == 0
+    assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0

@@ -72,7 +72,7 @@ def test_a_range_is_built_and_measured_and_goes_on_after_an_interrupt(source, me
 
     again = run(source, "--commits", source.range, results=results)
     assert again.stderr.count("measured before: ") == 2
-    assert leaselab("archive", "verify", "--results", results).returncode == 0
+    assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
 
 
 def test_a_rerun_measures_the_same_build_again(measured_range):

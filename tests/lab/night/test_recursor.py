@@ -66,7 +66,7 @@ def counted(on_host):
 
 def test_no_query_of_a_recursor_leaves_the_test_network(bench_file, deployed, results, counted):
     bench = bench_file(start_rate=300, **LONG_TRIALS)
-    done = leaselab("sweep", bench, "--results", results, "--json")
+    done = leaselab("step", "sweep", bench, "--results", results, "--json")
     seen = counted()
     assert done.returncode == 0, done.stderr
     trials = trials_of(json.loads(done.stdout))
@@ -81,7 +81,7 @@ def test_no_query_of_a_recursor_leaves_the_test_network(bench_file, deployed, re
 
 
 def test_a_cold_cache_is_empty_before_each_trial(bench_file, results):
-    done = leaselab("sweep", bench_file(start_rate=200), "--results", results, "--json")
+    done = leaselab("step", "sweep", bench_file(start_rate=200), "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     trials = trials_of(json.loads(done.stdout))
     assert len(trials) > 1

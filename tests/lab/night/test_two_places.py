@@ -141,7 +141,7 @@ def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
     def wrong():
         return [
             line
-            for line in leaselab("check").stdout.splitlines()
+            for line in leaselab("lab", "check").stdout.splitlines()
             if "test interface: err" in line
         ]
 

@@ -87,6 +87,13 @@ class Adapter(Protocol):
         None where nothing bounds it.
         """
 
+    @property
+    def takes_clients(self) -> bool:
+        """Whether a load may say how many clients there are, which come back in turn.
+
+        False where its clients are nobody, or where the scenario says how many there are.
+        """
+
     def answers(self) -> bool:
         """Whether the server completes a transaction: a running process is no proof."""
 

@@ -63,6 +63,11 @@ class Dnsperf:
         transport_of(scenario, TRANSPORTS, "dnsperf")
         check_queries(scenario, procedure, "dnsperf")
 
+    @property
+    def takes_clients(self) -> bool:
+        """Nobody in particular asks."""
+        return False
+
     def answers(self) -> bool:
         """Whether the server answers queries of the load; their size is what trials must have.
 

@@ -99,6 +99,11 @@ class Leaseload:
         scenario = self._bench.scenario
         return most_queries(scenario) if self._is_dns else pool_size(scenario.load["pool"])
 
+    @property
+    def takes_clients(self) -> bool:
+        """Whether they are clients that get leases, and their number is open."""
+        return not self._is_dns and not returning_clients(self._bench.scenario)
+
     def answers(self) -> bool:
         """Whether the server completes an exchange, in a few tries of a second each.
 

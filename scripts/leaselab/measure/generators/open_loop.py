@@ -182,6 +182,11 @@ class OpenLoop:
         """Queries that a trial may ask, where names must not come again."""
         return self._proof.capacity
 
+    @property
+    def takes_clients(self) -> bool:
+        """Nobody in particular asks."""
+        return False
+
     def answers(self) -> bool:
         """Whether the server answers queries of the load, as dnsperf asks it."""
         return self._proof.answers()

@@ -89,6 +89,11 @@ class Perfdhcp:
         """Addresses that the pool has."""
         return pool_size(self._bench.scenario.load["pool"])
 
+    @property
+    def takes_clients(self) -> bool:
+        """Whether the number of clients is open."""
+        return not self._clients
+
     def answers(self) -> bool:
         """Whether the server completes an exchange; a few tries, a second each.
 

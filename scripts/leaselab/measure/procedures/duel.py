@@ -5,6 +5,7 @@ The rounds themselves are made by `leaselab.run.duel`, as each is of two points.
 
 from __future__ import annotations
 
+import math
 import statistics
 from typing import TYPE_CHECKING
 
@@ -35,17 +36,37 @@ class Turns(Method[Duel]):
         """Not by one point alone: `leaselab.run.duel` refuses that before it begins."""
         raise AssertionError("a duel has two points")
 
-    def turn(self, ask: Ask, rate: int) -> Trial:
-        """Make one trial; one that a stall of the generator spoiled is made again."""
-        load = Load(rate, self.procedure.trial_s)
+    def looking(self, rate: int, *, come_back: bool) -> Load:
+        """Return a load by which the rounds' one is looked for.
+
+        Its clients come back, if they do, after as long as in a round.
+        """
+        clients = rate * self.procedure.clients_s * come_back
+        return Load(rate, self.procedure.trial_s, clients=clients)
+
+    def filling(self, clients: int) -> Load:
+        """Return the load that has each client served once, or more often.
+
+        At half of the rounds' load: a server completes all of it that is not far slower.
+        """
+        plan = self.procedure
+        rate = math.ceil(clients / plan.filling_s)
+        return Load(rate, max(plan.filling_s, plan.warm_up_s), clients=clients)
+
+    def turn(self, ask: Ask, rate: int, clients: int = 0) -> Trial:
+        """Make one trial; one that a stall of the generator spoiled is made again.
+
+        Where so many clients come back, the server keeps what it holds.
+        """
+        load = Load(rate, self.procedure.trial_s, clients=clients)
         for _ in range(STALLED_LIMIT):
-            trial = ask(load, may_abort=False)
+            trial = ask(load, may_abort=False, reset=not clients)
             if trial.reason != GENERATOR_STALLED:
                 break
         return trial
 
-    def answer(self, made: Sequence[Trial]) -> Found:
-        """What the trials of a round come to.
+    def answer(self, made: Sequence[Trial], clients: int = 0) -> Found:
+        """What the trials of a round come to; `clients` is how many came back in turn.
 
         Raises an invalid-measurement error where none counts.
         """
@@ -62,5 +83,6 @@ class Turns(Method[Duel]):
             "completed_rate": completed / traffic_s,
             "offered_rate": attempted / traffic_s,
             "loss_ratio": 1.0 - completed / attempted if attempted else 1.0,
+            "clients": clients or None,
         }
         return Found(metrics, shown_trial=made.index(counted[-1]))

@@ -11,6 +11,7 @@ import msgspec
 
 from leaselab.model.procedure import (
     AFTER_TRIAL,
+    MEDIAN,
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
@@ -47,6 +48,8 @@ START_S, BESIDE_S = 1.5, 0.7
 """About what a round takes for each server beside its trials, and a trial beside traffic and
 wait (s): a start, the proof that it serves, a stop; the generator's own beginning, and the
 reset after it."""
+FILLINGS = 3
+"""Most trials in which all clients that come back are served for the first time."""
 SIGHTING_TRIALS = 30
 """Most trials in which the first load is looked for."""
 
@@ -95,6 +98,10 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     loss_ratio: Ratio = 0.005
     """Loss (0..1) that is no overload: a trial that loses more only by what its generator may
     have caused is made again."""
+    clients_s: Annotated[int, msgspec.Meta(ge=0, le=60)] = 1
+    """How many clients there are, as so many seconds of the first round's load have (s): all
+    are served before the trials, and come back in turn, so that both servers hold the same.
+    0: each client is a new one, and the server is emptied after each trial."""
     find: _Half = 0.03
     """Smallest drop that is to be found (0..1)."""
     false_alarm: _Half = 0.01
@@ -158,9 +165,19 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     @property
     def round_s(self) -> float:
         """About how long a round takes: both servers, one after the other or at once (s)."""
-        warm_up_s = self.warm_up_s + self.wait_s + BESIDE_S if self.warm_up_s else 0.0
         trials_s = self.trials * (self.trial_s + self.wait_s + BESIDE_S)
-        return 2 * (warm_up_s + trials_s + START_S) + PAUSE_S / 2
+        return 2 * (self.ready_s + trials_s) + PAUSE_S / 2
+
+    @property
+    def ready_s(self) -> float:
+        """About how long it takes from a server's start to its first trial (s)."""
+        warm_up_s = max(self.warm_up_s, self.filling_s)
+        return START_S + (warm_up_s + self.wait_s + BESIDE_S if warm_up_s else 0.0)
+
+    @property
+    def filling_s(self) -> int:
+        """Traffic in which all clients that come back are served once (s)."""
+        return 2 * self.clients_s
 
     def within(self, seconds: float) -> Self:
         """Return it with as many rounds as about fit into a time (s).
@@ -200,13 +217,16 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         """Upper bound of the time that all rounds of a point can take (s)."""
         beside = self.wait_s + TRIAL_OVERHEAD_S
         trials = self.trials + STALLED_LIMIT
-        one = self.warm_up_s + beside + trials * (self.trial_s + beside)
-        one += ROUND_OVERHEAD_S + PAUSE_S
+        one = max(self.warm_up_s, FILLINGS * (self.filling_s + beside)) + beside
+        one += trials * (self.trial_s + beside) + ROUND_OVERHEAD_S + PAUSE_S
         sighting = SIGHTING_TRIALS * (self.trial_s + beside)
         return max(self.looks | self.thin_looks) * one + 2 * sighting + PAUSE_LIMIT_S
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return what was completed, what it cost, how late, what was offered and lost."""
+        """Return what was completed, what it cost, how late, what was offered and lost.
+
+        And how many clients came back in turn; None where each was a new one.
+        """
         return (
             MetricKind(
                 name="completed_rate",
@@ -220,6 +240,13 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
                 name="offered_rate", title="offered load", unit=f"{plural}/s", better="neither"
             ),
             MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
+            MetricKind(
+                name="clients",
+                title="clients that come back",
+                unit="clients",
+                better="neither",
+                how=MEDIAN,
+            ),
         )
 
     def check(self) -> None:
@@ -228,4 +255,4 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         if self.rate > self.max_rate:
             refuse("out of range", f"rate {self.rate}", f"1 to max_rate {self.max_rate}")
         if self.reset != AFTER_TRIAL:
-            refuse("each trial has new clients", f"reset {self.reset}", AFTER_TRIAL)
+            refuse("a duel resets its servers itself", f"reset {self.reset}", AFTER_TRIAL)

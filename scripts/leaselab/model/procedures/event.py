@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from leaselab.model.procedure import (
     MEDIAN,
@@ -13,8 +13,13 @@ from leaselab.model.procedure import (
 )
 from leaselab.model.procedures.one_load import OneLoad
 
+EVENT: Final = "event"
+"""Name of the procedure."""
+AFTER_SLACK_S = 20
+"""Traffic after the event beyond the delay after which the other server counts it as down."""
 
-class Event(OneLoad, frozen=True, kw_only=True, tag="event"):
+
+class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
     """One load, and something that happens under it: a server of several dies."""
 
     event: Literal["crash"] = "crash"

@@ -1,0 +1,151 @@
+"""A parser of arguments whose errors say where, what was wanted, and what to do."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from leaselab.model.errors import unknown, usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OF_ARGUMENT = re.compile(r"argument (\S+?)(?:/\S+)?: (.*)", re.DOTALL)
+_MISSING = "the following arguments are required: "
+_SURPLUS = "unrecognized arguments: "
+
+
+class Parser(argparse.ArgumentParser):
+    """One command's parser: errors are LeaselabErrors, in one line, with exit code 2.
+
+    What it parses has `given`: the options that the user named, by their long names.
+    """
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, allow_abbrev=False)
+        self._given: set[str] = set()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401  # as argparse has it
+        """Parse, and note which options were given."""
+        self._given.clear()
+        self.usage = self.shape.replace("%", "%%")
+        found, rest = super().parse_known_args(args, namespace)
+        found.given = frozenset(self._given)
+        return found, rest
+
+    @property
+    def shape(self) -> str:
+        """The command with its positional arguments: ``leaselab show [ID] [OPTION...]``."""
+        places = (_place(one) for one in self._actions if not one.option_strings)
+        return " ".join([self.prog, *places, "[OPTION...]"])
+
+    @property
+    def options(self) -> list[argparse.Action]:
+        """Its options, without those that help does not show."""
+        return [
+            one for one in self._actions if one.option_strings and one.help != argparse.SUPPRESS
+        ]
+
+    def error(self, message: str) -> NoReturn:
+        """Raise usage_error instead of printing the usage and leaving."""
+        if message.startswith(_MISSING):
+            what = f"{message.removeprefix(_MISSING)} is missing"
+            raise usage_error(what, wanted=self.shape, todo=self._see)
+        if message.startswith(_SURPLUS):
+            raise self._surplus(message.removeprefix(_SURPLUS).split()[0])
+        about = _OF_ARGUMENT.fullmatch(message)
+        where, what = about.groups() if about else ("", message)
+        raise usage_error(what, where=where, wanted=self._wanted(where), todo=self._see)
+
+    def _surplus(self, word: str) -> Exception:
+        name = word.partition("=")[0]
+        if not name.startswith("-"):
+            return usage_error(
+                "one argument too many", found=repr(word), wanted=self.shape, todo=self._see
+            )
+        # Also those of other procedures, which help does not show.
+        known = [text for one in self._actions for text in one.option_strings]
+        error = unknown("option", name, known, self.prog)
+        error.wanted, error.todo = self.shape, error.todo or self._see
+        return error
+
+    @property
+    def _see(self) -> str:
+        return f"see `{self.prog} --help`"
+
+    def _wanted(self, name: str) -> str:
+        for one in self._actions:
+            if name in one.option_strings:
+                return f"{name} {_metavar(one)}" if one.nargs != 0 else name
+        return self.shape
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401  # as argparse has it
+        """Note the option; argparse takes the values of each that it meets by this."""
+        if action.option_strings:
+            self._given.add(action.option_strings[-1])
+        return super()._get_values(action, arg_strings)
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:  # noqa: ANN401  # as argparse has it
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            raise usage_error(
+                "the value cannot be used",
+                where=_name(action),
+                found=repr(arg_string[:40]),
+                wanted=getattr(action.type, "wanted", "") or _metavar(action),
+                todo=self._see,
+            ) from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401  # as argparse has it
+        if action.choices is not None and value not in action.choices:
+            names = [str(one) for one in action.choices]
+            error = unknown("value", str(value), names, _name(action))
+            error.wanted, error.todo = f"one of {', '.join(names)}", error.todo or self._see
+            raise error
+
+
+class Choosing(argparse.Action):
+    """An option whose value says which others help shows, of those that are `hidden`."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        _option: str | None = None,
+    ) -> None:
+        """Keep the value; show what belongs to it."""
+        setattr(namespace, self.dest, values)
+        for action in parser._actions:
+            if self.dest in (helps := getattr(action, "helps", {})):
+                action.help = helps[self.dest].get(str(values), argparse.SUPPRESS)
+
+
+def hidden(action: argparse.Action, dest: str, helps: Mapping[str, str]) -> argparse.Action:
+    """Hide an option until another, a `Choosing` one with this `dest`, has a value of `helps`.
+
+    It is taken all the same.
+    """
+    action.help = argparse.SUPPRESS
+    action.helps = {dest: helps}  # type: ignore[attr-defined]
+    return action
+
+
+def _name(action: argparse.Action) -> str:
+    return action.option_strings[-1] if action.option_strings else _metavar(action)
+
+
+def _metavar(action: argparse.Action) -> str:
+    shown = action.metavar or (action.choices and "|".join(map(str, action.choices)))
+    if isinstance(shown, tuple):
+        return " ".join(shown)
+    return str(shown or action.dest.upper())
+
+
+def _place(action: argparse.Action) -> str:
+    """A positional argument as usage shows it."""
+    name = _metavar(action)
+    forms = {"?": f"[{name}]", "*": f"[{name}...]", "+": f"{name}...", "...": "..."}
+    return forms.get(str(action.nargs), name)
