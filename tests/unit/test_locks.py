@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("bootstrap", "run", "dev")
+EXTRAS = ("parquet", "jobs", "dev")
+LOCKS = ("bootstrap", "run", *EXTRAS)
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==(\S+)(?: ; (.*?))? \\$", re.M)
 
 
@@ -47,12 +48,15 @@ def test_no_lock_names_an_address_or_a_path(lock):
     )
 
 
-def test_development_runs_on_the_versions_that_measuring_runs_on():
-    run, dev = pins("run"), pins("dev")
-    assert {name: dev[name] for name in run} == run
+def test_each_package_is_pinned_in_one_lock():
+    """So each part of the environment has the versions of the others."""
+    names = [name for lock in ("run", *EXTRAS) for name in pins(lock)]
+    assert len(names) == len(set(names))
 
 
 def test_the_locks_hold_what_pyproject_asks_for():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {canonical(r) for r in project["dependencies"]} <= set(pins("run"))
-    assert {canonical(r) for r in project["optional-dependencies"]["dev"]} <= set(pins("dev"))
+    asked = {"run": project["dependencies"], **project["optional-dependencies"]}
+    assert asked.keys() == {"run", *EXTRAS}
+    for lock, requirements in asked.items():
+        assert {canonical(one) for one in requirements} <= {*pins("run"), *pins(lock)}

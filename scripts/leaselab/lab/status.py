@@ -137,13 +137,6 @@ def role_of(parts: Sequence[str]) -> str:
     return parts[0].removeprefix("dhcp_")
 
 
-def bench_status(
-    inventory: Inventory, connector: Callable[[HostAccess], Connection] = connect
-) -> BenchStatus:
-    """Ask every host of one bench; as `bench_statuses`."""
-    return bench_statuses([inventory], connector)[0]
-
-
 def bench_statuses(
     benches: Sequence[Inventory],
     connector: Callable[[HostAccess], Connection] = connect,
