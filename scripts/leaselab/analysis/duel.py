@@ -13,7 +13,6 @@ was asked for.
 from __future__ import annotations
 
 import enum
-import itertools
 import math
 import statistics
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from leaselab.analysis.statistics import (
     CONFIDENCE,
     standard_error,
     trimmed_mean,
+    widening,
     winsorized,
 )
 from leaselab.model.procedure import MEMORY, START_S
@@ -41,22 +41,16 @@ LEAST_LOSS = 0.01
 could serve, and the completed rate tells nothing of what it could."""
 TRIM = 0.15
 """Share of the rounds that is dropped at each end (0..1)."""
+_TRIMMED_FROM = 12
+"""Rounds from which on some are dropped: of fewer, each is missed for the error."""
 _CAPPED = 0.25
 """Share of the rounds (0..1) from which on the faster server is not at its limit."""
 _FLOOR = 1e-3
 """Completed rate that stands for none, over that of the other server (ratio)."""
-_CORRELATED, _SD_OFF = 0.6, 1.28
-"""Correlation from one round to the next that has to be excluded before there is an answer, and
-with how many standard deviations."""
-_FAR = 0.1
-"""By how much (logarithm) all rounds have to differ in one direction so that no correlation is
-asked for: what goes on from round to round is not that large."""
 MOST_APART = 0.1
 """By how much one place may be slower than the other (0..1)."""
 _PLACE_ERRORS = 6.0
 """How many standard errors places have to differ by for it to be said of the first rounds."""
-_WIDER = 3.0
-"""An answer that stays with an error so many times as large does not mind a correlation."""
 _THIN = 2.0
 """How many times the variance of what trials scatter by that of rounds has to be, so that more
 starts with one trial each tell more in the same time."""
@@ -90,13 +84,15 @@ class Estimate:
     """What the order does: half of the difference of its two kinds of rounds (logarithm)."""
     order_error: float = 0.0
     """Standard error of that."""
-    correlation: float = 0.0
-    """Of a round with the next one (-1..1)."""
+    wider: float = 1.0
+    """By what factor the error is larger, as rounds resemble the ones before."""
     rounds: int = 0
     """How many it is of, the dropped ones among them."""
-    nearest: float = 0.0
-    """How far the round is from 1 that is nearest to it (logarithm); 0 where they are on both
-    sides of it."""
+
+    @property
+    def scatter(self) -> float:
+        """Standard deviation of the rounds' logarithms, without what their order does (0..)."""
+        return self.error / self.wider * math.sqrt(self.rounds)
 
     @property
     def ratio(self) -> float:
@@ -175,8 +171,8 @@ class DuelVerdict:
     capped: bool
     """Whether the faster server was not at its limit: it is faster by at least so much."""
     correlated: bool
-    """Whether there would be an answer, but the ratio of a round may go on into the next, so
-    that many rounds tell little more than a few."""
+    """Whether there would be an answer, but rounds resemble the ones before, so that many
+    rounds tell little more than a few."""
     order: float
     """By how much the order of a round changes its ratio: of servers that are both up, the
     ratio of their places."""
@@ -224,7 +220,7 @@ def course_of(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> Co
     if plan.trials < 2 or len(both) < at or within is None:
         return Course(plan.looks, plan.trials)
     found = estimate(_ratios(RATE, _counted(sorted(both), first, second), first, second))
-    if found is None or found.error**2 * found.rounds < _THIN * within:
+    if found is None or found.scatter**2 < _THIN * within:
         return Course(plan.looks, plan.trials)
     return Course(plan.thin_looks, 1)
 
@@ -266,9 +262,11 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
         if (one := _judged(plan, course, look, _ratios(name, counted, first, second), name))
     )
     answer, p = _answer(plan, found, (alpha, beta), last=last)
-    surely, _ = _answer(plan, _wider(found), (alpha, beta), last=last)
-    correlated = _correlated(found) and answer is not surely
-    if correlated or (answer is Answer.SAME and not last and _suspicious(others)):
+    alone = replace(found, error=found.error / found.wider)
+    correlated = (
+        answer is Answer.UNKNOWN is not _answer(plan, alone, (alpha, beta), last=last)[0]
+    )
+    if answer is Answer.SAME and not last and _suspicious(others):
         answer = Answer.UNKNOWN
     low, high = found.interval(1 - 2 * beta)
     return DuelVerdict(
@@ -303,20 +301,6 @@ def last_bound(plan: Duel) -> float:
     return _bound(course, len(course.looks), plan.false_alarm * SHARES[RATE])
 
 
-def _correlated(found: Estimate) -> bool:
-    """Whether it cannot be excluded that rounds go on into the next ones as much as counts."""
-    if found.nearest > _FAR:
-        return False
-    # Of values that are not correlated, the mean is taken out of, so they seem to be a little.
-    seen = found.correlation + 1 / found.rounds
-    return seen + _SD_OFF / math.sqrt(found.rounds) > _CORRELATED
-
-
-def _wider(found: Estimate) -> Estimate:
-    """The same with the error that it has at most where rounds go on into the next ones."""
-    return replace(found, error=_WIDER * found.error)
-
-
 def _suspicious(others: Sequence[Judged]) -> bool:
     """Whether the CPU time looks like more than counts, and more rounds will tell."""
     return any(
@@ -335,16 +319,12 @@ def _judged(
     alpha = _bound(course, look, plan.false_alarm * SHARES[name])
     beta = _bound(course, look, plan.missed)
     sure = 1 - 2 * constant(tuple(course.looks), (1 - CONFIDENCE) / 2)
-
-    def rises(one: Estimate) -> bool:
-        return one.p_above(1.0) < alpha and one.ratio > 1 + least / 2
-
     return Judged(
         name=name,
         ratio=found.ratio,
         ci95=found.interval(sure),
         least=least,
-        worse=rises(found) and (not _correlated(found) or rises(_wider(found))),
+        worse=found.p_above(1.0) < alpha and found.ratio > 1 + least / 2,
         bound=max(0.0, found.interval(1 - 2 * beta)[1] - 1),
     )
 
@@ -376,7 +356,7 @@ def _answer(
 
 def trimmed(count: int) -> int:
     """How many rounds of so many are dropped at each end."""
-    return int(TRIM * count)
+    return int(TRIM * count) if count >= _TRIMMED_FROM else 0
 
 
 def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
@@ -396,20 +376,10 @@ def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
         return None
     # The order has taken a degree of freedom, too.
     error *= math.sqrt((count - 1) / (count - 2))
-    df, sides = count - 2 * trim - 2, {value > 0 for value in level}
-    nearest = min(map(abs, level)) if len(sides) == 1 else 0.0
-    return Estimate(mean, error, df, order, error, _with_next(level), count, nearest)
-
-
-def _with_next(values: Sequence[float]) -> float:
-    """The correlation of values with the next ones (-1..1); what is far off counts as less."""
-    kept = winsorized(values, trimmed(len(values)))
-    mean = math.fsum(kept) / len(kept)
-    off = [min(max(value, kept[0]), kept[-1]) - mean for value in values]
-    squares = math.fsum(one * one for one in off)
-    if not squares:
-        return 0.0
-    return math.fsum(one * two for one, two in itertools.pairwise(off)) / squares
+    low, *_, high = winsorized(level, trim)
+    wider = widening([min(max(value, low), high) for value in level])
+    df = count - 2 * trim - 2
+    return Estimate(mean, wider * error, df, order, error, wider, count)
 
 
 def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
@@ -419,7 +389,7 @@ def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
     """
     seen = sorted({one.index for one in first} & {one.index for one in second})
     found = estimate(_ratios(RATE, _counted(seen, first, second), first, second))
-    return None if found is None else found.error * math.sqrt(found.rounds)
+    return None if found is None else found.scatter
 
 
 def places_differ(first: Sequence[Round], second: Sequence[Round]) -> float | None:
