@@ -19,6 +19,7 @@ from tests.documents import (
     text,
     tracked,
 )
+from tests.pictures import MADE_OF, made_of
 
 from ci.docpages.__main__ import PAGES, outdated
 from leaselab.cli.commands import COMMANDS, below, find
@@ -107,6 +108,12 @@ def test_generated_pages_are_current():
     assert sorted(outdated(ROOT)) == [], "run scripts/ci/pages --renew"
     there = {path.name for path in (ROOT / "docs/generated").iterdir()}
     assert there == set(PAGES)
+
+
+def test_pictures_of_pages_were_made_of_the_templates_as_they_are():
+    assert MADE_OF.read_text(encoding="utf-8").strip() == made_of(), (
+        "run scripts/ci/pictures --renew"
+    )
 
 
 def test_every_page_and_picture_of_docs_is_reached_by_a_link():

@@ -24,6 +24,7 @@ from leaselab.cli.main import main
 from leaselab.cli.watch_app import Sparkline, picture
 from leaselab.cli.watch_page import names_loopback
 from leaselab.report.console import Console
+from leaselab.report.listing import span
 from leaselab.report.live import CONFIRMING, LiveView
 
 SWEEP = "20261121T113005Z-v4-memfile-3f9a"
@@ -113,6 +114,23 @@ def test_facts_say_where_the_sweep_is(running):
     assert facts["trial"].startswith("6000/s for 5 s, since ")
     assert facts["estimate so far"] == "6015/s"
     assert "above the limit" in facts["last trial"]
+
+
+def test_facts_say_how_the_bracket_closes_and_how_long_it_takes_yet(running):
+    sweep, _ = running
+    first, second = example_result().rounds[:2]
+    took = datetime.fromisoformat(second.started_at) - datetime.fromisoformat(first.started_at)
+    now = datetime.fromisoformat(second.started_at)
+    assert "bracket" not in view_of(sweep).facts(now), "no trial of this run has passed"
+    for trial in second.trials[1:]:
+        sweep.record("trial", {"index": 2, "trial": to_builtins(trial)})
+    facts = view_of(sweep).facts(now)
+    lower, upper = second.trials[2].rate, second.trials[1].rate
+    assert facts["bracket"].startswith(f"{lower} to {upper}/s, 0.8 % wide; at most 1 %")
+    assert (
+        facts["time left"]
+        == f"about {span(8 * took.total_seconds())} to the end of the last run"
+    )
 
 
 def test_a_trial_that_ends_is_taken_from_the_journal(running):

@@ -50,6 +50,8 @@ class LiveView:
         self.last = ""
         self._trial_phase = _MEASURING
         self._run_started = ""
+        self._starts: list[str] = []
+        """When each run started."""
         self._trials: list[Trial] = []
         self._live: Trial | None = None
         """The trial under way, as far as it is known."""
@@ -67,6 +69,7 @@ class LiveView:
         elif name == "round":
             self.run = data["index"]
             self._run_started = data["started_at"]
+            self._starts.append(self._run_started)
             self._trials = []
         elif name in ("trial", "confirmation"):
             trial = msgspec.convert(data["trial"], Trial)
@@ -170,9 +173,39 @@ class LiveView:
         if self.request is not None and self._live is not None:
             spent = (now - datetime.fromisoformat(self._live.started_at)).total_seconds()
             told["trial"] = f"{self._live.load.words}, since {span(max(0.0, spent))}"
+        if left := self._left(now):
+            told["time left"] = left
+        if bracket := self._bracket():
+            told["bracket"] = bracket
         told["last trial"] = self.last
         told["estimate so far"] = estimate_words(self.values, self._kind, self.procedure.trim)
         return told
+
+    def _left(self, now: datetime) -> str:
+        """The time to the end of the last run, if all take as long as those that are done."""
+        if len(self._starts) < 2 or self.phase == CONFIRMING:
+            return ""
+        first, *_, last = map(datetime.fromisoformat, self._starts)
+        each = (last - first).total_seconds() / (len(self._starts) - 1)
+        runs = self.procedure.rounds - self.run + 1
+        seconds = runs * each - (now - last).total_seconds()
+        return f"about {span(max(0.0, seconds))} to the end of the last run"
+
+    def _bracket(self) -> str:
+        """The present run's bracket so far; empty while one of its ends is open."""
+        if not isinstance(self.procedure, MaxRate) or self.phase == CONFIRMING:
+            return ""
+        valid = [trial for trial in self._trials if trial.valid]
+        passed = [trial.rate for trial in valid if self.procedure.passes(trial)]
+        failed = [trial.rate for trial in valid if not self.procedure.passes(trial)]
+        if not passed or not failed or max(passed) >= min(failed):
+            return ""
+        lower, upper = max(passed), min(failed)
+        width = 100 * (upper - lower) / upper
+        return (
+            f"{lower} to {upper}/s, {width:.1f} % wide; at most "
+            f"{100 * self.procedure.relative_width:g} % is asked for"
+        )
 
     def state(self, now: datetime) -> dict[str, Any]:
         """All of it as JSON values."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.curve import Curve, Standing, best_of, curves_of, standing
@@ -53,6 +55,9 @@ _TICKS = 16
 """Values of a factor that stand on its axis; of more, some do."""
 _LOGARITHMIC = 30
 """Highest over lowest value from which on an axis is logarithmic."""
+_WORD, _WIDER = 36, 820
+"""Room for the words of a value on an axis, and the width of a chart that has to make room for
+them (px)."""
 _LABEL_WIDTH = 300
 """Room for the label of a point (px): one that is cut may look like another."""
 _SYMBOL_WIDTH, _LETTER_WIDTH = 40, 7
@@ -306,7 +311,15 @@ def _curve_chart(
     )
     interval = {"y": number("low", axis), "y2": {"field": "high"}}
     layers = _points_layers(marks, {"x": x}, interval, {"y": y}, axis)
-    return chart([line, *layers], height=300, name=name)
+    close = _closest(sorted(set(places)), logarithmic=wide) * WIDTH < _WORD
+    return chart([line, *layers], height=300, name=name, width=_WIDER if close else WIDTH)
+
+
+def _closest(places: Sequence[float], *, logarithmic: bool) -> float:
+    """How far apart the two values stand that are closest, as a share of the axis."""
+    at = [math.log(place) for place in places] if logarithmic else places
+    gaps = [after - before for before, after in pairwise(at)]
+    return min(gaps) / (at[-1] - at[0]) if gaps else 1.0
 
 
 def _dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> Spec | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leaselab.analysis.matrix import Cell, Column
     from leaselab.analysis.matrix import Row as Place
     from leaselab.analysis.ratio import Ratio
-    from leaselab.report.site.overview import Matrix
+    from leaselab.report.site.matrices import Matrix
 
     Row = Mapping[str, Any]
 
