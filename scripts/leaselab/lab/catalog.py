@@ -205,10 +205,10 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
         )
     if loads:
         given = {name: value for name, value in given.items() if name not in ("rate", "share")}
-    found = {**given, **overrides}
+    parameters = {**given, **overrides}
     if asked == EVENT:
-        found = {**_after(family.scenarios[scenario], found), **found}
-    return procedure_of(found)
+        parameters = {**_after(family.scenarios[scenario], parameters), **parameters}
+    return procedure_of(parameters)
 
 
 def _after(scenario: Scenario, parameters: Mapping[str, Any]) -> dict[str, Any]:
