@@ -78,7 +78,7 @@ def test_a_generator_that_does_not_build_is_no_result_of_a_server(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--flame-commit", "HEAD"], "--flame-repo is required"),
+        (["--flame-commit", "HEAD"], "--flame-repo: the repository is missing"),
         (["--flame-repo", "nowhere"], "nowhere"),
         (["--flame-repo", "{place}", "--flame-commit", "gone"], "gone"),
         (

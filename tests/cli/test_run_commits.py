@@ -214,7 +214,7 @@ def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
     [
         ([], "--repo needs --commit, --commits or --worktree"),
         (["--commit", "main", "--worktree"], "--worktree and --commit exclude each other"),
-        (["--commit", "main", "--every", "2"], "are for a range"),
+        (["--commit", "main", "--every", "2"], "it would have no effect"),
         (["--commit", "nowhere"], "no commit 'nowhere'"),
     ],
 )
@@ -236,7 +236,7 @@ def test_scenarios_of_two_servers_are_refused(lab, place, capsys):
 
 def test_a_commit_without_a_repository_is_refused(lab, capsys):
     assert main(["run", "v4-memfile", "--commit", "main"]) == 2
-    assert "--repo is required" in capsys.readouterr().err
+    assert "the repository is missing" in capsys.readouterr().err
     assert lab.built == []
 
 
