@@ -143,4 +143,4 @@ def test_what_cannot_be_removed_is_said_and_ends_with_4(root, start):
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "3651", "1e3", "٣", "9" * 30, "nan"])
 def test_what_is_no_number_of_days_is_refused(option, text, capsys):
     assert main(["lab", "prune", f"{option}={text}"]) == 2
-    assert "wanted 1 to 3650" in capsys.readouterr().err
+    assert "wanted a whole number from 1 to 3650" in capsys.readouterr().err

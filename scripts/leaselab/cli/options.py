@@ -71,12 +71,19 @@ def _within(kind: Callable[[str], N], least: N, most: N, what: str) -> Callable[
     @expecting(f"{what} from {least} to {most}")
     def read(text: str) -> N:
         with suppress(OverflowError):
-            value = kind(text)
+            value = kind(digits(text))
             if least <= value <= most:  # what is no number at all is not
                 return value
         raise ValueError(text)
 
     return read
+
+
+def digits(text: str) -> str:
+    """Return a text that may be a number; Python reads the digits of all scripts, and 1_000."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(text)
+    return text
 
 
 def expecting(words: str) -> Callable[[T], T]:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.options import expecting
+from leaselab.cli.options import digits, expecting
 from leaselab.cli.parser import Choosing, hidden
 from leaselab.model.errors import usage_error
 from leaselab.model.procedure import AFTER_TRIAL, AT_START, WHERE
@@ -26,17 +26,17 @@ USUAL = MaxRate.__struct_config__.tag
 
 @expecting("whole numbers, parted by commas")
 def _rates(text: str) -> list[int]:
-    return [int(one) for one in text.split(",")]
+    return [int(one) for one in digits(text).split(",")]
 
 
 @expecting("a whole number")
 def _whole(text: str) -> int:
-    return int(text)
+    return int(digits(text))
 
 
 @expecting("a number")
 def _number(text: str) -> float:
-    return float(text)
+    return float(digits(text))
 
 
 @dataclass(frozen=True, slots=True)
