@@ -58,7 +58,7 @@ def inventory(tmp_path):
 def start(root, inventory):
     def start(*arguments):
         return subprocess.Popen(
-            [sys.executable, "-m", "leaselab", "prune", "-i", inventory, *arguments],
+            [sys.executable, "-m", "leaselab", "lab", "prune", "-i", inventory, *arguments],
             env={
                 **os.environ,
                 "PYTHONPATH": str(SOURCES),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.cli.options import checkout_root
+from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.lab.own import read_own, write_own
 from leaselab.model.errors import usage_error
 
@@ -27,17 +28,13 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         "--config",
         metavar="FILE",
         type=Path,
+        action=Choosing,
         help="the scenario is this configuration, such as kea-dhcp4.conf, with clients that "
         "fit it",
     )
-    group.add_argument(
-        "--without",
-        metavar="WHAT",
-        action="append",
-        default=[],
-        help="leave out of it what the lab cannot have, such as hook:radius; may be given "
-        "several times",
-    )
+    without = group.add_argument("--without", metavar="WHAT", action="append", default=[])
+    told = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
+    hidden(without, "config", {ANY: told})
 
 
 def own_scenario(args: argparse.Namespace) -> str | None:

@@ -113,6 +113,10 @@ class Parser(argparse.ArgumentParser):
             raise error
 
 
+ANY = "*"
+"""Stands for any value of an option that shows others."""
+
+
 class Choosing(argparse.Action):
     """An option whose value says which others help shows, of those that are `hidden`."""
 
@@ -127,7 +131,8 @@ class Choosing(argparse.Action):
         setattr(namespace, self.dest, values)
         for action in parser._actions:
             if self.dest in (helps := getattr(action, "helps", {})):
-                action.help = helps[self.dest].get(str(values), argparse.SUPPRESS)
+                shown = helps[self.dest]
+                action.help = shown.get(str(values), shown.get(ANY, argparse.SUPPRESS))
 
 
 def hidden(action: argparse.Action, dest: str, helps: Mapping[str, str]) -> argparse.Action:
