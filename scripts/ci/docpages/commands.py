@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ci.docpages.table import table
 from leaselab.cli.commands import COMMANDS, find
-from leaselab.cli.parser import help_of, written
+from leaselab.cli.parser import ANY, help_of, written
 from leaselab.model.procedures import PROCEDURES
 
 if TYPE_CHECKING:
@@ -45,12 +45,17 @@ def commands(root: Path) -> str:
 
 
 def _options(parser: Parser) -> list[Option]:
-    """What a command takes, positional arguments included."""
-    return [
+    """What a command takes, positional arguments included; a procedure's parameters are not."""
+    options = [
         (f"`{written(one).replace(', ', '`, `')}`", help_of(one))
         for one in parser.shown
         if one.dest != "help"
     ]
+    for one, dest, value, text in parser.conditional:
+        if dest != "procedure":
+            condition = f"with `--{dest}`" if value == ANY else f"with `--{dest} {value}`"
+            options.append((f"`{written(one)}`", f"{condition}: {text}"))
+    return options
 
 
 def _parameters(procedure: str) -> str:

@@ -54,6 +54,19 @@ class Parser(argparse.ArgumentParser):
         """Its arguments and options, as far as help shows them."""
         return [one for one in self._actions if one.help != argparse.SUPPRESS]
 
+    @property
+    def conditional(self) -> list[tuple[argparse.Action, str, str, str]]:
+        """Options that help shows once another was given.
+
+        Each with that one's name, its value (`ANY`: any), and the help text.
+        """
+        return [
+            (one, dest, value, text)
+            for one in self._actions
+            for dest, helps in getattr(one, "helps", {}).items()
+            for value, text in helps.items()
+        ]
+
     def error(self, message: str) -> NoReturn:
         """Raise usage_error instead of printing the usage and leaving."""
         if message.startswith(_MISSING):
