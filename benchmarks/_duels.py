@@ -348,7 +348,7 @@ def _round(index: int, made: Sequence[Trial], turns: Turns) -> Round:
     return Round(
         index=index,
         started_at="1970-01-01T00:00:00Z",
-        metrics={**turns.found(made).metrics, "cpu_us": turns.procedure.cpu_us(made)},
+        metrics={**turns.answer(made).metrics, "cpu_us": turns.procedure.cpu_us(made)},
         traffic_s=0.0,
         wall_s=0.0,
         trials=tuple(made),

@@ -87,8 +87,8 @@ def test_without_pyarrow_csv_is_written_and_parquet_says_how_to_get_it(
     capfdbinary, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert export(capfdbinary, "--csv").count(b"\n") == 4
-    assert main(["export", "--parquet"]) == 2
+    assert export(capfdbinary, "--csv", "-").count(b"\n") == 4
+    assert main(["export", "--parquet", "-"]) == 2
     said = capfdbinary.readouterr().err.decode()
     assert "pyarrow, which is not installed" in said
     assert "./leaselab extra parquet" in said

@@ -1,6 +1,7 @@
 """The parameters of each procedure, and what follows from them."""
 
 import math
+from pathlib import Path
 
 import msgspec
 import msgspec.inspect
@@ -237,7 +238,7 @@ def a_family(monkeypatch, varied=(), **procedure):
 def test_a_load_that_was_asked_for_comes_instead_of_the_files(monkeypatch, file, asked, load):
     """Else a rate would be taken for the file's share, and compared as such."""
     a_family(monkeypatch, **{"name": "fixed-load", **file})
-    found = find_procedure(None, "v4-memfile", {"name": "fixed-load", **asked})
+    found = find_procedure(Path("scenarios"), "v4-memfile", {"name": "fixed-load", **asked})
     assert (found.rate, found.share) == load
 
 
@@ -246,7 +247,9 @@ def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
     with refused(
         "rate and share exclude each other .found rate 5 and share 0.5, wanted one"
     ) as caught:
-        find_procedure(None, "v4-memfile", {"name": "event", "rate": 5, "share": 0.5})
+        find_procedure(
+            Path("scenarios"), "v4-memfile", {"name": "event", "rate": 5, "share": 0.5}
+        )
     assert caught.value.outcome is Outcome.USAGE
 
 
@@ -265,17 +268,20 @@ def test_a_whole_procedure_is_what_it_is(monkeypatch, procedure):
     """So a load that a command has worked out passes through the playbooks unchanged."""
     a_family(monkeypatch, ["fill"], name="fill", fill=0.9)
     whole = msgspec.to_builtins(procedure)
-    assert find_procedure(None, "v4-memfile", whole) == procedure
+    assert find_procedure(Path("scenarios"), "v4-memfile", whole) == procedure
 
 
 def test_a_parameter_that_is_a_factor_is_not_overridden(monkeypatch):
     """The scenario's name and its factors would say another number of clients."""
     a_family(monkeypatch, ["clients"], name="burst", clients=5000)
     with refused("clients is a factor of this scenario") as caught:
-        find_procedure(None, "v4-memfile", {"clients": 7})
+        find_procedure(Path("scenarios"), "v4-memfile", {"clients": 7})
     assert "leaselab list --scenarios v4" in caught.value.todo
-    assert find_procedure(None, "v4-memfile", {"clients": 5000, "limit_s": 9}).limit_s == 9
-    assert find_procedure(None, "v4-memfile", {"name": "max-rate"}) == MaxRate()
+    assert (
+        find_procedure(Path("scenarios"), "v4-memfile", {"clients": 5000, "limit_s": 9}).limit_s
+        == 9
+    )
+    assert find_procedure(Path("scenarios"), "v4-memfile", {"name": "max-rate"}) == MaxRate()
 
 
 # --- bursts and fillings ------------------------------------------------------------

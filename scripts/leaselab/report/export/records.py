@@ -92,7 +92,9 @@ class Table:
         }
         schema = pa.schema([(name, types[kind]) for name, kind in self.kinds.items()])
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.kinds)
-        arrays = [pa.array(*pair) for pair in zip(columns, schema.types, strict=True)]
+        arrays = [
+            pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)
+        ]
         stream = io.BytesIO()
         parquet.write_table(pa.table(arrays, schema=schema), stream, compression="zstd")
         return stream.getvalue()

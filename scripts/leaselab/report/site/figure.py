@@ -107,7 +107,7 @@ def _roomy(spec: Spec) -> Spec:
         }
         if isinstance(looks, dict)
         else looks
-        for part, looks in spec["config"].items()
+        for part, looks in spec.get("config", {}).items()
     }
     return {**spec, "config": config}
 
