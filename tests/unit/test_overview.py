@@ -67,6 +67,14 @@ def test_a_line_of_a_family_has_the_change_since_the_anchor_and_the_course(slowe
     assert line.course[0].count(",") == 20, "its builds, without the anchor's results"
 
 
+@pytest.mark.parametrize(("low", "high"), [(-5, 20), (-3, -1), (0, 0), (7, 7), (0, 1e-9)])
+def test_an_axis_of_any_interval_has_a_round_figure_on_it(low, high):
+    """An interval of few runs reaches below 0."""
+    ticks = Axis(low, high, logarithmic=False).ticks
+    assert ticks
+    assert all(0 <= place <= 100 and low <= float(text) <= high for place, text in ticks)
+
+
 def test_words_of_an_axis_stand_apart_on_it():
     for axis in (Axis(319, 12_700, logarithmic=True), Axis(5987, 6031, logarithmic=False)):
         places = [at for at, _ in axis.ticks]

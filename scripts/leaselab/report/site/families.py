@@ -60,13 +60,15 @@ class Axis:
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Round figures on it, with their places: those that leave room for their words."""
-        exponents = range(
-            math.floor(math.log10(self.low)) - 1, math.ceil(math.log10(self.high)) + 1
-        )
+        # An interval may reach below 0, where the axis is not logarithmic.
+        wanted = (self.high - self.low) / _TICKS
+        least, most = (self.low, self.high) if self.logarithmic else (wanted, wanted)
+        if most <= 0.0:
+            return [(self.at(self.low), f"{self.low:.4g}")]
+        exponents = range(math.floor(math.log10(least)) - 1, math.ceil(math.log10(most)) + 2)
         found = [step * 10.0**exponent for exponent in exponents for step in _STEPS]
         if not self.logarithmic:
-            wanted = (self.high - self.low) / _TICKS
-            step = next((one for one in found if one >= wanted), self.high)
+            step = next(one for one in found if one >= wanted)
             first = math.ceil(self.low / step)
             found = [step * place for place in range(first, first + _TICKS + 1)]
         ticks: list[tuple[float, str]] = []
