@@ -23,7 +23,7 @@ class Feed:
     def __init__(self):
         self.told = []
 
-    def tell(self, name, /, **data):
+    def write(self, name, /, **data):
         self.told.append((name, data))
 
 

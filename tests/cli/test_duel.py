@@ -248,7 +248,7 @@ def test_a_duel_that_is_to_find_another_drop_is_one_of_its_own(lab, place):
         (["@v4-memfile", "@v4-memfile", "--budget", "1"], "too little time for a duel"),
         (
             ["@v4-memfile", "@v4-memfile", "--find", "80"],
-            "--find: '80' is not a number",
+            "--find: the value cannot be used (found '80', wanted a number",
         ),
         (
             [

@@ -145,7 +145,7 @@ def calling(call, *arguments, **environment):
         (["export", "--parquet", "-o", "x"], "parquet"),
         (["extra", "jobs"], "jobs"),
         (["extra", "collections"], "collections"),
-        (["lint"], "dev"),
+        (["dev", "lint"], "dev"),
     ],
 )
 def test_a_command_has_the_part_of_the_environment_that_it_needs(arguments, part):

@@ -96,7 +96,8 @@ def test_version(capsys, word):
         ),
         (
             ["dev", "tst"],
-            "unknown command 'dev tst' (wanted dev archive, dev bench, dev lint, dev test); "
+            "unknown command 'dev tst' (wanted dev archive, dev bench, dev completion, "
+            "dev lint, dev man, dev test); "
             "did you mean `leaselab dev test`?",
         ),
         (

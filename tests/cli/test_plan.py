@@ -135,7 +135,7 @@ def test_drops_that_are_told_too_late_say_how_many_benches_tell_them_in_time(cap
         (["--commits-a-day", "-1"], "--commits-a-day"),
         (
             ["--commits-a-day", "3", "--hours", "25"],
-            "--hours: '25' is not a number from 0.01",
+            "--hours: the value cannot be used (found '25', wanted a number from 0.01",
         ),
         (["--commits-a-day", "3", "--benches", "0"], "a whole number from 1"),
         (["--commits-a-day", "3", "--duel-min", "0"], "--duel-min"),

@@ -138,7 +138,7 @@ def test_one_commit_that_is_archived_is_not_measured_again(lab, place, hashes):
 
 
 def test_a_broken_lab_ends_a_range_and_says_so(lab, place, hashes, capsys, monkeypatch):
-    def broken(*_):
+    def broken(*_, **_named):
         raise lab_broken("the builder's disk is full", where="leaselab-builder")
 
     monkeypatch.setattr(session, "build_commit", broken)

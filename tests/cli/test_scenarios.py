@@ -53,6 +53,9 @@ scenario:
       log_severity: WARN
       log_debug_level: 0
       log_sink: file
+      configuration: -
+      changed: -
+      left_out: -
       pair_mode: none
       pair_heartbeat_s: 1.0
       pair_max_response_delay_s: 60.0

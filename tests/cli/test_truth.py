@@ -36,7 +36,7 @@ def test_each_generator_is_measured_and_set_beside_the_truth(lab, capsys):
 
 
 def test_a_figure_that_is_too_far_off_is_told_by_the_exit_code(lab, capsys):
-    asked = ["bench", "truth", "responder-v4-capped", "responder-v4-slow"]
+    asked = ["dev", "bench", "truth", "responder-v4-capped", "responder-v4-slow"]
     assert main([*asked, "--generator", "leaseload", "--runs", "1"]) == 1
     capped, slow = capsys.readouterr().out.splitlines()[1:]
     assert capped.endswith("yes")
@@ -47,7 +47,15 @@ def test_a_figure_that_is_too_far_off_is_told_by_the_exit_code(lab, capsys):
 
 
 def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
-    asked = ["bench", "truth", "responder-v4-drops", "--generator", "leaseload", "--json"]
+    asked = [
+        "dev",
+        "bench",
+        "truth",
+        "responder-v4-drops",
+        "--generator",
+        "leaseload",
+        "--json",
+    ]
     assert main(asked) == 1
     lost, refused, late = told(capsys)["rows"]
     assert (lost["figure"], lost["measured"], lost["within"]) == ("lost", 0.0, False)
@@ -72,7 +80,7 @@ def test_all_of_the_family_are_measured_from_whose_settings_something_follows(la
 
 def test_a_generator_that_a_bench_cannot_run_is_left_out_of_the_rest(lab, capsys):
     lab.deploy_faults["perfdhcp"] = lab_broken("no perfdhcp here")
-    asked = ["bench", "truth", "responder-v4-capped", "responder-v4-slow", "--json"]
+    asked = ["dev", "bench", "truth", "responder-v4-capped", "responder-v4-slow", "--json"]
     assert main(asked) == 1
     rows = told(capsys)["rows"]
     assert [(row["generator"], row["why"]) for row in rows] == [
@@ -84,7 +92,7 @@ def test_a_generator_that_a_bench_cannot_run_is_left_out_of_the_rest(lab, capsys
 
 def test_a_broken_lab_ends_it_after_what_was_measured_is_shown(lab, capsys):
     lab.deploy_faults["responder-v4-slow"] = lab_broken("the host is gone")
-    asked = ["bench", "truth", "responder-v4-capped", "responder-v4-slow"]
+    asked = ["dev", "bench", "truth", "responder-v4-capped", "responder-v4-slow"]
     assert main([*asked, "--generator", "leaseload"]) == 4
     out, err = capsys.readouterr()
     assert out.splitlines()[-1].endswith("yes")
@@ -99,7 +107,7 @@ def test_a_broken_lab_ends_it_after_what_was_measured_is_shown(lab, capsys):
         (["responder-dns-capped", "--generator", "perfdhcp"], "nothing is known to be true"),
         (["--generator", "perfdcp"], "unknown generator 'perfdcp'; did you mean 'perfdhcp'?"),
         (["v4-respondr-capped"], "unknown scenario 'v4-respondr-capped'"),
-        (["--runs", "0"], "'0' is not a whole number from 1 to 1000"),
+        (["--runs", "0"], "found '0', wanted a whole number from 1 to 1000"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_touched(
@@ -111,7 +119,5 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_touched(
 
 
 def test_its_help_is_its_own(capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["dev", "bench", "truth", "--help"])
-    assert left.value.code == 0
+    assert main(["dev", "bench", "truth", "--help"]) == 0
     assert capsys.readouterr().out.startswith("usage: leaselab dev bench truth")

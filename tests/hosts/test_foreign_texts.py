@@ -188,7 +188,7 @@ def built(checkout, repository):
     """What ``leaselab step build`` ended with, and what it keeps of the build."""
     done = played(
         checkout,
-        *("-c", HERE_BY_SSH, "build", "v4-dnsmasq", "--repo", repository),
+        *("-c", HERE_BY_SSH, "step", "build", "v4-dnsmasq", "--repo", repository),
         *(f"--commit=-{NAME}", "--results", checkout / "results", "--json"),
         PYTHONPATH=f"{ROOT}:{ROOT / 'scripts'}",
     )

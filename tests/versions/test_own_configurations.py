@@ -182,7 +182,7 @@ def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_pa
             *(*AS_ROOT, "ip", "netns", "exec", network[1], load_programs() / "leaseload"),
             *(f"dhcp{family}", "--interface", "g0", *words, "--population", population, *load),
         )
-        held = contract.reset(settings(name))
+        held = contract.Server(settings(name)).reset()
     assert status == 0, told
     report = json.loads(told)
     assert report["filled"]["leases"] == clients

@@ -112,4 +112,4 @@ def _show_values(values: dict[str, Any], indent: str) -> None:
         elif isinstance(value, dict | list | tuple):
             print(f"{indent}{name}: {', '.join(map(str, value)) or '-'}")
         else:
-            print(f"{indent}{name}: {value}")
+            print(f"{indent}{name}: {'-' if value == '' else value}")
