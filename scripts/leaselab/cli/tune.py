@@ -1,4 +1,4 @@
-"""``leaselab step tune``: tune what a deployed scenario stands on, and write its bench.json."""
+"""``leaselab step tune``: tune the hosts of a deployed scenario, and write its bench.json."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def install(
 def tune(
     scenario: Scenario, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
 ) -> dict[str, Any]:
-    """Tune what a deployed scenario stands on; return its bench document."""
+    """Tune the hosts of a deployed scenario; return its bench document."""
     with _still_prepared(bench.inventory, scenario.hosts):
         document, *_ = _tuned(bench, _deploying(scenario, procedure, build_key), "", "tune")
         return document

@@ -328,7 +328,7 @@ class OpenRound:
     def warm_up(self, rate: int) -> None:
         """Make the warm-up, where the procedure wants one.
 
-        Also of a round that is resumed: its server was started anew.
+        Also of a round that is resumed: its server was started again.
         """
         warmed = self.point.warm_up(rate, self._warm_up_name)
         if warmed is not None:

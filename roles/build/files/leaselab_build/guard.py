@@ -49,7 +49,7 @@ def owned(build, clear):
     clear()
     if ended in reason:
         raise LabError(f"the program that builds was ended by signal {-status}")
-    raise LabError("the build was cut short: whoever asked for it has gone")
+    raise LabError("the build was ended: its connection is closed")
 
 
 def _build(guard, build, clear):

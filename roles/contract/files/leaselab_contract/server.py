@@ -48,7 +48,7 @@ class Server:
         }
 
     def prepare(self):
-        """Have what it needs before it starts; return what serves beside it, by name."""
+        """Prepare what it needs to start; return what runs beside it, by name."""
         return {}
 
     def launch(self):

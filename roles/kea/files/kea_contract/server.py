@@ -135,7 +135,7 @@ class Server(server.Server):
         sys.stdout.writelines(f"{address} {client}\n" for address, client in rows)
 
     def crash(self):
-        """Kill every process at once: neither of a pair is told."""
+        """Kill every process at once, without a signal that it could handle."""
         pids = [pid for one in self.processes() if (pid := process.running_pid(one))]
         for pid in pids:
             os.kill(pid, signal.SIGKILL)

@@ -43,7 +43,7 @@ _SEQUENCE = number(
     axis={"labels": False, "ticks": False, "grid": False},
     scale={"padding": 12},
 )
-"""The place of a commit among the others; its name is told by the tooltip."""
+"""The place of a commit among the others; the tooltip has its name."""
 
 
 @dataclass(frozen=True, slots=True)
