@@ -12,17 +12,25 @@ pytestmark = pytest.mark.lab
 HOLD = ROOT / ".leaselab" / "holds" / "docker.json"
 
 
+@pytest.fixture
+def taken():
+    """The bench, held by this checkout: a failure here leaves it free for the next test."""
+    done = leaselab("lab", "take", "--purpose", "a test", "--json")
+    assert done.returncode == 0, done.stderr
+    yield None
+    leaselab("lab", "release")
+
+
+@pytest.mark.usefixtures("taken")
 def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
     bench_file, results, engine, on_host, tmp_path
 ):
     """Others neither change nor measure it; what a killed sweep of it left is stopped."""
     bench = bench_file(**LONG_TRIALS)
-    taken = leaselab("lab", "take", "--purpose", "a test", "--json")
-    assert taken.returncode == 0, taken.stderr
     HOLD.rename(tmp_path / "hold")
     try:
-        for words in (("step", "deploy", "v4-dnsmasq"), ("sweep", bench, "--results", results)):
-            done = leaselab(*words)
+        for words in (("deploy", "v4-dnsmasq"), ("sweep", bench, "--results", results)):
+            done = leaselab("step", *words)
             assert done.returncode == 4
             assert "in use" in complaint(done)
             assert "a test" in complaint(done)
