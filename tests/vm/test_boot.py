@@ -127,9 +127,12 @@ def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp
     for line in engine.stdout:
         if "run 2/2: starting" in line:
             break
+    before = boot_of(server)
     told(server, "systemctl", "--no-block", "reboot")
     rest = engine.communicate(timeout=300)[0]
     assert engine.returncode == 4, rest
+    while boot_of(server) == before:
+        time.sleep(0.5)
     resumed = leaselab("resume", "--results", results, timeout_s=600)
     assert resumed.returncode == 0, resumed.stderr
 

@@ -27,6 +27,7 @@ KEEPALIVE_S = 5
 _CHUNK = 1 << 16
 _LAST_BREATH_S = 1.0
 _OPEN_CONNECT_FAILED = 2  # RFC 4254, 5.1
+_NO_SESSION = "No existing session"  # paramiko's words
 # env says of a program that is not there what a shell says, and sudo does not: status 127.
 _SUDO = ("sudo", "--non-interactive", "--", "env")
 _SUDO_TIMEOUT_S = 15.0
@@ -409,10 +410,13 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
         )
     # paramiko's own OSErrors have words and no number, which str() shows as "[Errno None]".
     words = getattr(error, "strerror", None) or str(error)
-    told = "name not found" if isinstance(error, socket.gaierror) else words
+    if isinstance(error, socket.gaierror):
+        words = "name not found"
+    elif _NO_SESSION in words:
+        words = "it closed the connection before the login; it may be shutting down or starting"
     return (NoAnswerError if _is_silence(error) else LeaselabError)(
         Outcome.LAB,
-        f"cannot be reached at {at}: {told or type(error).__name__}",
+        f"cannot be reached at {at}: {words or type(error).__name__}",
         where=access.name,
         todo="check that the host is up and its address right in the inventory",
     )
@@ -428,7 +432,7 @@ def _is_silence(error: Exception) -> bool:
     )
     return isinstance(error, kinds) or (
         isinstance(error, paramiko.SSHException)
-        and any(words in str(error) for words in ("protocol banner", "No existing session"))
+        and any(words in str(error) for words in ("protocol banner", _NO_SESSION))
     )
 
 
