@@ -313,5 +313,5 @@ def writing(path: Path) -> Iterator[None]:
         raise usage_error(
             f"cannot be written: {getattr(error, 'strerror', error)}",
             where=str(path),
-            todo="name a file in a folder that exists and that you may write to",
+            todo="name a place in a folder that exists and that you may write to",
         ) from error

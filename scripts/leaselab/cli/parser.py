@@ -70,7 +70,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise usage_error instead of printing the usage and leaving."""
         if message.startswith(_MISSING):
-            what = f"{message.removeprefix(_MISSING)} is missing"
+            names = message.removeprefix(_MISSING)
+            what = f"{names} {'are' if ', ' in names else 'is'} missing"
             raise usage_error(what, wanted=self.shape, todo=self._see)
         if message.startswith(_SURPLUS):
             raise self._surplus(message.removeprefix(_SURPLUS).split()[0])
