@@ -7,10 +7,11 @@ from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators import adapter_of
-from leaselab.measure.point import Point, read_journal
+from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import invalid_measurement, lab_broken
+from leaselab.model.journal import entry_of, written
 from leaselab.model.observation import Generated, HostReading, ServerStarted
 from leaselab.model.trial import Sample
 
@@ -221,11 +222,11 @@ class World:
         if self.renewals >= self.lock_lost_at:
             raise lab_broken("the bench is in use", found="ben@desk")
 
-    def record(self, name, data):
+    def record(self, entry):
         at = len(self.events) + 1
         if at == self.kill_at and self.kill_before:
             raise Killed
-        self.events.append((name, data))
+        self.events.append(written(entry))
         if at == self.kill_at:
             raise Killed
 
@@ -274,7 +275,7 @@ class World:
             self,
             self,
             self,
-            read_journal(self.events),
+            journaled(entry_of(*event) for event in self.events),
             clock=lambda: 0.0,
             sleep=self.slept_s.append,
         )

@@ -16,6 +16,7 @@ from leaselab.analysis.matrix import Cell
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.ident import new_id
 from leaselab.archive.store import Store
+from leaselab.model.journal import Fault
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
@@ -411,7 +412,7 @@ def archive_result(root: Path, record: Record | None = None) -> Record:
 def begun(store: Store, record: Record) -> RunningSweep:
     """The sweep of a record, with every file that it names, before it is sealed."""
     running = store.create(record.id)
-    running.record("created", {"scenario": record.scenario.name})
+    running.record(Fault(text=record.scenario.name))
     if record.generator.host:
         running.write_text("bench.json", json.dumps(DOCUMENT))
     for name in record.files:

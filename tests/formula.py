@@ -16,9 +16,10 @@ from tests.doubles import Killed
 
 from leaselab.archive.store import Store
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.point import Point, read_journal
+from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
+from leaselab.model.journal import Fault, entry_of, written
 from leaselab.model.observation import HostReading, Sampled, ServerStarted
 from leaselab.model.record import Experiment, Provenance
 from leaselab.model.trial import Percentiles, Sample, Second, Trial
@@ -227,11 +228,11 @@ class Zones:
     def renew(self, busy_s=0.0):
         """Nobody else wants it."""
 
-    def record(self, name, data):
+    def record(self, entry):
         if len(self.events) + 1 >= self.kill_at:
             self.kill_at = math.inf
             raise Killed
-        self.events.append((name, data))
+        self.events.append(written(entry))
 
     def write_bytes(self, name, content):
         self.files[name] = content
@@ -271,7 +272,7 @@ def formula_point(bench, zones, listener=None):
         zones,
         {"server": zones, "generator": zones},
     )
-    journal = read_journal(zones.events)
+    journal = journaled(entry_of(*event) for event in zones.events)
     point = Point(
         method_of(bench.procedure, trials.generator.capacity),
         trials,
@@ -322,7 +323,7 @@ def archived(
     found = msgspec.structs.replace(found, rounds=apart)
     store = Store(root)
     with store.create(found.id) as running:
-        running.record("created", {})
+        running.record(Fault(text="none"))
         running.write_text("bench.json", "{}")
         for name in found.files:
             running.write_bytes(name, zones.files.get(name, b"zones 10000\n"))

@@ -37,9 +37,11 @@ from leaselab.cli import (
     truth,
 )
 from leaselab.lab import benches, catalog
+from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.transport import Completed
-from leaselab.measure.point import ROUND_DONE, Point
+from leaselab.measure.point import Point
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
+from leaselab.model.journal import RoundDone
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+    from leaselab.model.bench import Bench
 
 ENVIRONMENT = DOCUMENT["environment"]
 BROKEN = "src/dhcp.c:7:1: error: expected ';'"
@@ -234,7 +238,7 @@ class Lab:
         full: bool,
         keep: Sequence[str],
         places: Sequence[int],
-    ) -> list[dict[str, Any]]:
+    ) -> list[Bench]:
         assert full in (True, False)
         name = scenario.name
         self.asked.append(places)
@@ -272,7 +276,7 @@ class Lab:
         if scenario.partner:
             document["hosts"]["partner"] = host("two", "198.18.0.20")
             document["servers"]["partner"] = dict(server)
-        return [self._at(document, at) for at in places[: self.places]]
+        return [parse_bench(self._at(document, at), "tests") for at in places[: self.places]]
 
     def _at(self, document: dict[str, Any], place: int) -> dict[str, Any]:
         """The bench document of a place."""
@@ -360,7 +364,7 @@ class _Point(Point):
         for trial in made.trials:
             if trial.raw_file:
                 self.recorder.write_bytes(trial.raw_file, b"")
-        self.recorder.record(ROUND_DONE, {"index": index, "round": msgspec.to_builtins(made)})
+        self.recorder.record(RoundDone(index=index, round=made))
         self.rounds.append(made)
         self.listener.round_done(made)
 

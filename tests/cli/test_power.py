@@ -314,6 +314,7 @@ class TestResume:
         from tests.bench_document import DOCUMENT  # noqa: PLC0415
 
         from leaselab.archive.store import Store  # noqa: PLC0415
+        from leaselab.lab.bench_file import parse_bench  # noqa: PLC0415
         from leaselab.run.experiment import begin  # noqa: PLC0415
 
         (tmp_path / "inventory").mkdir()
@@ -321,7 +322,8 @@ class TestResume:
         document = {**DOCUMENT, "name": "rack1", "inventory": "inventory/rack1.yml"}
         point_id = "20261123T113005Z-v4-memfile-3f9a"
         store = Store(tmp_path / "results")
-        (running,) = begin(store, {point_id: document}, "bench.json", tmp_path)
+        bench_of = parse_bench(document, "tests")
+        (running,) = begin(store, {point_id: bench_of}, tmp_path)
         running.close()
         bench.seen = []
 

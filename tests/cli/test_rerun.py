@@ -16,6 +16,7 @@ from leaselab.archive.store import Store
 from leaselab.cli import bench_setup, rerun
 from leaselab.cli.bench_setup import LeasedBench
 from leaselab.cli.main import main
+from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import LeaselabError
 from leaselab.model.record import Generator
@@ -41,7 +42,7 @@ def measured(tmp_path, monkeypatch):
 
     def deploy(*_, distribution, **__):
         asked.append(distribution)
-        return [now]
+        return [parse_bench(now, "tests")]
 
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     monkeypatch.setattr(rerun, "_same", lambda *_: None)
@@ -77,7 +78,8 @@ def test_a_result_that_knows_no_way_to_its_hosts_is_measured_with_the_inventory_
     """What is archived says where in a checkout its inventory lies, and no more."""
     ident, _ = measured
     path = Store(tmp_path).find(ident) / "bench.json"
-    public = published_bench(json.loads(path.read_text()))
+    bench = parse_bench(json.loads(path.read_text()), "tests")
+    public = published_bench(bench).document()
     assert "access" not in public["hosts"]["server"]
     monkeypatch.setattr(Store, "verify", lambda *_: 1)
     path.chmod(0o644)

@@ -394,15 +394,15 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
 
     def deploy(scenario, **parameters):
         playbooks.given.clear()
-        [document] = variants.deploy(
+        [deployed] = variants.deploy(
             scenario_of(scenario), bench, MaxRate(**parameters), full=False
         )
-        return sorted(playbooks.given), document
+        return sorted(playbooks.given), deployed
 
     assert deploy("v4-memfile")[0] == ["deploy", "tune"]
-    played, document = deploy("v4-memfile", rounds=5)
+    played, deployed = deploy("v4-memfile", rounds=5)
     assert played == []
-    assert document["procedure"]["rounds"] == 5
+    assert deployed.procedure.rounds == 5
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v4-memfile")[0] == [], "it lies beside the other one"
     deployment.distrust_deployment(bench_setup.checkout_root(), bench.inventory.bench)
@@ -424,9 +424,9 @@ def test_a_build_is_deployed_at_both_places_in_one_play(playbooks, bench):
             keep=keep,
         )
         given = playbooks.given.get("deploy", {})
-        assert {one["procedure"]["rounds"] for one in found} == {5}
+        assert {one.procedure.rounds for one in found} == {5}
         return (
-            [variants.variant_of(one) for one in found],
+            [one.server.variant for one in found],
             given.get("leaselab_places"),
             given.get("leaselab_keep"),
         )

@@ -23,7 +23,7 @@ from leaselab.analysis.duel import (
     trimmed,
 )
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
-from leaselab.measure.point import Point, read_journal
+from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import (
@@ -33,6 +33,7 @@ from leaselab.model.errors import (
     lab_broken,
     server_broken,
 )
+from leaselab.model.journal import entry_of
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, Duel, order_of
 from leaselab.model.record import Round
@@ -589,7 +590,7 @@ def fight(
             one,
             one,
             one,
-            read_journal(one.events),
+            journaled(entry_of(*event) for event in one.events),
             sleep=sleep,
         )
         for one in fighters

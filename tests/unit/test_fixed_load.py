@@ -8,12 +8,13 @@ from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
-from leaselab.measure.point import Point, read_journal
+from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.fixed_load import figures, latency_drift
 from leaselab.measure.server_use import memory_drift
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.journal import entry_of, written
 from leaselab.model.load import Load
 from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import STALLED_LIMIT
@@ -258,8 +259,8 @@ class World:
     def write_bytes(self, name, _content):
         return name
 
-    def record(self, name, data):
-        self.events.append((name, data))
+    def record(self, entry):
+        self.events.append(written(entry))
 
     def ignore(self, *_, **__):
         """It is of no matter here."""
@@ -270,7 +271,7 @@ class World:
     def point(self, procedure):
         bench = parse_bench(DOCUMENT, "tests")
         trials = Trials(bench, procedure, self, self, self)
-        pending = read_journal(self.events)
+        pending = journaled(entry_of(*event) for event in self.events)
         return Point(
             method_of(procedure), trials, self, self, self, pending, sleep=self.slept.append
         )

@@ -9,6 +9,7 @@ from tests.bench_document import DOCUMENT
 from tests.examples import built, edited, example_result
 
 from leaselab.archive.row import row_of
+from leaselab.lab.bench_file import parse_bench
 from leaselab.model.identity import Conditions, Subject
 from leaselab.model.procedures import procedure_of
 
@@ -30,7 +31,7 @@ def test_a_subject_is_the_same_whatever_it_was_made_from():
     document["scenario"] = msgspec.to_builtins(record.scenario)
     document["servers"]["server"]["build"] = {"source": {"hash": "b" * 40, "tree": "b" * 40}}
     of_record = Subject.of_record(record)
-    assert of_record.is_like(Subject.of_document(document))
+    assert of_record.is_like(Subject.of_bench(parse_bench(document, "tests")))
     assert of_record.is_like(Subject.of_commit(record.scenario, record.source))
     assert not of_record.is_like(Subject.of_commit(record.scenario, None))
 
@@ -66,12 +67,12 @@ def test_conditions_are_the_same_whatever_they_were_made_from():
         **DOCUMENT,
         "name": record.bench.name,
         "environment": record.bench.environment,
-        "generator": {"name": "perfdhcp", "settings": {"commit": "c" * 40}},
+        "generator": {**DOCUMENT["generator"], "settings": {"commit": "c" * 40}},
         "procedure": msgspec.to_builtins(record.procedure),
     }
     found = Conditions.of_record(record)
     assert found == Conditions.of_row(row_of(record, "2026/11/x"))
-    assert found == Conditions.of_document(document)
+    assert found == Conditions.of_bench(parse_bench(document, "tests"))
     assert found == Conditions.by(("docker", "1"), "c" * 40, record.procedure)
 
 

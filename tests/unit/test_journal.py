@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from leaselab.archive.journal import Journal, is_being_written, read_journal
 from leaselab.archive.running import RunningSweep
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.journal import Fault
 
 EVENTS = [("created", {"scenario": "v4-memfile"}), ("trial", {"rate": 6000}), ("run", {})]
 
@@ -123,7 +124,7 @@ def test_a_full_disk_keeps_the_journal_and_says_how_to_go_on(tmp_path, monkeypat
     directory = tmp_path / "20261121T113005Z-v4-memfile-3f9a"
     directory.mkdir()
     sweep = RunningSweep(directory)
-    sweep.record("created", {})
+    sweep.record(Fault(text="created"))
     before = (directory / "journal.jsonl").read_bytes()
 
     def full(_):
@@ -132,7 +133,7 @@ def test_a_full_disk_keeps_the_journal_and_says_how_to_go_on(tmp_path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(LeaselabError, match="no space left on the disk") as caught:
-            sweep.record("trial", {"rate": 1})
+            sweep.record(Fault(text="full"))
         with pytest.raises(LeaselabError, match="no space left on the disk"):
             sweep.write_bytes("raw/run-1-trial-01.txt.gz", b"text")
     assert caught.value.outcome is Outcome.LAB
@@ -141,7 +142,7 @@ def test_a_full_disk_keeps_the_journal_and_says_how_to_go_on(tmp_path, monkeypat
     assert f"leaselab resume {sweep.id}" in caught.value.todo
     assert (directory / "journal.jsonl").read_bytes() == before
     assert not list(directory.glob("raw/*"))
-    assert sweep.record("trial", {"rate": 1}).seq == 2
+    assert sweep.record(Fault(text="full")).seq == 2
     sweep.close()
 
 

@@ -13,8 +13,8 @@ import urllib.request
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from msgspec import to_builtins
 from msgspec.structs import replace
+from tests.bench_document import DOCUMENT
 from tests.examples import START, example_result
 
 from leaselab.archive.live import LiveFeed, LiveReader, live_path
@@ -23,16 +23,34 @@ from leaselab.cli.followed import RunningSource, find_source
 from leaselab.cli.main import main
 from leaselab.cli.watch_app import Sparkline, picture
 from leaselab.cli.watch_page import names_loopback
+from leaselab.lab.bench_file import parse_measured
+from leaselab.model.journal import (
+    Begun,
+    BuildStep,
+    Phase,
+    RoundBegun,
+    RoundDone,
+    RunBegun,
+    Sampled,
+    TrialBegun,
+    TrialEnded,
+    TrialMade,
+)
+from leaselab.model.load import Load
+from leaselab.model.record import Provenance
 from leaselab.report.console import Console
 from leaselab.report.listing import span
 from leaselab.report.live import CONFIRMING, LiveView
 
 SWEEP = "20261121T113005Z-v4-memfile-3f9a"
-BENCH = {
-    "scenario": {"name": "v4-memfile", "transaction": {"plural": "exchanges"}},
-    "servers": {"server": {"name": "kea", "version": "2.6.3", "holds": "leases"}},
-    "procedure": {"name": "max-rate", "rounds": 9, "loss_ratio": 0.025},
-}
+BEGUN = Begun(
+    bench=parse_measured(
+        {**DOCUMENT, "procedure": {"name": "max-rate", "rounds": 9, "loss_ratio": 0.025}},
+        "tests",
+    ),
+    started_at="2026-11-21T11:30:05Z",
+    provenance=Provenance(leaselab_version="1"),
+)
 
 
 @pytest.fixture
@@ -41,20 +59,20 @@ def running(tmp_path):
     record = example_result()
     with Store(tmp_path).create(SWEEP) as sweep:
         first, second = record.rounds[:2]
-        sweep.record("point", {"bench": BENCH})
-        sweep.record("round", {"index": 1, "started_at": first.started_at})
+        sweep.record(BEGUN)
+        sweep.record(RoundBegun(index=1, started_at=first.started_at))
         for trial in first.trials:
-            sweep.record("trial", {"index": 1, "trial": to_builtins(trial)})
-        sweep.record("round-done", {"round": to_builtins(first)})
-        sweep.record("round", {"index": 2, "started_at": second.started_at})
-        sweep.record("trial", {"index": 2, "trial": to_builtins(second.trials[0])})
+            sweep.record(TrialMade(index=1, trial=trial))
+        sweep.record(RoundDone(index=1, round=first))
+        sweep.record(RoundBegun(index=2, started_at=second.started_at))
+        sweep.record(TrialMade(index=2, trial=second.trials[0]))
         feed = LiveFeed(sweep.path)
-        feed.write("phase", text="connecting to the server")
-        feed.write("run", index=2)
-        feed.write("trial", rate=6000, duration_s=5)
+        feed.write(Phase(text="connecting to the server"))
+        feed.write(RunBegun(index=2))
+        feed.write(TrialBegun(load=Load(6000, 5)))
         for sample in second.trials[1].samples["server"]:
             beside = replace(sample, beside_cpu_s={"database": sample.cpu_s})
-            feed.write("sample", host="server", sample=to_builtins(beside))
+            feed.write(Sampled(host="server", sample=beside))
         yield sweep, feed
         feed.close()
 
@@ -67,20 +85,20 @@ def view_of(sweep):
 
 def test_a_line_is_read_once_and_only_when_it_is_whole(tmp_path):
     feed, reader = LiveFeed(tmp_path / SWEEP), LiveReader(tmp_path / SWEEP)
-    feed.write("phase", text="starting")
-    assert [(one.name, one.data) for one in reader.news()] == [("phase", {"text": "starting"})]
+    feed.write(Phase(text="starting"))
+    assert [entry for _, entry in reader.news()] == [Phase(text="starting")]
     assert reader.news() == []
     with live_path(tmp_path / SWEEP).open("a") as stream:
         stream.write('{"at": "2026-')
     assert reader.news() == []
-    LiveFeed(tmp_path / SWEEP).write("run", index=1)  # a sweep that was resumed begins it anew
-    assert [one.name for one in reader.news()] == ["run"]
+    LiveFeed(tmp_path / SWEEP).write(RunBegun(index=1))  # a resumed sweep empties the file
+    assert [entry for _, entry in reader.news()] == [RunBegun(index=1)]
 
 
 def test_a_live_file_that_cannot_be_written_is_said_once_and_stops_nothing(tmp_path, caplog):
     feed = LiveFeed(tmp_path / "nowhere" / SWEEP)
     for _ in range(3):
-        feed.write("phase", text="starting")
+        feed.write(Phase(text="starting"))
     feed.close()
     assert len(caplog.records) == 1
     assert "`leaselab watch` sees no more" in caplog.text
@@ -101,7 +119,7 @@ def test_what_a_server_holds_has_no_name_where_the_sweep_gives_none(running):
     sweep, _ = running
     view = LiveView(SWEEP)
     trial = example_result().rounds[0].trials[0]
-    view.journaled("trial", {"trial": to_builtins(trial)})
+    view.journaled(TrialMade(index=1, trial=trial))
     assert {"held", "gained (1/s)"} <= view.series().keys()
     assert "leases held" in view_of(sweep).series()
 
@@ -123,7 +141,7 @@ def test_facts_say_how_the_bracket_closes_and_how_long_it_takes_yet(running):
     now = datetime.fromisoformat(second.started_at)
     assert "bracket" not in view_of(sweep).facts(now), "no trial of this run has passed"
     for trial in second.trials[1:]:
-        sweep.record("trial", {"index": 2, "trial": to_builtins(trial)})
+        sweep.record(TrialMade(index=2, trial=trial))
     facts = view_of(sweep).facts(now)
     lower, upper = second.trials[2].rate, second.trials[1].rate
     assert facts["bracket"].startswith(f"{lower} to {upper}/s, 0.8 % wide; at most 1 %")
@@ -136,8 +154,8 @@ def test_facts_say_how_the_bracket_closes_and_how_long_it_takes_yet(running):
 def test_a_trial_that_ends_is_taken_from_the_journal(running):
     sweep, feed = running
     trial = example_result().rounds[1].trials[1]
-    sweep.record("trial", {"index": 2, "trial": to_builtins(trial)})
-    feed.write("trial-done", rate=trial.rate)
+    sweep.record(TrialMade(index=2, trial=trial))
+    feed.write(TrialEnded(rate=trial.rate))
     view = view_of(sweep)
     assert [len(one.per_second) for one in view.round().trials] == [1, 5]
     assert "trial" not in view.facts(datetime.now(UTC))
@@ -146,17 +164,17 @@ def test_a_trial_that_ends_is_taken_from_the_journal(running):
 def test_a_pause_is_shown_until_the_next_trial():
     view = LiveView(SWEEP)
     words = "waiting 10 s: generator-stalled, 3 trials in a row"
-    view.happened("2026-11-22T10:00:00+00:00", "phase", {"text": words})
+    view.happened("2026-11-22T10:00:00+00:00", Phase(text=words))
     assert view.facts(START)["phase"] == words
-    view.happened("2026-11-22T10:00:10+00:00", "trial", {"rate": 1768, "duration_s": 5})
+    view.happened("2026-11-22T10:00:10+00:00", TrialBegun(load=Load(1768, 5)))
     assert view.facts(START)["phase"] == "measuring"
 
 
 def test_the_trials_of_the_confirmation_are_called_so():
     view = LiveView(SWEEP)
-    view.happened("2026-11-22T10:00:00+00:00", "phase", {"text": CONFIRMING})
-    view.happened("2026-11-22T10:00:01+00:00", "phase", {"text": "starting the server"})
-    view.happened("2026-11-22T10:00:02+00:00", "trial", {"rate": 1768, "duration_s": 5})
+    view.happened("2026-11-22T10:00:00+00:00", Phase(text=CONFIRMING))
+    view.happened("2026-11-22T10:00:01+00:00", Phase(text="starting the server"))
+    view.happened("2026-11-22T10:00:02+00:00", TrialBegun(load=Load(1768, 5)))
     assert view.phase == CONFIRMING
 
 
@@ -300,6 +318,7 @@ def test_the_page_answers_those_who_ask_for_this_machine_by_a_name_of_its_own(ho
 
 READING = {
     "name": "kea",
+    "commit": "d" * 40,
     "described": "Kea-3.3.0-160-gd179a1e32a",
     "phase": "make",
     "step": 120,
@@ -315,7 +334,7 @@ def building(tmp_path):
     store = Store(tmp_path)
     store.build_place.parent.mkdir()
     feed = LiveFeed(store.build_place)
-    feed.write("build", **READING)
+    feed.write(BuildStep(**READING))
     yield store, feed
     feed.close()
 
@@ -339,7 +358,7 @@ def test_a_build_under_way_is_followed_where_no_sweep_runs(building, capsys):
 def test_a_sweep_that_runs_comes_before_a_build(running):
     store = Store(running[0].path.parents[1])
     feed = LiveFeed(store.build_place)
-    feed.write("build", **READING)
+    feed.write(BuildStep(**READING))
     assert isinstance(find_source(store, None), RunningSource)
     feed.close()
 

@@ -12,18 +12,12 @@ from tests.doubles import CAPACITY, Killed, World, bench, perfdhcp_output
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.generators.dhcp_load import LOST_UPDATES, POOL_TOO_FULL
-from leaselab.measure.point import (
-    CONFIRMATION,
-    PAUSE,
-    ROUND,
-    ROUND_DONE,
-    TRIAL,
-    read_journal,
-)
+from leaselab.measure.point import journaled
 from leaselab.measure.search_error import SearchReason
 from leaselab.measure.server_use import memory_mib, written_rate
 from leaselab.measure.trials import FOREIGN_REPLY, FOREIGN_REQUEST, NOT_IN_STATE
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.journal import entry_of
 from leaselab.model.observation import Foreign, Generated
 from leaselab.model.procedure import PAUSE_LIMIT_S
 from leaselab.model.trial import Sample
@@ -160,7 +154,7 @@ def test_a_sweep_killed_anywhere_goes_on_to_the_same_confirmation(at, before):
     assert [trial.rate for trial in point.confirmation.trials] == [
         trial.rate for trial in wanted
     ]
-    assert [name for name, _ in world.events].count(CONFIRMATION) == len(wanted)
+    assert [name for name, _ in world.events].count("confirmation") == len(wanted)
 
 
 def test_a_server_that_stands_still_now_and_then_has_no_figure():
@@ -183,7 +177,7 @@ def test_a_disturbed_lab_is_waited_for_and_the_result_is_that_of_a_quiet_one(sta
     world = World(stalls_in=range(4, 4 + stalled))
     point = world.measure()
     assert world.slept_s == pauses
-    told = [data for name, data in world.events if name == PAUSE]
+    told = [data for name, data in world.events if name == "pause"]
     assert told == [{"s": seconds, "reason": GENERATOR_STALLED} for seconds in pauses]
     assert [one.metrics["max_rate"] for one in point.rounds] == [
         one.metrics["max_rate"] for one in WHOLE_ROUNDS
@@ -208,7 +202,7 @@ def test_a_sweep_killed_while_it_waits_goes_on_to_the_same_result():
         assert [one.metrics["max_rate"] for one in point.rounds] == [
             one.metrics["max_rate"] for one in WHOLE_ROUNDS
         ]
-        told = [data["s"] for name, data in world.events if name == PAUSE]
+        told = [data["s"] for name, data in world.events if name == "pause"]
         assert point.paused_s == sum(told)
         assert 65 <= sum(told) <= 65 + 30, "a pause that was cut short is made again"
 
@@ -233,7 +227,7 @@ def test_a_sweep_does_not_wait_longer_in_all_than_it_may():
     world = Restless()
     world.measure()
     assert sum(world.slept_s) == PAUSE_LIMIT_S
-    again = read_journal(world.events)
+    again = journaled(entry_of(*event) for event in world.events)
     assert again.paused_s == PAUSE_LIMIT_S
 
 
@@ -368,7 +362,7 @@ def test_a_server_that_dies_ends_the_sweep_as_invalid_with_its_trials_kept():
     assert without_times(finished) == WHOLE_ROUNDS[: len(finished)]
     assert last.metrics["max_rate"] is None
     assert len(last.trials) >= 1
-    assert [name for name, _ in world.events].count(ROUND_DONE) == len(finished)
+    assert [name for name, _ in world.events].count("round-done") == len(finished)
     assert not world.running
 
 
@@ -384,7 +378,7 @@ def test_a_lost_lock_stops_the_sweep_and_keeps_its_journal():
     assert error.outcome is Outcome.LAB
     assert "ben@desk" in str(error)
     assert point.rounds == []
-    assert [name for name, _ in world.events].count(TRIAL) == 2
+    assert [name for name, _ in world.events].count("trial") == 2
     assert not world.running
     world.lock_lost_at = 10**9
     assert without_times(world.measure().rounds) == WHOLE_ROUNDS
@@ -490,7 +484,7 @@ def test_what_is_no_measurement_is_never_a_loss_and_the_sweep_goes_on(left, what
     assert error.outcome is Outcome.LAB
     assert what in str(error)
     assert point.rounds == []
-    assert [name for name, _ in world.events].count(TRIAL) == 1
+    assert [name for name, _ in world.events].count("trial") == 1
     assert not world.running
     world.broken_output = None
     assert without_times(world.measure().rounds) == WHOLE_ROUNDS
@@ -586,18 +580,20 @@ def test_a_burst_and_a_filling_killed_at_every_event_go_on_to_the_same_result(
         assert without_times(point.rounds) == wanted
         if procedure is AT_ONCE:  # one that was filling begins its round anew
             assert [name for name, _ in world.events] == [name for name, _ in whole.events]
-            assert world.trials == whole.trials + (before and whole.events[at - 1][0] == TRIAL)
+            assert world.trials == whole.trials + (
+                before and whole.events[at - 1][0] == "trial"
+            )
 
 
 def test_a_filling_that_was_killed_begins_its_round_anew_and_the_journal_tells_it():
     whole = World()
     whole.measure(bench(**FILLING))
     names = [name for name, _ in whole.events]
-    first = names.index(ROUND_DONE)
+    first = names.index("round-done")
     world, _ = killed_once(FILLING, first, before=False)
     assert [name for name, _ in world.events] == [*names[:first], *names]
-    assert [data["index"] for name, data in world.events if name == ROUND] == [1, 1, 2]
-    assert world.trials == whole.trials + names[:first].count(TRIAL)
+    assert [data["index"] for name, data in world.events if name == "round"] == [1, 1, 2]
+    assert world.trials == whole.trials + names[:first].count("trial")
 
 
 def test_a_round_tells_how_long_the_start_took_and_the_most_memory():

@@ -28,6 +28,7 @@ from leaselab.archive.prune import (
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.model.errors import LeaselabError
+from leaselab.model.journal import Fault
 from leaselab.model.record import Experiment
 from leaselab.report.site.pages import Pages, sweep_page
 from leaselab.report.site.site import NAV, _Site
@@ -185,7 +186,7 @@ class TestRaw:
         archived(root, "0bad")
         archive_result(root, example_result(token="0123", started=START + timedelta(days=29)))
         with Store(root).create(going.id) as running:
-            running.record("point", {"experiment": {"id": going.id}})
+            running.journal.append("point", {"experiment": {"id": going.id}})
         assert prune(root, now=NOW)[0] == {"raw outputs": 1}
         assert prune(root, now=START.timestamp() - DAY_S)[0] == {}  # a clock that was set back
 
@@ -356,7 +357,7 @@ class TestCheckout:
         self.build(kept, KEY)
         with Store(root).create(example_result().id) as running:
             running.write_text("bench.json", json.dumps({"build": {"key": KEY}}))
-            running.record("point", {})
+            running.record(Fault(text="none"))
         assert self.gone(root) == {}
 
     def test_what_was_used_lately_stays(self, root, kept):
@@ -426,7 +427,7 @@ class TestCheckout:
     def test_files_beside_sweeps_go_once_they_are_of_none(self, root, kept):
         assert kept.exists()
         with Store(root).create(example_result().id) as running:
-            running.record("point", {})
+            running.record(Fault(text="none"))
         names = ["build.live", f"{running.id}.live", f"{running.id}.access", "gone.access"]
         for name in names:
             path = root / ".running" / name

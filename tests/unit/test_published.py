@@ -18,6 +18,7 @@ from leaselab.archive.published import by_role, inventory_name, public_word, pub
 from leaselab.archive.running import access_path
 from leaselab.archive.schema import document_of, encode
 from leaselab.archive.store import Store
+from leaselab.lab.bench_file import parse_bench
 from leaselab.model.bench import HostAccess, public_names
 from leaselab.model.errors import invalid_measurement, lab_broken, server_broken
 from leaselab.model.source import public_address
@@ -55,7 +56,7 @@ def store(tmp_path, monkeypatch):
 
 def begin(store):
     (running,) = experiment.begin(
-        store, {"20261121T113005Z-v4-memfile-3f9a": rack()}, "bench.json", store.root
+        store, {"20261121T113005Z-v4-memfile-3f9a": parse_bench(rack(), "tests")}, store.root
     )
     return running
 

@@ -8,7 +8,6 @@ from tests.doubles import Killed
 from tests.formula import CACHED, Zones, formula_bench, formula_point
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
-from leaselab.measure.point import TRIAL
 from leaselab.measure.procedures import ramp
 from leaselab.measure.trials import Trials
 from leaselab.model.trial import Second, Trial
@@ -179,4 +178,4 @@ def test_one_killed_at_every_event_begins_its_round_anew_and_comes_to_the_same(p
                 trial.load for trial in other.trials
             ]
             assert known(one) == pytest.approx(known(other), rel=0.01, abs=0.01)
-        assert [name for name, _ in zones.events].count(TRIAL) >= kept.count(TRIAL)
+        assert [name for name, _ in zones.events].count("trial") >= kept.count("trial")

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from dataclasses import asdict
 from datetime import UTC, datetime
 
 import pytest
@@ -15,7 +14,6 @@ from tests.formula import (
     Zones,
     archived,
     formula_bench,
-    formula_document,
     formula_point,
 )
 
@@ -27,8 +25,9 @@ from leaselab.cli.progress import LiveProgress, PlainProgress
 from leaselab.measure.generators import ADAPTERS, check_fits
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError
+from leaselab.model.journal import Begun, TrialBegun, TrialEnded, entry_of
 from leaselab.model.load import Load
-from leaselab.model.record import Round
+from leaselab.model.record import Provenance, Round
 from leaselab.report.live import LiveView
 from leaselab.report.site import pages as pages_module
 from leaselab.report.site.seconds_chart import seconds_chart
@@ -147,20 +146,21 @@ def test_the_load_that_a_ramp_offers_is_a_line_of_its_chart(results):
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_a_sweep_while_it_runs(name):
     """Its lines in a pipe, its table on a terminal, and who follows it."""
-    document = formula_document(name=name, **PROCEDURES[name])
     bench, zones, stream = formula_bench(name=name, **PROCEDURES[name]), Zones(), io.StringIO()
     formula_point(bench, zones, PlainProgress(bench, stream))
     view, shown = LiveView(SCENARIO["name"]), []
-    view.journaled("point", {"bench": published_bench(document)})
+    provenance = Provenance(leaselab_version="1")
+    begun = Begun(bench=published_bench(bench), started_at="", provenance=provenance)
+    view.journaled(begun)
     now = datetime.now(UTC)
     for event, data in zones.events:
         if event == "trial":
             trial = data["trial"]
             load = Load(trial["rate"], trial["duration_s"], flood=trial["flood"])
-            view.happened(trial["started_at"], "trial", asdict(load))
+            view.happened(trial["started_at"], TrialBegun(load=load))
             shown += [*view.facts(now).values(), *view.series()]
-            view.happened(trial["started_at"], "trial-done", {})
-        view.journaled(event, data)
+            view.happened(trial["started_at"], TrialEnded(rate=load.rate))
+        view.journaled(entry_of(event, data))
         shown += [*view.facts(now).values(), *view.series()]
     chart = seconds_chart(view.round(), plural=view.plural, holds=view.holds, loss_goal=None)
     assert chart is None or foreign(str(chart)) == []

@@ -24,6 +24,7 @@ from leaselab.archive.ident import is_id, month_of, new_id
 from leaselab.archive.schema import decode
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.journal import Fault
 
 
 @pytest.fixture
@@ -211,7 +212,7 @@ class TestRunning:
         ids = [f"20261121T11300{n}Z-v4-memfile-3f9a" for n in range(3)]
         for name in ids:
             with store.create(name) as running:
-                running.record("created", {})
+                running.record(Fault(text="created"))
         held = store.open_running(ids[1])
         assert [(sweep.id, sweep.active, sweep.events) for sweep in store.running()] == [
             (ids[0], False, 1),
@@ -223,7 +224,7 @@ class TestRunning:
         with store.open_running() as newest:
             assert newest.id == ids[2]
         with store.open_running(ids[0][:16]) as first:
-            assert [event.name for event in first.events()] == ["created"]
+            assert first.entries() == [Fault(text="created")]
 
     def test_an_unknown_unfinished_sweep_names_the_nearest(self, store):
         assert refusal(store.open_running, "last").todo == "there is none"
@@ -243,7 +244,7 @@ class TestRunning:
     def test_one_damaged_journal_does_not_hide_the_other_sweeps(self, store, caplog):
         for name in ("20261121T113005Z-v4-memfile-3f9a", "20261121T113006Z-v4-memfile-3f9a"):
             with store.create(name) as running:
-                running.record("created", {})
+                running.record(Fault(text="created"))
         path = running.journal.path
         path.write_bytes(b"rubbish\n" + path.read_bytes())
         assert [sweep.events for sweep in store.running()] == [1, 0]

@@ -14,10 +14,13 @@ import msgspec
 from leaselab.archive.disk import content_of, ordinary
 from leaselab.model import moment
 from leaselab.model.errors import lab_broken, usage_error
+from leaselab.model.journal import entry_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from leaselab.model.journal import AnyEntry
 
 _TRIES, _PAUSE_S = 10, 0.02
 
@@ -30,9 +33,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: str
     """When it was written (UTC, ISO 8601 with ``Z``)."""
     name: str = msgspec.field(name="event")
-    """What happened; who writes it owns the words."""
+    """What happened; `leaselab.model.journal` has the words."""
     data: dict[str, Any]
-    """What belongs to it; JSON values only."""
+    """Its fields; JSON values only."""
 
     def line(self) -> bytes:
         """The line with its end; raises ValueError for what JSON cannot hold (NaN, too)."""
@@ -122,6 +125,23 @@ def read_journal(path: Path) -> tuple[Event, ...]:
     """
     events, _ = _parse(path, content_of(path))
     return events
+
+
+def entries_of(path: Path, events: Iterable[Event]) -> list[AnyEntry]:
+    """Return what the events of a journal say; lab_broken for those of another release."""
+    entries = []
+    for event in events:
+        try:
+            entries.append(entry_of(event.name, event.data))
+        except msgspec.ValidationError as error:
+            raise lab_broken(
+                "an event of the journal is not of this release",
+                where=f"{path}:{event.seq}",
+                found=f"{event.name}: {error}",
+                todo="resume with the release that began it, or remove that folder and "
+                "measure again",
+            ) from error
+    return entries
 
 
 def _take(stream: IO[bytes]) -> bool:

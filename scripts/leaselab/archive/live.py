@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from leaselab.archive.journal import Event, event_of
 from leaselab.model import moment
+from leaselab.model.journal import live_entry_of, written
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from leaselab.model.journal import LiveEntry
 
 _SUFFIX = ".live"
 _log = logging.getLogger(__name__)
@@ -30,11 +37,9 @@ class LiveFeed:
         self._lost = False
         self._write("wb", b"")
 
-    def write(self, name: str, /, **data: object) -> None:
-        """Write one line; may be called from any thread.
-
-        `name`: phase, run, trial, trial-done or sample; build of a build.
-        """
+    def write(self, entry: LiveEntry) -> None:
+        """Write one line; may be called from any thread."""
+        name, data = written(entry)
         self._write("ab", Event(at=moment.now(), name=name, data=data).line())
 
     def close(self) -> None:
@@ -67,8 +72,11 @@ class LiveReader:
         """Whether somebody still writes it: it goes away with what it is of."""
         return self._path.exists()
 
-    def news(self) -> list[Event]:
-        """Return what was written since the last call; a line without its end waits."""
+    def news(self) -> list[tuple[str, LiveEntry]]:
+        """Return what was written since the last call, and when (UTC, ISO 8601 with ``Z``).
+
+        A line without its end waits; one that is none is left out.
+        """
         try:
             with self._path.open("rb") as stream:
                 if stream.seek(0, 2) < self._place:  # begun anew, by a sweep that was resumed
@@ -78,7 +86,13 @@ class LiveReader:
         except OSError:
             return []
         self._place += len(whole) + len(end)
-        return [one for line in whole.splitlines() if (one := event_of(line)) is not None]
+        return list(_read(whole))
+
+
+def _read(lines: bytes) -> Iterator[tuple[str, LiveEntry]]:
+    for event in filter(None, map(event_of, lines.splitlines())):
+        with suppress(msgspec.ValidationError):
+            yield event.at, live_entry_of(event.name, event.data)
 
 
 def live_path(sweep: Path) -> Path:

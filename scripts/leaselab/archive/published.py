@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from leaselab.model.bench import NO_ACCESS
 from leaselab.model.bounds import clipped
 from leaselab.model.record import GENERATOR
 from leaselab.model.source import public_address
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leaselab.model.bench import Bench, BenchHost
     from leaselab.model.record import Record, Server
 
 _INVENTORIES = "inventory"
@@ -54,7 +57,7 @@ def published(record: Record, names: Mapping[str, str] | None = None) -> Record:
         generator=replace(record.generator, host=host),
         bench=replace(
             record.bench,
-            inventory=inventory_name(record.bench.inventory),
+            inventory=inventory_name(record.bench.inventory or "") or None,
             hosts={role: replace(host, hostname=None) for role, host in hosts.items()},
         ),
         provenance=replace(
@@ -75,17 +78,21 @@ def public_word(word: str) -> str:
     return parts["option"] + (inventory_name(parts["path"]) or parts["path"])
 
 
-def published_bench(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a bench document without how its hosts are reached."""
-    hosts = {}
-    for role, host in document["hosts"].items():
-        hosts[role] = {key: value for key, value in host.items() if key != "access"}
-        if "hostname" in host.get("facts", {}):  # its role is what they are known by
-            hosts[role]["facts"] = {**host["facts"], "hostname": None}
-    return {**document, "inventory": inventory_name(document["inventory"]), "hosts": hosts}
+def published_bench(bench: Bench) -> Bench:
+    """Return a bench as others may read it: hosts have neither access nor names."""
+    return dataclasses.replace(
+        bench,
+        inventory=inventory_name(bench.inventory),
+        hosts={role: _host(host) for role, host in bench.hosts.items()},
+    )
 
 
-def inventory_name(path: str | None) -> str | None:
+def _host(host: BenchHost) -> BenchHost:
+    known = {"hostname": None} if "hostname" in host.facts else {}
+    return replace(host, access=NO_ACCESS, facts={**host.facts, **known})
+
+
+def inventory_name(path: str) -> str:
     """Return an inventory's place in a checkout, ``inventory/rack1``, or its own name alone.
 
     The way to it is that of somebody's home.

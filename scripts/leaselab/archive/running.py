@@ -6,20 +6,26 @@ they are in a file beside the sweep, for its owner alone, that goes away with th
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from leaselab.archive.checksums import SUMS, files_of, write_sums
 from leaselab.archive.disk import explain_full_disk, sync_directory, write_whole
-from leaselab.archive.journal import Event, Journal
+from leaselab.archive.journal import Event, Journal, entries_of
+from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
+from leaselab.model.journal import Begun, written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from leaselab.model.bench import Bench
+    from leaselab.model.journal import AnyEntry, Entry
 
 JOURNAL = "journal.jsonl"
 BENCH_FILE = "bench.json"
@@ -45,14 +51,29 @@ class RunningSweep:
         with explain_full_disk(path, self.id):
             self.journal = Journal(path / JOURNAL)
 
-    def events(self) -> tuple[Event, ...]:
-        """What happened so far, in order; a resumed sweep starts from these."""
-        return self.journal.events
+    def entries(self) -> list[AnyEntry]:
+        """What happened so far, in order; a resumed sweep starts from these.
 
-    def record(self, name: str, data: Mapping[str, Any]) -> Event:
+        Raises lab_broken for a journal that another release wrote.
+        """
+        return entries_of(self.journal.path, self.journal.events)
+
+    def begun(self) -> Begun:
+        """Return the first event, which says what the point is; raises as `entries`."""
+        entries = self.entries()
+        if entries and isinstance(entries[0], Begun):
+            return entries[0]
+        raise lab_broken(
+            "the journal has no start event",
+            where=str(self.path),
+            todo="it was killed before it began, or by another release; remove that folder and "
+            "measure again",
+        )
+
+    def record(self, entry: Entry) -> Event:
         """Append one event to the journal."""
         with explain_full_disk(self.journal.path, self.id):
-            event = self.journal.append(name, data)
+            event = self.journal.append(*written(entry))
         if not self.journal.is_in_place():
             raise _gone(self.path, [JOURNAL])
         return event
@@ -157,37 +178,39 @@ def _sync_tree(source: Path) -> None:
     sync_directory(source)
 
 
-def keep_access(sweep: Path, access: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the file of a running sweep; `access` is what an SSH login takes, by role."""
+def keep_access(sweep: Path, bench: Bench) -> None:
+    """Write the file of a running sweep: how the hosts of its bench are reached, by role."""
     path = access_path(sweep)
+    access = {role: host.access for role, host in bench.hosts.items()}
     with explain_full_disk(path, sweep.name):
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(access, stream)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(msgspec.json.encode(access))
             stream.flush()
             os.fsync(stream.fileno())
         sync_directory(path.parent)
 
 
-def with_access(document: Mapping[str, Any], sweep: Path) -> dict[str, Any]:
-    """Return a sweep's bench document with how its hosts are reached.
+def with_access(bench: Bench, sweep: Path) -> Bench:
+    """Return a sweep's bench with how its hosts are reached.
 
     Raises a broken-lab error where nobody kept that.
     """
     path = access_path(sweep)
     try:
-        access = json.loads(path.read_text(encoding="utf-8"))
+        access = msgspec.json.decode(path.read_bytes(), type=dict[str, HostAccess])
         hosts = {
-            role: {**host, "access": access[role]} for role, host in document["hosts"].items()
+            role: msgspec.structs.replace(host, access=access[role])
+            for role, host in bench.hosts.items()
         }
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, KeyError) as error:
         raise lab_broken(
             "the access file of this sweep is missing",
             where=str(path),
             found=f"{type(error).__name__}: {error}",
             todo="measure again; another release began the sweep, or the file was removed",
         ) from error
-    return {**document, "hosts": hosts}
+    return replace(bench, hosts=hosts)
 
 
 def forget_access(sweep: Path) -> None:

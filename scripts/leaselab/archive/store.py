@@ -8,13 +8,13 @@ import re
 import sqlite3
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.archive.checksums import check_all, check_file
 from leaselab.archive.disk import explain_full_disk, write_whole
 from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
-from leaselab.archive.journal import is_being_written, read_journal
+from leaselab.archive.journal import entries_of, is_being_written, read_journal
 from leaselab.archive.published import published
 from leaselab.archive.row import PLACE
 from leaselab.archive.running import (
@@ -28,9 +28,10 @@ from leaselab.archive.running import (
 )
 from leaselab.archive.schema import decode, encode
 from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.journal import Begun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from leaselab.archive.checksums import Checked
     from leaselab.model.record import Record
@@ -93,10 +94,17 @@ class Store:
         sweeps = (_unfinished(path) for path in paths if is_id(path.name))
         return [one for one in sweeps if one is not None]
 
-    def first_event(self, sweep: Unfinished) -> Mapping[str, Any] | None:
-        """What an unfinished sweep was begun with; None where it was killed before."""
+    def begun(self, sweep: Unfinished) -> Begun | None:
+        """What an unfinished sweep was begun with.
+
+        None where it was killed before, or by another release.
+        """
         events = read_journal(sweep.path / JOURNAL)
-        return events[0].data if events else None
+        try:
+            entries = entries_of(sweep.path / JOURNAL, events[:1])
+        except LeaselabError:
+            return None
+        return next((entry for entry in entries if isinstance(entry, Begun)), None)
 
     def open_running(self, ref: str = "last") -> RunningSweep:
         """Open an unfinished sweep to go on with it.

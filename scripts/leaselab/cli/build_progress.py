@@ -7,17 +7,18 @@ import shutil
 import sys
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
+
+import msgspec
 
 from leaselab.cli.terminal import Control
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
+from leaselab.model.journal import BuildStep, live_entry_of
 from leaselab.model.source import SHORT
 from leaselab.report.live import build_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from leaselab.archive.live import LiveFeed
     from leaselab.cli.playbook import Event
     from leaselab.model.bench import HostAccess
@@ -82,15 +83,16 @@ class BuildFollower:
 
     def _heard(self, line: str) -> None:
         try:
-            reading = json.loads(line)
-        except ValueError:
-            return  # cut short by the end of the connection
-        if reading is not None:
-            if reading["commit"] != self._commit:
-                other = f"{reading['name']} {reading['commit'][:SHORT]}"
-                reading["phase"] = f"waits for the build of {other}: {reading['phase']}"
-            self._lines.show(reading)
-            self._feed.write("build", **reading)
+            step = live_entry_of("build", json.loads(line) or {})
+        except (msgspec.MsgspecError, ValueError):
+            return  # nothing is built, or it is cut short by the end of the connection
+        if isinstance(step, BuildStep):
+            if step.commit != self._commit:
+                other = f"{step.name} {step.commit[:SHORT]}"
+                phase = f"waits for the build of {other}: {step.phase}"
+                step = msgspec.structs.replace(step, phase=phase)
+            self._lines.show(step)
+            self._feed.write(step)
 
 
 class _Lines:
@@ -105,18 +107,18 @@ class _Lines:
         self._shown: tuple[object, ...] = ()
         self._at = 0.0
 
-    def show(self, reading: Mapping[str, Any]) -> None:
+    def show(self, step: BuildStep) -> None:
         if self._stream.isatty():
             # a line that wraps cannot be cleared as one
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(_CLEAR)
-            self._stream.write(f"  {build_words(reading)}"[:width])
+            self._stream.write(f"  {build_words(step)}"[:width])
             self._stream.flush()
             return
-        share = _SHARES * reading["step"] // reading["steps"] if reading["steps"] else None
-        shown, now = (reading["phase"], share), time.monotonic()
+        share = _SHARES * (step.step or 0) // step.steps if step.steps else None
+        shown, now = (step.phase, share), time.monotonic()
         if shown != self._shown or now - self._at >= _EVERY_S:
-            print(f"  {build_words(reading)}", file=self._stream, flush=True)
+            print(f"  {build_words(step)}", file=self._stream, flush=True)
             self._shown, self._at = shown, now
 
     def clear(self) -> None:

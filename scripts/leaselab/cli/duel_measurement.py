@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from leaselab.archive.ident import fresh_id
-from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.options import checkout_root
-from leaselab.cli.variants import PLACES, variant_of
+from leaselab.cli.variants import PLACES
 from leaselab.model.errors import LeaselabError
-from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import begin, open_experiment
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from leaselab.cli.session import Session
     from leaselab.cli.task import Task
+    from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
 
 
@@ -51,15 +51,19 @@ def measure_duel(
     places = _both_deployed(session, tasks, failed)
     if not places:
         return
-    documents, *others = (dict(zip(ids, there, strict=True)) for there in places)
-    elsewhere = others[0] if others else {}
     # The load follows A, and begins where A's is: both have the same parameters.
-    procedure = documents[ids[0]]["procedure"]
-    for document in (*documents.values(), *elsewhere.values()):
-        document["procedure"] = procedure
+    procedure = places[0][0].procedure
+    benches, *others = (
+        {
+            point_id: replace(bench, procedure=procedure)
+            for point_id, bench in zip(ids, there, strict=True)
+        }
+        for there in places
+    )
+    elsewhere = others[0] if others else {}
     experiment = msgspec.structs.replace(experiment, both_up=bool(elsewhere))
     root = checkout_root()
-    points = begin(session.store, documents, BENCH_FILE, root, experiment, elsewhere=elsewhere)
+    points = begin(session.store, benches, root, experiment, elsewhere=elsewhere)
     session.finish(points, of, sealed)
     session.give_back()
 
@@ -83,8 +87,8 @@ def go_on_with_duel(
         sealed(tasks[side], Ended(error, session.archive(tasks[side], error)))
 
     for point_id, of, begun in session.earlier.experiments_of(tasks):
-        errors = _errors(procedure_of(begun["bench"]["procedure"]))
-        if len(of) < len(tasks) or (begun["experiment"].get("slowdown"), errors) != wanted:
+        slowed = begun.experiment.slowdown if begun.experiment else None
+        if len(of) < len(tasks) or (slowed, _errors(begun.bench.procedure)) != wanted:
             continue
         if _both_deployed(session, tasks, failed):
             session.finish(open_experiment(session.store, point_id), of, sealed)
@@ -100,16 +104,16 @@ def _errors(plan: AnyProcedure) -> tuple[float, ...]:
 
 def _both_deployed(
     session: Session, tasks: tuple[Task, Task], failed: Callable[[int, LeaselabError], object]
-) -> list[list[dict[str, Any]]]:
+) -> list[list[Bench]]:
     """Deploy two tasks, at two places where they can be up at once.
 
-    Returns the bench documents of both at each place.  `failed` is told which of them does
-    not build or start; then there are none.
+    Returns both at each place.  `failed` is called for the one that does not build or start;
+    then there are none.
     """
-    made: list[list[dict[str, Any]]] = []
+    made: list[list[Bench]] = []
     for side, task in enumerate(tasks):
         session.prepare(task.distribution)
-        keep = [variant_of(one) for there in made for one in there]
+        keep = [bench.server.variant for there in made for bench in there]
         # Where A is at one place only they are up in turn, so B needs no more than that.
         places = PLACES[: len(made[0])] if made else PLACES
         try:

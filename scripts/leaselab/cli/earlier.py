@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.model.errors import Outcome
 from leaselab.model.identity import Conditions, Subject
-from leaselab.model.procedures import procedure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.archive.store import Store
     from leaselab.cli.task import Task
+    from leaselab.model.bench import Bench
+    from leaselab.model.journal import Begun
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Record
 
@@ -34,12 +35,12 @@ class EarlierResults:
     generator: str | None
     """Hash of the generator's commit that tasks are measured with; None for what is there."""
 
-    def unfinished(self) -> dict[str, Mapping[str, Any]]:
+    def unfinished(self) -> dict[str, Begun]:
         """What unfinished measurements that nobody works on were begun with, by their ids."""
         return {
             sweep.id: begun
             for sweep in self.store.running()
-            if not sweep.active and (begun := self.store.first_event(sweep)) is not None
+            if not sweep.active and (begun := self.store.begun(sweep)) is not None
         }
 
     def conditions(self, procedure: AnyProcedure) -> Conditions:
@@ -87,24 +88,19 @@ class EarlierResults:
             for found in self.store.load_readable([name])
         )
 
-    def is_beside(
-        self,
-        begun: Mapping[str, Any],
-        anchor: Task,
-        unfinished: Mapping[str, Mapping[str, Any]],
-    ) -> bool:
+    def is_beside(self, begun: Begun, anchor: Task, unfinished: Mapping[str, Begun]) -> bool:
         """Whether an unfinished measurement alternates with this anchor.
 
         `begun` is what it was begun with; `unfinished` is what that method returns.
         """
-        name = (begun.get("experiment") or {}).get("anchor") or ""
+        name = (begun.experiment.anchor if begun.experiment else None) or ""
         if name in unfinished:
-            return self.is_of(anchor, unfinished[name]["bench"])
+            return self.is_of(anchor, unfinished[name].bench)
         return self._is_made_of(name, anchor)
 
     def experiments_of(
         self, tasks: Sequence[Task]
-    ) -> Iterator[tuple[str, dict[str, Task], Mapping[str, Any]]]:
+    ) -> Iterator[tuple[str, dict[str, Task], Begun]]:
         """Unfinished experiments of just these tasks, in their order.
 
         Of each: the id of an unfinished point, the tasks of all that are unfinished, and what
@@ -114,23 +110,23 @@ class EarlierResults:
 
         def is_of(point: str, task: Task) -> bool:
             if point in unfinished:
-                return self.is_of(task, unfinished[point]["bench"])
+                return self.is_of(task, unfinished[point].bench)
             return any(
                 self.is_like(task, record, task.procedure(self.overrides))
                 for record in self.store.load_readable([point])
             )
 
         for point_id, begun in unfinished.items():
-            points = (begun.get("experiment") or {}).get("points", [])
+            points = begun.experiment.points if begun.experiment else ()
             if len(points) == len(tasks) and all(map(is_of, points, tasks)):
                 of = zip(points, tasks, strict=True)
                 yield point_id, {at: task for at, task in of if at in unfinished}, begun
 
-    def is_of(self, task: Task, bench: Mapping[str, Any]) -> bool:
-        """Whether an unfinished measurement with this bench document is of a task, here."""
+    def is_of(self, task: Task, bench: Bench) -> bool:
+        """Whether an unfinished measurement on this bench is of a task, here."""
         wanted = task.procedure(self.overrides)
         return (
-            Subject.of_document(bench).is_like(task.subject)
-            and Conditions.of_document(bench) == self.conditions(wanted)
-            and procedure_of(bench["procedure"]).rounds == wanted.rounds
+            Subject.of_bench(bench).is_like(task.subject)
+            and Conditions.of_bench(bench) == self.conditions(wanted)
+            and bench.procedure.rounds == wanted.rounds
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
-from leaselab.archive.journal import is_being_written, read_journal
+from leaselab.archive.journal import entries_of, is_being_written, read_journal
 from leaselab.archive.live import LiveReader
 from leaselab.archive.running import JOURNAL
 from leaselab.model.errors import usage_error
@@ -50,12 +50,12 @@ class RunningSource:
             events = read_journal(journal) if size != self._size else ()
         except FileNotFoundError:  # sealed
             return False
-        for event in events[self._seen :]:
-            self.view.journaled(event.name, event.data)
+        for entry in entries_of(journal, events[self._seen :]):
+            self.view.journaled(entry)
         if events:
             self._seen, self._size = len(events), size
-        for one in self._live.news():
-            self.view.happened(one.at, one.name, one.data)
+        for at, happened in self._live.news():
+            self.view.happened(at, happened)
         return active
 
     def ending(self) -> str:
@@ -79,9 +79,9 @@ class BuildSource:
 
     def refresh(self) -> bool:
         """Take what is new; False once nothing is built any more."""
-        for one in self._live.news():
-            self._heard = datetime.fromisoformat(one.at)
-            self.view.happened(one.at, one.name, one.data)
+        for at, entry in self._live.news():
+            self._heard = datetime.fromisoformat(at)
+            self.view.happened(at, entry)
         if self._heard is None or not self._live.exists():
             return False
         return (datetime.now(UTC) - self._heard).total_seconds() < _SILENT_S

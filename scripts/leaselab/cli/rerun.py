@@ -28,10 +28,9 @@ from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.cli.source import open_source, source_folder
 from leaselab.cli.variants import deploy, give_back
-from leaselab.lab.bench_file import parse_bench, parse_measured
+from leaselab.lab.bench_file import parse_measured
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import usage_error
-from leaselab.model.record import SERVER
 from leaselab.model.source import public_address
 from leaselab.run.measurement import measure_alone
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
     from leaselab.archive.store import Store
     from leaselab.cli.bench_setup import LeasedBench
-    from leaselab.lab.bench_file import Measured
     from leaselab.model.bench import Bench
     from leaselab.model.errors import LeaselabError, Outcome
     from leaselab.model.record import Record, Scenario
@@ -86,14 +84,14 @@ def run(args: argparse.Namespace) -> Outcome:
     return tell(store, ended, as_json=args.json)
 
 
-def _measure(store: Store, before: Measured, bench: LeasedBench) -> Ended:
+def _measure(store: Store, before: Bench, bench: LeasedBench) -> Ended:
     """Prepare, build, deploy and measure what was measured before; give hosts back."""
     prepare(bench, before.distribution, full=False)
-    server = before.servers[SERVER]
+    server = before.server
     key = _build_again(server.name, server.build, bench, store)
     tool = before.scenario.generator
-    generator_key = _build_again(tool, before.generator.get("build"), bench, store)
-    [document] = deploy(
+    generator_key = _build_again(tool, before.generator.build, bench, store)
+    [deployed] = deploy(
         before.scenario,
         bench,
         before.procedure,
@@ -102,9 +100,8 @@ def _measure(store: Store, before: Measured, bench: LeasedBench) -> Ended:
         distribution=before.distribution,
         full=False,
     )
-    _same_tuning(before, parse_bench(document, BENCH_FILE))
-    root = checkout_root()
-    ended = measure_alone(store, document, BENCH_FILE, root, progress, lease=bench.lease)
+    _same_tuning(before, deployed)
+    ended = measure_alone(store, deployed, checkout_root(), progress, lease=bench.lease)
     if before.scenario.hosts:
         give_back(bench)
     return ended
@@ -177,7 +174,7 @@ def _same(then: Scenario, now: Scenario) -> None:
         )
 
 
-def _same_tuning(then: Measured, now: Bench) -> None:
+def _same_tuning(then: Bench, now: Bench) -> None:
     """Settings may also come from the inventory; versions may well be others."""
     was, is_now = (
         {
@@ -189,7 +186,7 @@ def _same_tuning(then: Measured, now: Bench) -> None:
                 for key, value in one.get("variables", {}).items()
             },
         }
-        for server in (then.servers[SERVER], now.server)
+        for server in (then.server, now.server)
     )
     changed = sorted(key for key in was if was[key] != is_now.get(key))
     if changed:

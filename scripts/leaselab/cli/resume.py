@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_setup import LeasedBench
 from leaselab.cli.options import add_json, add_recover, add_results, checkout_root, open_store
@@ -23,11 +23,10 @@ from leaselab.run.part import Part
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
 
-    from leaselab.archive.running import RunningSweep
     from leaselab.lab.inventory import Inventory
     from leaselab.lab.lease import Lease
+    from leaselab.model.bench import Bench
     from leaselab.model.errors import Outcome
 
 HELP = "go on with a sweep that was interrupted; its finished trials are kept"
@@ -51,7 +50,8 @@ def run(args: argparse.Namespace) -> Outcome:
     with ExitStack() as stack:
         points = [stack.enter_context(one) for one in open_experiment(store, args.ref)]
         first = Part.of(points[0]).bench
-        inventory = _inventory(_bench(points[0]), points[0].id) if args.recover else None
+        benches = [running.begun().bench for running in points]
+        inventory = _inventory(benches[0], points[0].id) if args.recover else None
         if inventory:
             revive(inventory)
         keeper = first.hosts[GENERATOR].access
@@ -63,21 +63,20 @@ def run(args: argparse.Namespace) -> Outcome:
             raise
         if inventory:
             recover(inventory, lease)
-        benches = [_bench(running) for running in points]
         ended = finish(store, points, root, progress, lease=lease)
-        if any(bench.get("scenario", {}).get("hosts") for bench in benches):
+        if any(bench.scenario.hosts for bench in benches):
             _give_back(benches[0], points[0].id, lease)
     report_after(store)
     return tell(store, *ended, as_json=args.json)
 
 
-def _give_back(bench: Mapping[str, Any], begun: str, lease: Lease) -> None:
+def _give_back(bench: Bench, begun: str, lease: Lease) -> None:
     """Tune hosts as their inventory says; where that is not here, say who can do it."""
     try:
         inventory = _inventory(bench, begun)
     except LeaselabError:
         print(
-            f"leaselab: hosts of bench {bench['name']} keep what the scenario has set: its "
+            f"leaselab: hosts of bench {bench.name} keep what the scenario has set: its "
             "inventory is not in this checkout; ansible-playbook -i INVENTORY "
             "ansible/retune.yml gives it back",
             file=sys.stderr,
@@ -86,20 +85,15 @@ def _give_back(bench: Mapping[str, Any], begun: str, lease: Lease) -> None:
     give_back(LeasedBench(inventory, lease))
 
 
-def _bench(running: RunningSweep) -> dict[str, Any]:
-    """The bench document of an unfinished sweep; empty where its journal has none."""
-    return next((dict(event.data["bench"]) for event in running.events()), {})
-
-
-def _inventory(bench: Mapping[str, Any], begun: str) -> Inventory:
+def _inventory(bench: Bench, begun: str) -> Inventory:
     """Read the inventory that a bench was measured by; `begun` is the id of its sweep."""
-    place = checkout_root() / str(bench.get("inventory"))
+    place = checkout_root() / bench.inventory
     if not place.exists():
         raise usage_error(
             "the inventory that it was begun with is not here, and it says what switches hosts",
             where=begun,
-            found=f"no {bench.get('inventory')} in this checkout",
+            found=f"no {bench.inventory} in this checkout",
             todo="leaselab lab power cycle HOST -i INVENTORY, then resume without --recover",
         )
     benches = read_benches(place, checkout_root() / ".leaselab" / "inventories")
-    return bench_named(benches, str(bench["name"]))
+    return bench_named(benches, bench.name)

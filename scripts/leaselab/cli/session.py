@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.ident import fresh_id
-from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.bench_setup import build_commit, build_log, leased, prepare
 from leaselab.cli.earlier import EarlierResults
 from leaselab.cli.max_rates import MaxRates
 from leaselab.cli.options import check_room, checkout_root
 from leaselab.cli.progress import progress
 from leaselab.cli.task import by_hosts
-from leaselab.cli.variants import PLACES, deploy, give_back, variant_of
+from leaselab.cli.variants import PLACES, deploy, give_back
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import archive_failure, begin, open_experiment
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from leaselab.cli.generator_source import GeneratorSource
     from leaselab.cli.task import Task
     from leaselab.lab.inventory import Inventory
+    from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.source import Commit
 
@@ -172,22 +172,20 @@ class Session:
         sealed: Callable[[Task, Ended], object],
     ) -> None:
         """Deploy some tasks side by side, and measure them together."""
-        documents: dict[str, tuple[Task, dict[str, Any]]] = {}
+        benches: dict[str, Bench] = {}
+        of: dict[str, Task] = {}
         for task, point_id in step:
             self.prepare(task.distribution)
             try:
-                there = [variant_of(one) for _, one in documents.values()]
-                [document] = self.deployed(task, there)
-                documents[point_id] = task, document
+                there = [bench.server.variant for bench in benches.values()]
+                [benches[point_id]] = self.deployed(task, there)
+                of[point_id] = task
             except LeaselabError as error:
                 place = self.archive(task, error, point_id, experiment)
                 sealed(task, Ended(error, place))
-        if not documents:
-            return
-        made = {point_id: document for point_id, (_, document) in documents.items()}
-        points = begin(self.store, made, BENCH_FILE, checkout_root(), experiment)
-        of = {point_id: task for point_id, (task, _) in documents.items()}
-        self.finish(points, of, sealed)
+        if benches:
+            points = begin(self.store, benches, checkout_root(), experiment)
+            self.finish(points, of, sealed)
 
     def finish(
         self,
@@ -222,17 +220,16 @@ class Session:
         earlier = self.earlier
         unfinished = earlier.unfinished()
         for point_id, begun in unfinished.items():
-            if not earlier.is_of(task, begun["bench"]):
+            if not earlier.is_of(task, begun.bench):
                 continue
             if anchor is not None and not earlier.is_beside(begun, anchor, unfinished):
                 continue
-            points = (begun.get("experiment") or {}).get("points", [point_id])
             of = {
                 point: one
-                for point in points
+                for point in begun.points(point_id)
                 if point in unfinished
                 for one in tasks
-                if earlier.is_of(one, unfinished[point]["bench"])
+                if earlier.is_of(one, unfinished[point].bench)
             }
             self._finish(point_id, of, sealed)
             return True
@@ -256,8 +253,8 @@ class Session:
         """Measure what is left of the experiment of a point; `of` are its unfinished points."""
         there: list[str] = []
         for one in of.values():
-            [document] = self.deployed(one, there)
-            there.append(variant_of(document))
+            [bench] = self.deployed(one, there)
+            there.append(bench.server.variant)
         self.finish(open_experiment(self.store, point_id), of, sealed)
         self.give_back()
 
@@ -304,13 +301,13 @@ class Session:
 
     def deployed(
         self, task: Task, keep: Sequence[str] = (), places: Sequence[int] = PLACES[:1]
-    ) -> list[dict[str, Any]]:
-        """Build, deploy and tune beside the variants to `keep`; return the bench documents.
+    ) -> list[Bench]:
+        """Build, deploy and tune beside the variants to `keep`.
 
         There is one for each of `places`, and fewer where the server cannot be up at two, as
         `leaselab.cli.variants.deploy` says.
         """
-        documents = deploy(
+        benches = deploy(
             task.scenario,
             self.bench,
             self.max_rates.ready(task, self.procedure(task)),
@@ -322,7 +319,7 @@ class Session:
             places=places,
         )
         self.lab.changed_hosts = bool(task.scenario.hosts)
-        return documents
+        return benches
 
     def archive(
         self,

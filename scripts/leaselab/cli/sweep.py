@@ -44,14 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Measure, seal, show."""
     todo = "deploy and tune first: leaselab run, or ansible/site.yml"
-    document = read_json(str(args.bench), todo)
-    bench = parse_bench(document, str(args.bench))  # its errors name the file
+    bench = parse_bench(read_json(str(args.bench), todo), str(args.bench))
     check_fits(bench.scenario, bench.procedure)
     command()  # one that does not parse is refused before the bench is leased
     store = open_store(args)
     check_room(store)
     root, keeper = checkout_root(), bench.hosts[GENERATOR].access
     with leased(root, bench.name, keeper, f"{NAME} {bench.scenario.name}") as lease:
-        ended = measure_alone(store, document, str(args.bench), root, progress, lease=lease)
+        ended = measure_alone(store, bench, root, progress, lease=lease)
     write_ids(args, ended.place.name)
     return tell(store, ended, as_json=args.json)

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> Outcome:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # of a bench as it was; nothing is to measure by it now
     with session.leased(f"{NAME} {scenario.name}"):
-        document = tune(scenario, session.bench, procedure, args.build)
+        document = tune(scenario, session.bench, procedure, args.build).document()
     write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
     print_told(args, document, path)
     return Outcome.OK

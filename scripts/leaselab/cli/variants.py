@@ -25,13 +25,13 @@ from leaselab.lab.deployment import (
 )
 from leaselab.lab.servers import can_have_company
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.record import SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.cli.bench_setup import LeasedBench
     from leaselab.lab.inventory import Inventory
+    from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
 
@@ -50,8 +50,8 @@ def deploy(
     full: bool = True,
     keep: Sequence[str] = (),
     places: Sequence[int] = PLACES[:1],
-) -> list[dict[str, Any]]:
-    """Deploy and tune a scenario on a prepared bench; return its bench document at each place.
+) -> list[Bench]:
+    """Deploy and tune a scenario on a prepared bench; return it at each place.
 
     `build_key` names what `build_commit` built; the distribution's packages without,
     in the version that the inventory wants or, on a `distribution` that was asked for, in
@@ -68,18 +68,17 @@ def deploy(
     keys = {at: digest(*asked, at, *sampled) for at in places}
     record = read_deployment(root, inventory.bench)
     as_tuned = record is not None and record.settings == chosen.hosts
-    lying: dict[int, Mapping[str, Any]] = {}
+    lying: dict[int, Bench] = {}
     if not full and record is not None and as_tuned:
-        there = record.documents
+        there = record.benches
         lying = {at: there[key] for at, key in keys.items() if key in there}
         if lying and not stands(record, inventory, record.played):
             lying = {}
     missing = _missing(places, lying)
-    told = msgspec.to_builtins(procedure)
-    lying = {at: {**document, "procedure": told} for at, document in lying.items()}
+    lying = {at: replace(one, procedure=procedure) for at, one in lying.items()}
     if not missing:
         print(f"{chosen.name}: deployed as it was", file=sys.stderr, flush=True)
-        return [dict(document) for document in lying.values()]
+        return list(lying.values())
     forget_deployment(root, inventory.bench)
     variables = _deploying(chosen, procedure, build_key)
     if generator_build:
@@ -87,7 +86,7 @@ def deploy(
     if distribution:
         variables[f"{chosen.server.kind}_version"] = ""
     variables["leaselab_places"] = missing
-    variables["leaselab_keep"] = [*keep, *map(variant_of, lying.values())]
+    variables["leaselab_keep"] = [*keep, *(one.server.variant for one in lying.values())]
     try:
         made = _tuned(bench, variables, distribution, "deploy", "tune")
     except LeaselabError as error:
@@ -97,42 +96,37 @@ def deploy(
         raise
     found = {**lying, **dict(zip(missing, made, strict=False))}
     if record is not None:
-        others = record.documents.items() if as_tuned else ()
+        others = record.benches.items() if as_tuned else ()
         names = variants_there(inventory)
         stay = {
             key: one
             for key, one in others
-            if _same_generator(one, generator_build) and variant_of(one) in names
+            if _same_generator(one, generator_build) and one.server.variant in names
         }
         deployed = replace(
             record,
             hosts=host_states(inventory),
             settings=chosen.hosts,
-            documents={**stay, **{keys[at]: document for at, document in found.items()}},
+            benches={**stay, **{keys[at]: one for at, one in found.items()}},
         )
         write_deployment(root, inventory.bench, deployed)
-    return [dict(found[at]) for at in places if at in found]
+    return [found[at] for at in places if at in found]
 
 
-def _missing(places: Sequence[int], lying: Mapping[int, Mapping[str, Any]]) -> list[int]:
+def _missing(places: Sequence[int], lying: Mapping[int, Bench]) -> list[int]:
     """Those of some places where nothing lies, and that what lies there can be up at, too."""
     missing = [at for at in places if at not in lying]
     first = lying.get(places[0])
-    alone = first is not None and not can_have_company(parse_bench(first, BENCH_FILE))
+    alone = first is not None and not can_have_company(first)
     return [] if alone else missing
 
 
-def variant_of(document: Mapping[str, Any]) -> str:
-    """Return the name of the variant that a bench document is of."""
-    return str(document["servers"][SERVER]["variant"])
-
-
-def _same_generator(document: Mapping[str, Any], build_key: str) -> bool:
+def _same_generator(deployed: Bench, build_key: str) -> bool:
     """Whether the generator of another deployment lies there still, after that of a build.
 
     A host keeps one build of a generator.
     """
-    known = document["generator"].get("build") or {}
+    known = deployed.generator.build or {}
     return not build_key or known.get("key", build_key) == build_key
 
 
@@ -147,11 +141,11 @@ def install(
 
 def tune(
     scenario: Scenario, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
-) -> dict[str, Any]:
-    """Tune the hosts of a deployed scenario; return its bench document."""
+) -> Bench:
+    """Tune the hosts of a deployed scenario; return it."""
     with _still_prepared(bench.inventory, scenario.hosts):
-        document, *_ = _tuned(bench, _deploying(scenario, procedure, build_key), "", "tune")
-        return document
+        tuned, *_ = _tuned(bench, _deploying(scenario, procedure, build_key), "", "tune")
+        return tuned
 
 
 def give_back(bench: LeasedBench) -> None:
@@ -177,7 +171,7 @@ def _still_prepared(
             record,
             hosts=host_states(inventory),
             settings=record.settings if settings is None else settings,
-            documents={},
+            benches={},
         )
         write_deployment(root, inventory.bench, changed)
 
@@ -196,15 +190,18 @@ def _deploying(
 
 def _tuned(
     bench: LeasedBench, variables: Mapping[str, Any], distribution: str, *playbooks: str
-) -> list[dict[str, Any]]:
-    """Play what ends with `tune`; return the bench documents that it writes, one or two."""
+) -> list[Bench]:
+    """Play what ends with `tune`; return what its bench documents say, one or two."""
     first = checkout_root() / ".leaselab" / BENCH_FILE
     second = first.with_name("bench-at2.json")
     second.unlink(missing_ok=True)
     chosen = {**variables, "bench_file_path": str(first)}
     play(playbooks, bench.inventory, chosen, bench.lease)
     return [
-        {**json.loads(path.read_text(encoding="utf-8")), "distribution": distribution}
+        replace(
+            parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path)),
+            distribution=distribution,
+        )
         for path in (first, second)
         if path == first or path.exists()
     ]

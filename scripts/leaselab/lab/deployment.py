@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from leaselab.archive.disk import write_whole
 from leaselab.lab.inventory import SERVER_GROUP
 from leaselab.lab.own_generator import source_hash
 from leaselab.lab.roles import lab_roles
 from leaselab.lab.transport import connect
+from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, lab_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from leaselab.lab.inventory import Inventory, InventoryHost
@@ -71,16 +74,16 @@ class Deployment:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What the scenario tuned last has set on hosts, by role; none: they are as their inventory
     says."""
-    documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The bench document that tuning wrote for each variant that lies there, of whatever
-    procedure, by the hash of its scenario and build; all with these settings on the hosts."""
+    benches: Mapping[str, Bench] = field(default_factory=dict)
+    """What tuning wrote for each variant that lies there, of whatever procedure, by the hash of
+    its scenario and build; all with these settings on the hosts."""
 
 
 def read_deployment(checkout: Path, bench: str) -> Deployment | None:
     """The record of a bench; None where there is none that this version can read."""
     try:
-        return Deployment(**json.loads(_file(checkout, bench).read_text(encoding="utf-8")))
-    except (FileNotFoundError, ValueError, TypeError):
+        return msgspec.json.decode(_file(checkout, bench).read_bytes(), type=Deployment)
+    except (FileNotFoundError, UnicodeDecodeError, msgspec.MsgspecError):
         return None
 
 
@@ -88,7 +91,7 @@ def write_deployment(checkout: Path, bench: str, record: Deployment) -> None:
     """Keep the record of a bench."""
     path = _file(checkout, bench)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(asdict(record), indent=1, sort_keys=True).encode())
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record, order="sorted")))
 
 
 def forget_deployment(checkout: Path, bench: str) -> None:
@@ -100,7 +103,7 @@ def distrust_deployment(checkout: Path, bench: str) -> None:
     """Have the server deployed again next time; after it failed, and that may cure it."""
     record = read_deployment(checkout, bench)
     if record is not None:
-        write_deployment(checkout, bench, replace(record, documents={}))
+        write_deployment(checkout, bench, replace(record, benches={}))
 
 
 def played_hash(checkout: Path, inventory: Inventory, *choices: object) -> str:

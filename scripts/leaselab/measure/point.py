@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
 from leaselab.measure.ports import RELOAD, Clock, During, Hold, Listener, Recorder
 from leaselab.measure.server_use import memory_mib, written_rate
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.journal import (
+    Confirming,
+    Pause,
+    RoundBegun,
+    RoundDone,
+    TrialMade,
+    WarmUp,
+)
 from leaselab.model.load import Load
 from leaselab.model.procedure import (
     MEMORY,
@@ -35,14 +41,9 @@ from leaselab.model.trial import Trial
 if TYPE_CHECKING:
     from leaselab.measure.procedures.method import Found, Method
     from leaselab.measure.trials import Trials
+    from leaselab.model.journal import AnyEntry
     from leaselab.model.observation import ServerStarted
 
-ROUND, WARM_UP, TRIAL, ROUND_DONE = "round", "warm-up", "trial", "round-done"
-"""Names of the journal's events, in the order a round writes them."""
-CONFIRMATION = "confirmation"
-"""Name of the event of each trial after the last round."""
-PAUSE = "pause"
-"""Name of the event of each time that was waited for a disturbed lab."""
 PAUSES_S = (0.0, 5.0, 10.0, 20.0, 30.0)
 """Pause before a trial is made again, by the number of trials in a row that the generator's
 stalls have spoiled (s).  One alone is made again at once; all of them and the trials outlast
@@ -66,25 +67,26 @@ class Journaled:
     """How long was waited for a disturbed lab (s)."""
 
 
-def read_journal(events: Sequence[tuple[str, Mapping[str, Any]]]) -> Journaled:
-    """Sort a journal's events (name, data) into rounds and the trials of the unfinished one."""
-    journaled = Journaled()
-    for name, data in events:
-        if name == ROUND:  # one that is made anew leaves its first trials behind
-            journaled.started_at = data["started_at"]
-            journaled.trials, journaled.warm_ups = [], []
-        elif name == WARM_UP:
-            journaled.warm_ups.append(msgspec.convert(data["trial"], Trial))
-        elif name == TRIAL:
-            journaled.trials.append(msgspec.convert(data["trial"], Trial))
-        elif name == ROUND_DONE:
-            journaled.rounds.append(msgspec.convert(data["round"], Round))
-            journaled.trials, journaled.warm_ups, journaled.started_at = [], [], ""
-        elif name == CONFIRMATION:
-            journaled.confirmation.append(msgspec.convert(data["trial"], Trial))
-        elif name == PAUSE:
-            journaled.paused_s += data["s"]
-    return journaled
+def journaled(entries: Iterable[AnyEntry]) -> Journaled:
+    """Sort a journal's events into rounds and the trials of the unfinished one."""
+    known = Journaled()
+    for entry in entries:
+        match entry:
+            case RoundBegun():  # one that is repeated drops the trials before it
+                known.started_at = entry.started_at
+                known.trials, known.warm_ups = [], []
+            case WarmUp():
+                known.warm_ups.append(entry.trial)
+            case TrialMade():
+                known.trials.append(entry.trial)
+            case RoundDone():
+                known.rounds.append(entry.round)
+                known.trials, known.warm_ups, known.started_at = [], [], ""
+            case Confirming():
+                known.confirmation.append(entry.trial)
+            case Pause():
+                known.paused_s += entry.s
+    return known
 
 
 @dataclass(slots=True)
@@ -166,7 +168,7 @@ class Point:
                     name = f"confirmation-{len(made) + 1:02d}"
                     # To the end: one that stops as soon as it has failed counts for less.
                     trial = self.trial(load, name, may_abort=False)
-                    self.record_trial(CONFIRMATION, trial)
+                    self.recorder.record(Confirming(trial=trial))
                     made.append(trial)
                     self.listener.trial_done(trial, replayed=False)
         self.confirmation = self.method.confirmed(made, self.rounds)(
@@ -196,7 +198,7 @@ class Point:
             pending = Journaled()
         started_at = pending.started_at or moment.now()
         if not pending.started_at:
-            self.recorder.record(ROUND, {"index": index, "started_at": started_at})
+            self.recorder.record(RoundBegun(index=index, started_at=started_at))
         self.pending = Journaled(confirmation=self.pending.confirmation)
         return OpenRound(
             self,
@@ -222,8 +224,7 @@ class Point:
     def complete(self, current: OpenRound, figures: Found) -> None:
         """End a round with what it came to."""
         one = current.closed(figures)
-        event = {"index": one.index, "round": msgspec.to_builtins(one)}
-        self.recorder.record(ROUND_DONE, event)
+        self.recorder.record(RoundDone(index=one.index, round=one))
         self.rounds.append(one)
         self.listener.round_done(one)
 
@@ -278,17 +279,13 @@ class Point:
         )
         self.sleep(seconds)
         self.paused_s += seconds
-        self.recorder.record(PAUSE, {"s": seconds, "reason": made[-1].reason})
+        self.recorder.record(Pause(s=seconds, reason=made[-1].reason))
 
     def trial(self, load: Load, name: str, **how: Any) -> Trial:  # noqa: ANN401  # as `Ask` has
         """Make a trial that counts, and tell that it begins."""
         self.hold.renew(load.duration_s)
         self.listener.trial_started(load)
         return self.trials.measure(load, name, **how)
-
-    def record_trial(self, name: str, trial: Trial, **data: int) -> None:
-        """Journal a trial under the name of its event."""
-        self.recorder.record(name, {**data, "trial": msgspec.to_builtins(trial)})
 
     @contextmanager
     def _serving(self) -> Iterator[ServerStarted]:
@@ -343,7 +340,7 @@ class OpenRound:
         return f"run-{self.index}-warm-up-{len(self.warm_ups) + 1}"
 
     def _warmed(self, trial: Trial) -> Trial:
-        self.point.record_trial(WARM_UP, trial, index=self.index)
+        self.point.recorder.record(WarmUp(index=self.index, trial=trial))
         self.warm_ups.append(trial)
         return trial
 
@@ -363,7 +360,7 @@ class OpenRound:
             point.wait(self.made)
             name = f"run-{self.index}-trial-{len(self.made) + 1:02d}"
             trial = point.trial(load, name, may_abort=may_abort, reset=reset, during=during)
-            point.record_trial(TRIAL, trial, index=self.index)
+            point.recorder.record(TrialMade(index=self.index, trial=trial))
         self.made.append(trial)
         point.listener.trial_done(trial, replayed=replayed)
         return trial

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from leaselab.model.journal import Entry
 from leaselab.model.load import Load
 from leaselab.model.observation import (
     Foreign,
@@ -115,7 +116,7 @@ class Hold(Protocol):
 class Recorder(Protocol):
     """Where an unfinished point is kept, so that a killed one can go on."""
 
-    def record(self, name: str, data: Mapping[str, Any]) -> object:
+    def record(self, entry: Entry) -> object:
         """Append one event to the journal; it is on the disk when this returns."""
 
     def write_bytes(self, name: str, content: bytes) -> str:

@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from leaselab.model.durability import Durability
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import PARTNER, SERVER, Scenario
 
+SCHEMA_VERSION = 2
+"""Version of the bench document."""
 START_LIMIT_S = 150.0
 """How long the start of a server may take that does not say so itself (s)."""
 
@@ -34,6 +38,10 @@ class HostAccess:
     """Whether commands are run by sudo, as `user` is not root."""
     jump: HostAccess | None = None
     """The host that the connection goes over, which may have one itself; None for none."""
+
+
+NO_ACCESS = HostAccess("", "", "", "", "")
+"""That of a host in a result, whose readers have no use for it."""
 
 
 def public_names(hosts: Mapping[str, HostAccess]) -> dict[str, str]:
@@ -70,11 +78,10 @@ class SecondPlace:
     """Its IPv4 address on the test network."""
 
 
-@dataclass(frozen=True, slots=True)
-class BenchHost:
+class BenchHost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One host of the bench and the facts Ansible verified on it."""
 
-    access: HostAccess
+    access: HostAccess = NO_ACCESS
     test_interface: str
     test_address: str
     """Its first IPv4 address on the test network."""
@@ -82,7 +89,7 @@ class BenchHost:
     """Its first IPv6 address there; empty where it has none."""
     second: SecondPlace | None = None
     """Its second place on the test network; None where the inventory has none."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Hardware, kernel, network card, tuning and the like, by the names of the result's schema
     (``$defs.host``), where they are copied to."""
 
@@ -169,7 +176,10 @@ class GeneratorTool:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Everything a sweep needs to know; one ``bench.json``."""
+    """Everything a sweep needs to know; one ``bench.json``.
+
+    In a result, and in a journal, it has no access to its hosts.
+    """
 
     name: str
     inventory: str
@@ -196,3 +206,8 @@ class Bench:
     def partner(self) -> ServerUnderTest | None:
         """What serves on the partner's host; None where nothing does."""
         return self.servers.get(PARTNER)
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the JSON of ``bench.json``."""
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return {"schema_version": SCHEMA_VERSION, **document}

@@ -1,6 +1,6 @@
 """What a result is of: its subject, and the conditions under which that was measured.
 
-Made from a task, from the document of a bench, from a record, and from a row of the index.
+Made from a task, from a bench, from a record, and from a row of the index.
 Every choice among results asks these two.
 """
 
@@ -10,16 +10,12 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from leaselab.model.procedures import procedure_of
-from leaselab.model.record import Scenario
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Record
+    from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
 
 Source = tuple[str, str]
@@ -50,12 +46,12 @@ class Subject:
         return cls.of_commit(record.scenario, record.source, record.layout)
 
     @classmethod
-    def of_document(cls, document: Mapping[str, Any]) -> Subject:
-        """The subject of a bench document."""
-        build = document["servers"]["server"].get("build") or {}
+    def of_bench(cls, bench: Bench) -> Subject:
+        """The subject of a bench."""
+        build = bench.server.build or {}
         source, layout = build.get("source"), build.get("options", {}).get("layout", 0)
-        scenario = msgspec.convert(document["scenario"], Scenario)
-        return cls(scenario, (source["hash"], source["tree"]) if source else None, int(layout))
+        commit = (source["hash"], source["tree"]) if source else None
+        return cls(bench.scenario, commit, int(layout))
 
     def same_scenario(self, other: Subject) -> bool:
         """Whether both are of one scenario with the same settings, whatever the build."""
@@ -91,11 +87,10 @@ class Conditions:
         return cls.by(place, record.generator.options.get("commit"), record.procedure)
 
     @classmethod
-    def of_document(cls, document: Mapping[str, Any]) -> Conditions:
-        """The conditions of a bench document."""
-        generator = document["generator"].get("settings", {}).get("commit")
-        place = (document["name"], document["environment"])
-        return cls.by(place, generator, procedure_of(document["procedure"]))
+    def of_bench(cls, bench: Bench) -> Conditions:
+        """The conditions of a bench."""
+        place = (bench.name, bench.environment)
+        return cls.by(place, bench.generator.settings.get("commit"), bench.procedure)
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Conditions:

@@ -5,21 +5,34 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
 from leaselab.analysis.seconds import server_points, traffic_points
 from leaselab.analysis.statistics import trimmed_mean
-from leaselab.model.procedures import procedure_of
+from leaselab.model.journal import (
+    Begun,
+    BuildStep,
+    Confirming,
+    Phase,
+    RoundBegun,
+    RoundDone,
+    RunBegun,
+    Sampled,
+    TrialBegun,
+    TrialEnded,
+    TrialMade,
+)
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
-from leaselab.model.trial import Sample, Trial
+from leaselab.model.trial import Trial
 from leaselab.report.listing import short, span
 from leaselab.report.units import scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from leaselab.model.journal import AnyEntry, LiveEntry
+    from leaselab.model.load import Load
     from leaselab.model.procedure import MetricKind, Procedure
 
 CONFIRMING = "confirming the result"
@@ -43,9 +56,9 @@ class LiveView:
         self.run = 0
         self.values: list[float] = []
         """What the runs that are done came to."""
-        self.request: Mapping[str, Any] | None = None
-        """The trial under way: rate and duration."""
-        self.build: Mapping[str, Any] | None = None
+        self.load: Load | None = None
+        """Of the trial under way."""
+        self.build: BuildStep | None = None
         """How far the build under way is, of one; there is no sweep yet then."""
         self.last = ""
         self._trial_phase = _MEASURING
@@ -56,70 +69,69 @@ class LiveView:
         self._live: Trial | None = None
         """The trial under way, as far as it is known."""
 
-    def journaled(self, name: str, data: Mapping[str, Any]) -> None:
+    def journaled(self, entry: AnyEntry) -> None:
         """Take an event of the journal."""
-        if name == "point":
-            bench = data["bench"]
-            self.procedure = procedure_of(bench["procedure"])
-            server = bench["servers"]["server"]
-            self.holds = server.get("holds", "")
-            scenario = bench["scenario"]
-            self.plural = scenario["transaction"]["plural"]
-            self.title = f"{scenario['name']} · {server['name']} {server['version']}"
-        elif name == "round":
-            self.run = data["index"]
-            self._run_started = data["started_at"]
-            self._starts.append(self._run_started)
-            self._trials = []
-        elif name in ("trial", "confirmation"):
-            trial = msgspec.convert(data["trial"], Trial)
-            self._trials = [*self._trials[1 - _WINDOW :], trial]
-            self.last = trial_words(trial, self.procedure)
-        elif name == "round-done":
-            figure = msgspec.convert(data["round"], Round).metrics.get(self._kind.name)
-            if figure is not None:
-                self.values.append(figure)
+        match entry:
+            case Begun():
+                self.procedure = entry.bench.procedure
+                server, scenario = entry.bench.server, entry.bench.scenario
+                self.holds = server.holds
+                self.plural = scenario.transaction.plural
+                self.title = f"{scenario.name} · {server.name} {server.version}"
+            case RoundBegun():
+                self.run = entry.index
+                self._run_started = entry.started_at
+                self._starts.append(self._run_started)
+                self._trials = []
+            case TrialMade() | Confirming():
+                self._trials = [*self._trials[1 - _WINDOW :], entry.trial]
+                self.last = trial_words(entry.trial, self.procedure)
+            case RoundDone():
+                figure = entry.round.metrics.get(self._kind.name)
+                if figure is not None:
+                    self.values.append(figure)
 
     @property
     def _kind(self) -> MetricKind:
         """The metric that the procedure is about."""
         return self.procedure.metrics(self.plural)[0]
 
-    def happened(self, at: str, name: str, data: Mapping[str, Any]) -> None:
+    def happened(self, at: str, entry: LiveEntry) -> None:
         """Take a line of the live file."""
-        if name == "phase":
-            self.phase = data["text"]
-            if self.phase == CONFIRMING:
-                self._trial_phase = CONFIRMING
-        elif name == "run":
-            self.run = data["index"]
-            self.phase = "starting the server"
-        elif name == "trial":
-            self.phase = self._trial_phase
-            self.request = data
-            self._live = Trial(
-                rate=data["rate"],
-                duration_s=data["duration_s"],
-                at_once=data.get("at_once", 0),
-                flood=data.get("flood", False),
-                attempted=0,
-                completed=0,
-                late=0,
-                lost=0,
-                traffic_s=0.0,
-                started_at=at,
-            )
-        elif name == "trial-done":
-            self.phase = "between trials"
-            self._live = self.request = None  # the journal has it by now
-        elif name == "build":
-            self.phase = "building"
-            self.build = data
-            self.title = f"{data['name']} {data['described']}"
-        elif name == "sample" and self._live is not None:
-            samples = self._live.samples
-            taken = (*samples.get(data["host"], ()), msgspec.convert(data["sample"], Sample))
-            self._live = replace(self._live, samples={**samples, data["host"]: taken})
+        match entry:
+            case Phase():
+                self.phase = entry.text
+                if self.phase == CONFIRMING:
+                    self._trial_phase = CONFIRMING
+            case RunBegun():
+                self.run = entry.index
+                self.phase = "starting the server"
+            case TrialBegun():
+                self.phase = self._trial_phase
+                self.load = entry.load
+                self._live = Trial(
+                    rate=entry.load.rate,
+                    duration_s=entry.load.duration_s,
+                    at_once=entry.load.at_once,
+                    flood=entry.load.flood,
+                    attempted=0,
+                    completed=0,
+                    late=0,
+                    lost=0,
+                    traffic_s=0.0,
+                    started_at=at,
+                )
+            case TrialEnded():
+                self.phase = "between trials"
+                self._live = self.load = None  # the journal has it by now
+            case BuildStep():
+                self.phase = "building"
+                self.build = entry
+                self.title = f"{entry.name} {entry.described}"
+            case Sampled() if self._live is not None:
+                samples = self._live.samples
+                taken = (*samples.get(entry.host, ()), entry.sample)
+                self._live = replace(self._live, samples={**samples, entry.host: taken})
 
     def round(self) -> Round:
         """The run so far: its last trials, and the present one."""
@@ -170,9 +182,9 @@ class LiveView:
             "phase": self.phase,
             "run": f"{self.run} of {self.procedure.rounds}" if self.run else "",
         }
-        if self.request is not None and self._live is not None:
+        if self.load is not None and self._live is not None:
             spent = (now - datetime.fromisoformat(self._live.started_at)).total_seconds()
-            told["trial"] = f"{self._live.load.words}, since {span(max(0.0, spent))}"
+            told["trial"] = f"{self.load.words}, since {span(max(0.0, spent))}"
         if left := self._left(now):
             told["time left"] = left
         if bracket := self._bracket():
@@ -240,11 +252,11 @@ def figure_words(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def build_words(reading: Mapping[str, Any]) -> str:
+def build_words(step: BuildStep) -> str:
     """How far a build is: ``make, 120 of 545, 3 min 20 s: Compiling …``."""
-    count = f", {reading['step']} of {reading['steps']}" if reading["steps"] else ""
-    doing = f": {reading['doing']}" if reading["doing"] else ""
-    return f"{reading['phase']}{count}, {span(reading['elapsed_s'])}{doing}"
+    count = f", {step.step} of {step.steps}" if step.steps else ""
+    doing = f": {step.doing}" if step.doing else ""
+    return f"{step.phase}{count}, {span(step.elapsed_s)}{doing}"
 
 
 def _line(points: Iterable[Mapping[str, Any]], field: str) -> list[tuple[float, float]]:

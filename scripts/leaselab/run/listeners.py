@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import msgspec
+
+from leaselab.model.journal import Phase, RunBegun, Sampled, TrialBegun, TrialEnded
+from leaselab.model.trial import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,10 +18,6 @@ if TYPE_CHECKING:
     from leaselab.model.load import Load
     from leaselab.model.record import Round
     from leaselab.model.trial import Trial
-
-
-_SAMPLED = {"t", "cpu_s", "rss_bytes", "udp_drops", "held"}
-"""What a sample must have for a view to show it."""
 
 
 class Several:
@@ -60,20 +60,20 @@ class Live:
 
     def phase(self, text: str) -> None:
         """Write it."""
-        self._feed.write("phase", text=text)
+        self._feed.write(Phase(text=text))
 
     def round_started(self, index: int) -> None:
         """Write it."""
-        self._feed.write("run", index=index)
+        self._feed.write(RunBegun(index=index))
 
     def trial_started(self, load: Load) -> None:
         """Write it."""
-        self._feed.write("trial", **asdict(load))
+        self._feed.write(TrialBegun(load=load))
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """Write that it has ended."""
         if not replayed:
-            self._feed.write("trial-done", rate=trial.rate)
+            self._feed.write(TrialEnded(rate=trial.rate))
 
     def round_done(self, done: Round) -> None:
         """Nothing: the journal has it."""
@@ -82,11 +82,8 @@ class Live:
         """Return what takes a host's samples as they come, as the lines they are."""
 
         def heard(line: str) -> None:
-            try:
-                sample = json.loads(line)
-            except ValueError:
-                return  # whoever measures with it says so
-            if isinstance(sample, dict) and sample.keys() >= _SAMPLED:
-                self._feed.write("sample", host=host, sample=sample)
+            with suppress(msgspec.MsgspecError, ValueError):  # what measures with it reports it
+                sample = msgspec.json.decode(line, type=Sample)
+                self._feed.write(Sampled(host=host, sample=sample))
 
         return heard

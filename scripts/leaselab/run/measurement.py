@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from leaselab.analysis.ceiling import under
 from leaselab.archive.ceilings import ceiling_for
@@ -24,12 +22,13 @@ from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers
 from leaselab.lab.transport import connect
 from leaselab.measure.generators import adapter_of
-from leaselab.measure.point import Point, read_journal
+from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.journal import Fault
 from leaselab.model.procedures.duel import Duel
-from leaselab.model.record import GENERATOR, Provenance
+from leaselab.model.record import GENERATOR
 from leaselab.run.duel import Fight
 from leaselab.run.experiment import begin
 from leaselab.run.listeners import Live, Several
@@ -51,22 +50,10 @@ if TYPE_CHECKING:
 
     Show = Callable[[Bench, str], AbstractContextManager[Listener]]
 
-FAULT = "fault"
-"""Journal event of a point as a whole: what stopped it for now."""
 
-
-def measure_alone(
-    store: Store,
-    document: Mapping[str, Any],
-    where: str,
-    root: Path,
-    show: Show,
-    *,
-    lease: Lease,
-) -> Ended:
-    """Measure the one point of a bench document; parameters and errors as `begin`, `finish`."""
-    point_id = fresh_id(document["scenario"]["name"])
-    points = begin(store, {point_id: document}, where, root)
+def measure_alone(store: Store, bench: Bench, root: Path, show: Show, *, lease: Lease) -> Ended:
+    """Measure one point alone; parameters and errors as `begin`, `finish`."""
+    points = begin(store, {fresh_id(bench.scenario.name): bench}, root)
     (ended,) = finish(store, points, root, show, lease=lease)
     return ended
 
@@ -198,9 +185,8 @@ def _point(
     """Return a point that goes on where its journal ends, on connected hosts."""
     running = part.running
     trials = _trials(part.bench, running, hosts, live, watch)
-    journal = read_journal([(one.name, one.data) for one in running.events()])
     method = method_of(part.bench.procedure, trials.generator.capacity)
-    return Point(method, trials, lock, running, listener, journal)
+    return Point(method, trials, lock, running, listener, journaled(running.entries()))
 
 
 def _trials(
@@ -277,11 +263,11 @@ def _seal(store: Store, part: Part, owner: str, root: Path) -> Ended:
         part.bench,
         point,
         setup_s=part.setup_s,
-        started_at=part.begun["started_at"],
+        started_at=part.begun.started_at,
         owner=owner,
         configs=part.configs,
         experiment=part.experiment,
-        provenance=msgspec.convert(part.begun["provenance"], Provenance),
+        provenance=part.begun.provenance,
     )
     record = under(ceiling_for(store, record), record)
     if point.error is not None:
@@ -311,7 +297,7 @@ def _journal_fault(parts: Sequence[Part], fault: BaseException, root: Path) -> N
         return
     for part in left:
         told = by_role(str(fault), part.names) or type(fault).__name__
-        part.running.record(FAULT, {"text": told})
+        part.running.record(Fault(text=told))
     go_on = f"go on with: leaselab resume {left[0].running.id}"
     if isinstance(fault, LeaselabError):
         _distrust(left[0].bench, fault, root)

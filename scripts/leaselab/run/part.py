@@ -5,20 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from leaselab.archive.running import with_access
-from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.servers import apart
 from leaselab.model.bench import public_names
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.procedures.duel import Duel
-from leaselab.model.record import SERVER, Experiment
+from leaselab.model.record import SERVER
 from leaselab.model.server import settings_of
 from leaselab.model.source import SHORT
-from leaselab.run.experiment import begun_of
 from leaselab.run.record import KeptConfig
 
 if TYPE_CHECKING:
@@ -29,6 +25,8 @@ if TYPE_CHECKING:
     from leaselab.lab.transport import Connection
     from leaselab.measure.point import Point
     from leaselab.model.bench import Bench, ServerUnderTest
+    from leaselab.model.journal import Begun
+    from leaselab.model.record import Experiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Part:
     """A point that is being measured."""
 
     running: RunningSweep
-    begun: Mapping[str, Any]
+    begun: Begun
     """What the first event of its journal says."""
     bench: Bench
     elsewhere: Bench | None = None
@@ -58,21 +56,18 @@ class Part:
 
     @classmethod
     def of(cls, running: RunningSweep) -> Part:
-        """Return the point as its journal says it was begun; raises as `begun_of`."""
-        begun = begun_of(running)
-
-        def read(name: str) -> Bench:
-            return parse_bench(with_access(begun[name], running.path), str(running.path))
-
-        if "elsewhere" not in begun:
-            return cls(running, begun, read("bench"))
-        return cls(running, begun, apart(read("bench")), apart(read("elsewhere")))
+        """Return the point as its journal says; raises as `RunningSweep.begun`."""
+        begun = running.begun()
+        bench = with_access(begun.bench, running.path)
+        if begun.elsewhere is None:
+            return cls(running, begun, bench)
+        elsewhere = with_access(begun.elsewhere, running.path)
+        return cls(running, begun, apart(bench), apart(elsewhere))
 
     @property
     def experiment(self) -> Experiment | None:
         """The experiment that it is of; None where it is measured alone."""
-        given = self.begun.get("experiment")
-        return msgspec.convert(given, Experiment) if given else None
+        return self.begun.experiment
 
     @property
     def title(self) -> str:

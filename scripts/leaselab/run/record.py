@@ -17,6 +17,7 @@ from leaselab import __version__
 from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.published import public_word
+from leaselab.archive.running import BENCH_FILE
 from leaselab.model import moment, record
 from leaselab.model.bounds import clipped, fitted, misfit
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
@@ -97,11 +98,11 @@ def record_of(
     return record
 
 
-def check_recordable(bench: Bench, where: str) -> None:
+def check_recordable(bench: Bench) -> None:
     """Refuse a bench that no record can describe, before anything is measured on it.
 
     Texts of its hosts may be of any length, as a record has their beginning.  Raises a
-    broken-lab error for anything else that does not fit; `where` is its document.
+    broken-lab error for anything else that does not fit.
     """
     parts: dict[str, Callable[[], object]] = {
         **{
@@ -117,7 +118,7 @@ def check_recordable(bench: Bench, where: str) -> None:
         except ValueError as error:
             raise lab_broken(
                 "what a host says of itself does not fit a result",
-                where=f"{where}: {part}",
+                where=f"{BENCH_FILE}: {part}",
                 found=misfit(error),
                 wanted="results/schema.json",
                 todo="see what prints it on that host, then deploy again",
