@@ -18,7 +18,6 @@ from leaselab.cli.bench_setup import (
     inventory_of,
 )
 from leaselab.cli.duel import PARAMETERS, duel
-from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
 from leaselab.cli.layouts import add_layouts, archived_duel, over_layouts, say_cost
 from leaselab.cli.options import (
     add_id_file,
@@ -75,7 +74,6 @@ if TYPE_CHECKING:
     from leaselab.lab.repository import Repository
     from leaselab.model.record import Record, Scenario
     from leaselab.model.source import Commit
-    from leaselab.run.part import Ended
 
 NAME = "bisect"
 HELP = "Find the commit that made a server slower, by duels; exit code 1 if it is slower."
@@ -241,8 +239,8 @@ class Search:
     def run(self) -> End:
         """Make duels until the search ends.
 
-        Raises as `measure_duel`, and an invalid-measurement error where duels of the same two
-        commits come to no verdict.
+        Raises as `Session.measure`, and an invalid-measurement error where duels of the same
+        two commits come to no verdict.
         """
         facts, telling = self._facts(), self._telling
         _say(*telling.cost(facts, self._build_s()))
@@ -352,12 +350,7 @@ class Search:
         session = replace(
             self.session, overrides={**self.session.overrides, "rounds": step.rounds}
         )
-
-        def sealed(_: Task, ended: Ended) -> None:
-            self.ids.append(ended.place.name)
-
-        if not go_on_with_duel(session, first, second, sealed):
-            measure_duel(session, first, second, sealed)
+        session.complete((first, second), lambda _, ended: self.ids.append(ended.place.name))
 
     # ---- what the archive has
 

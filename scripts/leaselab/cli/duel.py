@@ -11,7 +11,6 @@ from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
-from leaselab.cli.duel_measurement import go_on_with_duel, measure_duel
 from leaselab.cli.layouts import add_layouts, check_layouts, over_layouts, say_cost
 from leaselab.cli.options import add_id_file, checkout_root, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
@@ -216,11 +215,10 @@ def duel(
     """
     sealed: list[tuple[Task, Ended]] = []
 
-    def told(task: Task, ended: Ended) -> None:
+    def keep(task: Task, ended: Ended) -> None:
         sealed.append((task, ended))
 
-    if not go_on_with_duel(session, first, second, told, slowdown):
-        measure_duel(session, first, second, told, slowdown)
+    session.complete((first, second), keep, slowdown)
     records = [session.store.load(str(ended.place)) for _, ended in sealed]
     base = records[0] if len(records) > 1 else None
     refused = None

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from leaselab.archive.ident import fresh_id
 from leaselab.cli.bench_setup import build_commit, build_log, leased, prepare
 from leaselab.cli.earlier import EarlierResults
@@ -16,6 +18,7 @@ from leaselab.cli.progress import progress
 from leaselab.cli.task import by_hosts
 from leaselab.cli.variants import PLACES, deploy, give_back
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import archive_failure, begin, open_experiment
 from leaselab.run.measurement import finish
@@ -125,13 +128,15 @@ class Session:
         why: str | None = None,
         refused: Callable[[Task, LeaselabError], object] | None = None,
         anchor: Task | None = None,
+        slowdown: float | None = None,
     ) -> None:
         """Build, deploy, tune, measure and archive; `sealed` is told each result.
 
         Several tasks are the points of an experiment, which alternate round by round; `why`
         says why they do not (empty: as that was asked for).  `anchor` is the one of them that
-        is the fixed reference.  A commit that does not build, or whose server does not start,
-        is a result.  `refused` is told each task whose settings the hosts cannot have, and the
+        is the fixed reference; `slowdown` is that of `Experiment`, for a duel.  A commit that
+        does not build, or whose server does not start, is a result; of a duel nothing is
+        measured then.  `refused` gets each task whose settings the hosts cannot have, and the
         others are measured; without it, that is raised.  At the end, hosts are what their
         inventory says; where the lab breaks they stay as they are, so that the measurement can
         be resumed.  Raises for a broken lab, and what `finish` raises.
@@ -146,18 +151,40 @@ class Session:
                 interleaved=why is None,
                 why=why or "",
                 anchor=ids[tasks.index(anchor)] if anchor in tasks else None,
+                slowdown=slowdown,
             )
         steps = [list(zip(tasks, ids, strict=True))]
         if why is not None:
             steps = [[pair] for pair in by_hosts(steps[0])]
         for step in steps:
             try:
-                self._measure(step, experiment, sealed)
+                self._begin({point_id: task for task, point_id in step}, experiment, sealed)
             except LeaselabError as error:
                 if refused is None or not _of_hosts(step, error):
                     raise
                 refused(step[0][0], error)
         self.give_back()
+
+    def complete(
+        self,
+        tasks: Sequence[Task],
+        sealed: Callable[[Task, Ended], object],
+        slowdown: float | None = None,
+    ) -> None:
+        """Measure tasks in turns, or go on with an unfinished experiment of just these.
+
+        Some points of that may be sealed, but of a duel none.  Parameters and errors as those
+        of `measure`.
+        """
+        self.prepare(tasks[0].distribution)  # else it is not known whether it is the same lab
+        wanted = (slowdown, _errors(self.procedure(tasks[0])))
+        for point_id, of, begun in self.earlier.experiments_of(tasks):
+            slowed = begun.experiment.slowdown if begun.experiment else None
+            whole = len(of) == len(tasks) or not isinstance(begun.bench.procedure, Duel)
+            if whole and (slowed, _errors(begun.bench.procedure)) == wanted:
+                self._go_on(point_id, of, sealed)
+                return
+        self.measure(tasks, sealed, slowdown=slowdown)
 
     def give_back(self) -> None:
         """Tune hosts as their inventory says, where a scenario has set something else."""
@@ -165,43 +192,66 @@ class Session:
             give_back(self.bench)
             self.lab.changed_hosts = False
 
-    def _measure(
+    def _begin(
         self,
-        step: Sequence[tuple[Task, str]],
+        of: Mapping[str, Task],
         experiment: Experiment | None,
         sealed: Callable[[Task, Ended], object],
     ) -> None:
-        """Deploy some tasks side by side, and measure them together."""
-        benches: dict[str, Bench] = {}
-        of: dict[str, Task] = {}
-        for task, point_id in step:
+        """Deploy tasks side by side, by the ids of their points, and measure them together."""
+        placed: dict[str, list[Bench]] = {}
+        for point_id, task in of.items():
             self.prepare(task.distribution)
             try:
-                there = [bench.server.variant for bench in benches.values()]
-                [benches[point_id]] = self.deployed(task, there)
-                of[point_id] = task
+                placed[point_id] = self._beside(placed, task)
             except LeaselabError as error:
                 place = self.archive(task, error, point_id, experiment)
                 sealed(task, Ended(error, place))
-        if benches:
-            points = begin(self.store, benches, checkout_root(), experiment)
-            self.finish(points, of, sealed)
+                if isinstance(self.procedure(task), Duel):
+                    return
+        if not placed:
+            return
+        # The load of a duel follows A, and begins where A's is: both have the same parameters.
+        procedure = next(iter(placed.values()))[0].procedure
+        if experiment is not None and isinstance(procedure, Duel):
+            both_up = min(map(len, placed.values())) > 1
+            experiment = msgspec.structs.replace(experiment, both_up=both_up)
+            placed = {
+                point_id: [replace(bench, procedure=procedure) for bench in benches]
+                for point_id, benches in placed.items()
+            }
+        there = [
+            dict(zip(placed, benches, strict=True))
+            for benches in zip(*placed.values(), strict=False)
+        ]
+        elsewhere = there[1] if len(there) > 1 else {}
+        points = begin(self.store, there[0], checkout_root(), experiment, elsewhere=elsewhere)
+        self._finish(points, of, sealed)
 
-    def finish(
+    def _beside(self, placed: Mapping[str, Sequence[Bench]], task: Task) -> list[Bench]:
+        """Deploy a task beside what lies there; a duel's at both places, where it can be."""
+        keep = [bench.server.variant for benches in placed.values() for bench in benches]
+        if not isinstance(self.procedure(task), Duel):
+            return self.deployed(task, keep)
+        # Where A is at one place only they are up in turn, so B needs no more than that.
+        places = min(map(len, placed.values()), default=len(PLACES))
+        return self.deployed(task, keep, PLACES[:places])
+
+    def _finish(
         self,
         points: Sequence[RunningSweep],
         of: Mapping[str, Task],
         sealed: Callable[[Task, Ended], object],
     ) -> None:
-        """Measure what is left of begun points; `sealed` is told each result that is of a task.
+        """Measure what is left of begun points; `sealed` has each result that is of a task.
 
         `of` has the tasks by the ids of their points.
         """
         self.begun |= set(of.values())
 
-        def ended(found: Ended) -> None:
-            if found.place.name in of:
-                sealed(of[found.place.name], found)
+        def ended(point: Ended) -> None:
+            if point.place.name in of:
+                sealed(of[point.place.name], point)
 
         finish(self.store, points, checkout_root(), progress, ended, lease=self.bench.lease)
 
@@ -231,31 +281,18 @@ class Session:
                 for one in tasks
                 if earlier.is_of(one, unfinished[point].bench)
             }
-            self._finish(point_id, of, sealed)
+            self._go_on(point_id, of, sealed)
             return True
         return False
 
-    def go_on_with(
-        self, tasks: Sequence[Task], sealed: Callable[[Task, Ended], object]
-    ) -> bool:
-        """Go on with an unfinished experiment of just these tasks; False without one.
-
-        Its points are theirs, in that order; some of them may be sealed.
-        """
-        for point_id, left, _ in self.earlier.experiments_of(tasks):
-            self._finish(point_id, left, sealed)
-            return True
-        return False
-
-    def _finish(
+    def _go_on(
         self, point_id: str, of: Mapping[str, Task], sealed: Callable[[Task, Ended], object]
     ) -> None:
         """Measure what is left of the experiment of a point; `of` are its unfinished points."""
-        there: list[str] = []
-        for one in of.values():
-            [bench] = self.deployed(one, there)
-            there.append(bench.server.variant)
-        self.finish(open_experiment(self.store, point_id), of, sealed)
+        placed: dict[str, list[Bench]] = {}
+        for unfinished, task in of.items():
+            placed[unfinished] = self._beside(placed, task)
+        self._finish(open_experiment(self.store, point_id), of, sealed)
         self.give_back()
 
     def _with_known_rates(
@@ -397,6 +434,11 @@ class Session:
                 raise
             return error
         return str(made["key"])
+
+
+def _errors(plan: AnyProcedure) -> tuple[float, ...]:
+    """As those of a duel; empty for another procedure."""
+    return plan.errors if isinstance(plan, Duel) else ()
 
 
 def _of_hosts(step: Sequence[tuple[Task, str]], error: LeaselabError) -> bool:
