@@ -24,20 +24,10 @@ from tests.examples import CONFIG, START, example_round, example_trial
 from tests.inventories import parsed
 
 from leaselab.archive.store import Store
-from leaselab.cli import (
-    bench_setup,
-    bisect,
-    calibrate,
-    duel,
-    generators,
-    rerun,
-    resume,
-    run,
-    session,
-    truth,
-)
+from leaselab.cli import bisect, calibrate, duel, generators, rerun, resume, run, truth
 from leaselab.lab import benches, catalog
 from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import Point
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
@@ -46,7 +36,7 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
-from leaselab.run import measurement
+from leaselab.run import measurement, preparation, session
 from leaselab.run.duel import Fight
 
 if TYPE_CHECKING:
@@ -111,10 +101,10 @@ class Lab:
         self._sources: dict[str, Any] = {}
         (self.checkout / ".leaselab").mkdir(parents=True)
         for name in ("scenarios", "roles", "ansible", "ansible.cfg", "inventory"):
-            (self.checkout / name).symlink_to(bench_setup.checkout_root() / name)
+            (self.checkout / name).symlink_to(checkout_root() / name)
         self._log = folder / "build.log.gz"
         self._log.write_bytes(gzip.compress(b"the whole log"))
-        self._families = dict(_families((bench_setup.checkout_root() / "scenarios").resolve()))
+        self._families = dict(_families((checkout_root() / "scenarios").resolve()))
         monkeypatch.setenv("LEASELAB_ROOT", str(self.checkout))
         monkeypatch.setenv("LEASELAB_RESULTS", str(self.results))
         monkeypatch.setattr(benches, "read_inventory", self._inventory)
@@ -201,7 +191,7 @@ class Lab:
         return parsed(path, listing)
 
     def _leased(self, inventory: Any, _purpose: str) -> Any:
-        return nullcontext(bench_setup.LeasedBench(inventory, _Lease()))
+        return nullcontext(preparation.LeasedBench(inventory, _Lease()))
 
     def _prepare(self, _bench: Any, distribution: str, *, full: bool) -> str:
         assert full in (True, False)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leaselab.cli import build_progress
-from leaselab.cli.build_progress import BUILDING, BuildFollower
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken
+from leaselab.run import build_progress
+from leaselab.run.build_progress import BUILDING, BuildFollower
 
 ROOT = Path(__file__).parents[2]
 ACCESS = HostAccess("maker", "192.0.2.9", "root", "key", "known", 22)

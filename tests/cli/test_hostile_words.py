@@ -22,11 +22,12 @@ from tests.examples import archive_result, example_result
 from tests.inventories import parsed
 from tests.repositories import make_repository
 
-from leaselab.cli import bench_setup, check, lab, switching
+from leaselab.cli import check, lab
 from leaselab.cli.commands import COMMANDS
 from leaselab.cli.main import BROKEN_PIPE, main
 from leaselab.lab import benches, made_here
 from leaselab.model.errors import Outcome, lab_broken
+from leaselab.run import preparation, recovery
 
 ROOT = Path(__file__).parents[2]
 CALLS = 40
@@ -148,7 +149,7 @@ def place(tmp_path_factory):
         patch.chdir(folder / "paths")
         patch.setenv("LEASELAB_ROOT", str(checkout))
         patch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
-        for module in (bench_setup, check, lab, switching):
+        for module in (preparation, check, lab, recovery):
             patch.setattr(module, "run_playbook", refuse)
         patch.setattr(made_here, "LOCKS", (folder,))
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{}")))

@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import pytest
 from tests.inventories import parsed
 
-from leaselab.cli import bench_setup, lab
+from leaselab.cli import lab
 from leaselab.cli.main import main
-from leaselab.cli.playbook import PlaybookStats
 from leaselab.lab import benches, made_here
+from leaselab.lab.playbook import PlaybookStats
+from leaselab.run import preparation
 
 LISTING = {
     "_meta": {
@@ -51,7 +52,7 @@ def played(tmp_path, monkeypatch):
     monkeypatch.setattr(made_here, "LOCKS", (tmp_path / "locks",))
     monkeypatch.setattr(made_here, "_PATIENCE_S", 0.5)
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
-    monkeypatch.setattr(bench_setup, "run_playbook", play)
+    monkeypatch.setattr(preparation, "run_playbook", play)
     monkeypatch.setattr(lab, "run_playbook", play)
     return names
 

@@ -6,12 +6,14 @@ import pytest
 from tests.here import LISTING, Here, request
 from tests.inventories import parsed
 
-from leaselab.cli import bench_setup, hold, maintenance
+from leaselab.cli import hold, maintenance
 from leaselab.cli.main import main
 from leaselab.lab import benches, lease
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.hold import read_hold
 from leaselab.lab.lock import ask
 from leaselab.model.bench import HostAccess
+from leaselab.run import preparation
 
 GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
 REASON = "new network card"
@@ -25,7 +27,7 @@ def bench(tmp_path, monkeypatch):
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
     here = Here(tmp_path / "host", monkeypatch, maintenance, lease, hold, benches)
     here.played = []
-    for module in (maintenance, bench_setup):
+    for module in (maintenance, preparation):
         monkeypatch.setattr(module, "install_lock", here.played.append)
     monkeypatch.setattr(hold, "inspect", lambda _: {"findings": []})
     monkeypatch.setattr(hold, "stop_leftovers", lambda _: None)
@@ -54,14 +56,14 @@ def test_it_is_said_who_has_it_and_why_and_ended_by_hand(capsys):
 )
 def test_nothing_begins_on_it_and_no_hourly_check_lifts_it(command, capsys, monkeypatch):
     """What puts a bench back into use takes it first, as every pipeline does."""
-    root = bench_setup.checkout_root()
+    root = checkout_root()
     for name in ("scenarios", "roles", "ansible", "ansible.cfg"):
         (root / name).symlink_to(maintenance.__file__.partition("scripts/")[0] + name)
 
     def never(*_):
         raise AssertionError("played on a bench in maintenance")
 
-    monkeypatch.setattr(bench_setup, "play", never)
+    monkeypatch.setattr(preparation, "play", never)
     close()
     capsys.readouterr()
     assert main(command) == 4

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 import pytest
 from tests.processes import hear_interrupts
 
-from leaselab.cli import bench_setup
-from leaselab.cli.playbook import playbook_error, run_playbook
+from leaselab.lab.playbook import playbook_error, run_playbook
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.run import preparation
 
 ROOT = Path(__file__).parents[2]
 LOG = Path("/log")
@@ -44,7 +44,7 @@ def failed(host, msg, outcome=4, task="Check", role="kea"):
 
 
 def test_changes_and_statistics_are_told(checkout, monkeypatch, capsys):
-    monkeypatch.setitem(bench_setup._TITLES, "book", "trying it")
+    monkeypatch.setitem(preparation._TITLES, "book", "trying it")
     name, inventory = playbook(
         checkout,
         """
@@ -55,7 +55,7 @@ def test_changes_and_statistics_are_told(checkout, monkeypatch, capsys):
     - ansible.builtin.set_stats: {data: {made: ["{{ word }}"]}}
 """,
     )
-    stats = bench_setup.play(
+    stats = preparation.play(
         name, SimpleNamespace(path=inventory), {"word": "seven words"}, None
     )
     assert stats.changed == 1

@@ -8,14 +8,16 @@ from tests.here import LISTING, Here, request
 from tests.inventories import parsed
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
-from leaselab.cli import bench_setup, check, hold, power, recovery, resume
+from leaselab.cli import check, hold, power, resume
 from leaselab.cli.main import main
-from leaselab.cli.switching import Switched
 from leaselab.lab import benches, boot, lease
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.hold import command_file, write_hold
 from leaselab.lab.lock import Hold, ask, new_hold, status
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken
+from leaselab.run import preparation, recovery
+from leaselab.run.recovery import Switched
 
 GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
 SWITCH = {"leaselab_power": {"command": ["pdu", "{action}", "{host}"]}}
@@ -105,7 +107,7 @@ class TestCommand:
 
     def test_who_holds_the_bench_may_switch_it_and_holds_it_on(self, bench):
         held = new_hold("a build", 600)
-        write_hold(bench_setup.checkout_root(), "rack1", held)
+        write_hold(checkout_root(), "rack1", held)
         with bench(GENERATOR) as generator:
             ask(generator, "acquire", held)
         assert main(["lab", "power", "cycle", "sut"]) == 0
@@ -166,10 +168,10 @@ class TestRecovery:
             errors = [{"level": "error", "text": f"{one}: ssh"} for one in bench.dead]
             return {"findings": errors}
 
-        monkeypatch.setattr(bench_setup, "play", play)
-        monkeypatch.setattr(bench_setup, "played_hash", lambda *_: "0")
+        monkeypatch.setattr(preparation, "play", play)
+        monkeypatch.setattr(preparation, "played_hash", lambda *_: "0")
         monkeypatch.setattr(hold, "inspect", look)
-        monkeypatch.setattr(bench_setup, "install_lock", lambda _: None)
+        monkeypatch.setattr(preparation, "install_lock", lambda _: None)
 
     @pytest.mark.parametrize("dead", [{"sut"}, {"gen"}, {"sut", "gen"}])
     def test_dead_hosts_are_cycled_once_before_anything_is_played(
@@ -205,7 +207,7 @@ class TestRecovery:
 
     def test_what_was_held_is_given_back_once_its_host_is_recovered(self, bench, monkeypatch):
         held = new_hold("a build", 600)
-        write_hold(bench_setup.checkout_root(), "rack1", held)
+        write_hold(checkout_root(), "rack1", held)
         with bench(GENERATOR) as generator:
             ask(generator, "acquire", held)
 
@@ -342,7 +344,7 @@ class TestResume:
         assert bench.holders == (sweep,)
 
     def test_a_lock_that_the_killed_sweep_left_is_its_own(self, bench, sweep):
-        with command_file(bench_setup.checkout_root(), "rack1") as file:
+        with command_file(checkout_root(), "rack1") as file:
             file.write(Hold(**request("ana@laptop pid 1")))
         taken(bench)
         bench.dead = {"sut"}

@@ -5,12 +5,13 @@ import argparse
 import pytest
 from tests.made_up import Lab
 
-from leaselab.cli.bench_setup import inventory_of
-from leaselab.cli.profile import profile, profiles_of
-from leaselab.cli.session import Session
-from leaselab.cli.task import Task
+from leaselab.cli.bench_options import inventory_of
+from leaselab.cli.progress import progress
 from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import invalid_measurement, lab_broken
+from leaselab.run.profile import profile, profiles_of
+from leaselab.run.session import Session
+from leaselab.run.task import Task
 
 WHY = "there is no profile: perf may not sample here"
 
@@ -23,7 +24,12 @@ def lab(tmp_path, monkeypatch):
 @pytest.fixture
 def session(lab):
     inventory = inventory_of(argparse.Namespace(inventory=None, bench=None))
-    session = Session(lab.store, inventory, {"name": "fixed-load", "rate": 300})
+    session = Session(
+        lab.store,
+        inventory,
+        {"name": "fixed-load", "rate": 300},
+        show=progress,
+    )
     with session.leased("a test"):
         yield session
 

@@ -13,13 +13,13 @@ from tests.examples import archive_result, built, edited, example_result
 
 from leaselab.archive.published import published_bench
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, rerun
-from leaselab.cli.bench_setup import LeasedBench
+from leaselab.cli import bench_options, rerun
 from leaselab.cli.main import main
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import LeaselabError
 from leaselab.model.record import Generator
+from leaselab.run.preparation import LeasedBench
 
 ROOT = Path(__file__).parents[2]
 FAILED = {"word": "build-failed", "text": "error: expected ';'"}
@@ -111,7 +111,7 @@ def test_it_is_measured_on_its_own_bench_and_not_on_the_first_that_is_free(
         asked.append(args.bench)
         return (read_inventory(ROOT / "inventory" / "docker"),)
 
-    monkeypatch.setattr(bench_setup, "benches_of", benches_of)
+    monkeypatch.setattr(bench_options, "benches_of", benches_of)
     with pytest.raises(pytest.fail.Exception, match="it was measured"):
         main(["rerun", ident])
     assert asked == [name]

@@ -12,11 +12,11 @@ from tests.repositories import commit, make_repository
 from leaselab.analysis.history import State
 from leaselab.analysis.verdict import compare
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, review
-from leaselab.cli.duel import DuelResult
+from leaselab.cli import bench_options, review
 from leaselab.cli.main import main
 from leaselab.model.errors import Outcome, lab_broken, server_broken
 from leaselab.report.review import review_of
+from leaselab.run.contest import DuelResult
 
 STEP = [1.02] * 14 + [0.97] * 8
 
@@ -132,15 +132,15 @@ def test_a_change_is_measured_again_on_its_bench_and_on_no_other_that_is_free(
     duels, monkeypatch
 ):
     benches = {name: SimpleNamespace(bench=name) for name in ("rack2", "docker")}
-    monkeypatch.setattr(bench_setup, "read_benches", lambda *_: tuple(benches.values()))
-    monkeypatch.setattr(bench_setup, "free_bench", lambda _: benches["rack2"])
+    monkeypatch.setattr(bench_options, "read_benches", lambda *_: tuple(benches.values()))
+    monkeypatch.setattr(bench_options, "free_bench", lambda _: benches["rack2"])
     assert main(["review", "--confirm"]) == 0
     assert duels.benches == [benches["docker"]]
 
 
 def test_a_bench_that_is_taken_ends_it_without_a_duel_on_another(duels, monkeypatch, capsys):
     benches = {name: SimpleNamespace(bench=name) for name in ("rack2", "docker")}
-    monkeypatch.setattr(bench_setup, "read_benches", lambda *_: tuple(benches.values()))
+    monkeypatch.setattr(bench_options, "read_benches", lambda *_: tuple(benches.values()))
     duels.error = lab_broken("bench docker is in use")
     assert main(["review", "--confirm"]) == Outcome.LAB.value
     assert duels.benches == [benches["docker"]]

@@ -12,10 +12,10 @@ from tests.repositories import commit, make_repository
 from leaselab.cli import resume, run
 from leaselab.cli.commands import find
 from leaselab.cli.main import main
-from leaselab.cli.options import checkout_root
 from leaselab.cli.procedure_options import QUICK, procedure_overrides
 from leaselab.cli.report import report_after
 from leaselab.lab.catalog import find_procedure
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,

@@ -7,9 +7,9 @@ import pytest
 from tests.made_up import BROKEN, ENVIRONMENT, Lab
 from tests.repositories import commit, make_repository
 
-from leaselab.cli import session
 from leaselab.cli.main import main
 from leaselab.model.errors import lab_broken
+from leaselab.run import session
 
 
 @pytest.fixture

@@ -17,19 +17,21 @@ from tests.inventories import parsed
 from tests.repositories import commit, make_repository
 
 from leaselab.archive.store import Store
-from leaselab.cli import bench_setup, hold, variants
+from leaselab.cli import bench_options, hold
 from leaselab.cli.main import main
-from leaselab.cli.playbook import PlaybookStats
 from leaselab.lab import benches, deployment, lease, made_here
 from leaselab.lab.catalog import find_scenario
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.hold import write_hold
 from leaselab.lab.lock import ask, new_hold
 from leaselab.lab.own_generator import source_hash
+from leaselab.lab.playbook import PlaybookStats
 from leaselab.lab.repository import open_repository
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.run import preparation, variants
 
 KEY = ANSWER["key"]
 GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
@@ -114,7 +116,7 @@ def playbooks(tmp_path, monkeypatch):
     playbooks = Playbooks(checkout)
     (checkout / ".leaselab").mkdir(parents=True)
     for name in ("scenarios", "roles", "ansible", "ansible.cfg"):
-        (checkout / name).symlink_to(bench_setup.checkout_root() / name)
+        (checkout / name).symlink_to(checkout_root() / name)
     monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
     groups = {
@@ -127,12 +129,12 @@ def playbooks(tmp_path, monkeypatch):
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
     monkeypatch.setattr(made_here, "LOCKS", (tmp_path,))
     playbooks.here = Here(tmp_path / "host", monkeypatch, lease)
-    for module in (bench_setup, variants, deployment):
+    for module in (preparation, variants, deployment):
         monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))
     monkeypatch.setattr(variants, "variants_there", lambda _: playbooks.there)
-    for module in (bench_setup, variants):
+    for module in (preparation, variants):
         monkeypatch.setattr(module, "play", playbooks)
-    monkeypatch.setattr(bench_setup, "run_playbook", playbooks.generator)
+    monkeypatch.setattr(preparation, "run_playbook", playbooks.generator)
     return playbooks
 
 
@@ -140,14 +142,14 @@ def playbooks(tmp_path, monkeypatch):
 def bench(playbooks):
     """The bench, prepared and this test's alone."""
     assert playbooks.given == {}
-    inventory = bench_setup.inventory_of(Namespace(inventory=None, bench=None))
-    with bench_setup.leased(inventory, "a test") as bench:
-        bench_setup.prepare(bench)
+    inventory = bench_options.inventory_of(Namespace(inventory=None, bench=None))
+    with preparation.leased(inventory, "a test") as bench:
+        preparation.prepare(bench)
         yield bench
 
 
 def scenario_of(name):
-    return find_scenario(bench_setup.checkout_root() / "scenarios", name)
+    return find_scenario(checkout_root() / "scenarios", name)
 
 
 @pytest.fixture
@@ -362,7 +364,7 @@ def test_a_lab_of_this_machine_is_brought_up_again_where_its_inventory_changed(
     playbooks.given.clear()
     assert main(["step", "provision"]) == 0
     assert playbooks.given == {}
-    monkeypatch.setattr(bench_setup, "played_hash", lambda *_: "another")
+    monkeypatch.setattr(preparation, "played_hash", lambda *_: "another")
     assert main(["step", "provision"]) == 0
     assert set(playbooks.given) == {"lab_up", "generator", "provision"}
 
@@ -405,7 +407,7 @@ def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playb
     assert deployed.procedure.rounds == 5
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v4-memfile")[0] == [], "it lies beside the other one"
-    deployment.distrust_deployment(bench_setup.checkout_root(), bench.inventory.bench)
+    deployment.distrust_deployment(checkout_root(), bench.inventory.bench)
     assert deploy("v6-memfile")[0] == ["deploy", "tune"]
     assert deploy("v6-memfile")[0] == []
 
@@ -453,7 +455,7 @@ def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(play
 
     both = deploy()
     assert len(both) == 2
-    deployment.distrust_deployment(bench_setup.checkout_root(), bench.inventory.bench)
+    deployment.distrust_deployment(checkout_root(), bench.inventory.bench)
     playbooks.company = False
     (alone,) = deploy()
     assert playbooks.given["deploy"]["leaselab_places"] == [1, 2]
@@ -504,7 +506,7 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
     assert deploy("v4-memfile") == ["deploy", "tune"]
     assert deploy("v4-memfile") == []
     variants.tune(scenario_of(one), bench, MaxRate())
-    record = deployment.read_deployment(bench_setup.checkout_root(), bench.inventory.bench)
+    record = deployment.read_deployment(checkout_root(), bench.inventory.bench)
     assert record.settings == find_scenario(playbooks.checkout / "scenarios", one).hosts
 
 

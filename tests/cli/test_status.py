@@ -11,7 +11,7 @@ from tests.inventories import parsed
 
 from leaselab.archive.bench_notes import CHECK, STATUS, read_note, write_note
 from leaselab.archive.ident import is_id
-from leaselab.cli import bench_setup, status
+from leaselab.cli import bench_options, status
 from leaselab.cli.main import main
 from leaselab.lab.lock import ask
 from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, state_of
@@ -104,7 +104,7 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
     names = ("rack1", "rack2", "rack3")
     found = tuple(_bench(tmp_path, name) for name in names)
-    monkeypatch.setattr(bench_setup, "read_benches", lambda *_: found)
+    monkeypatch.setattr(bench_options, "read_benches", lambda *_: found)
     here = Here(tmp_path / "host", monkeypatch)
     monkeypatch.setattr(status, "bench_statuses", lambda asked: bench_statuses(asked, here))
     here.benches, here.results = found, tmp_path / "results"

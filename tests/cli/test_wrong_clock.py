@@ -8,9 +8,9 @@ import pytest
 from tests.examples import archive_result, example_result
 
 from leaselab.archive.store import Store
-from leaselab.cli import durations
 from leaselab.cli import prune as prune_command
 from leaselab.cli.main import main
+from leaselab.run import durations
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime.now(UTC)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leaselab.cli.bench_setup import inventory_of
+from leaselab.cli.bench_options import inventory_of
 from leaselab.lab.benches import Occupancy, bench_named, free_bench, read_benches
 from leaselab.lab.hold import write_hold
 from leaselab.lab.inventory import (

@@ -99,7 +99,7 @@ import tempfile
 from pathlib import Path
 import pytest
 import yaml
-from leaselab.cli import bench_setup
+from leaselab.cli import bench_options
 from leaselab.cli.main import main
 from leaselab.lab import lease
 from tests.here import Here
@@ -116,7 +116,7 @@ def benches_of(args):
     listing = {group: {"hosts": hosts} for group, hosts in names.items()}
     return (parsed(args.inventory, {"_meta": {"hostvars": variables}, **listing}),)
 
-bench_setup.benches_of = benches_of
+bench_options.benches_of = benches_of
 Here(Path(tempfile.mkdtemp()), pytest.MonkeyPatch(), lease)
 sys.exit(main(sys.argv[1:]))
 """

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
 
-from leaselab.cli import variants
-from leaselab.cli.bench_setup import leased, prepare
 from leaselab.lab.catalog import find_procedure, find_scenario
 from leaselab.lab.deployment import host_states
 from leaselab.lab.inventory import (
@@ -20,6 +18,8 @@ from leaselab.lab.inventory import (
 )
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
+from leaselab.run import variants
+from leaselab.run.preparation import leased, prepare
 
 HERE = Path(__file__).parent
 ORDER = (
@@ -106,8 +106,9 @@ def bench_of():
             )
             with leased(inventory, "the tests") as bench:
                 prepare(bench, full=False)
-                [document] = variants.deploy(chosen, bench, procedure, full=False)
+                [deployed] = variants.deploy(chosen, bench, procedure, full=False)
         hold_back_servers(held="memfile" in scenario)
+        document = deployed.document()
         kept.update(scenario=scenario, document=document, states=host_states(inventory))
         return document
 

@@ -14,10 +14,10 @@ import pytest
 import yaml
 from tests.ssh.machines import AS_ROOT, machine, unpacked
 
-from leaselab.cli import recovery
 from leaselab.cli.main import main
 from leaselab.lab import boot
 from leaselab.lab.inventory import read_inventory
+from leaselab.run import recovery
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

@@ -63,7 +63,7 @@ class Host:
 
 def bench_host(role, last):
     access = HostAccess(role, "192.0.2.1", "root", "key", "known")
-    return BenchHost(access, "eth1", f"198.18.0.{last}")
+    return BenchHost(access=access, test_interface="eth1", test_address=f"198.18.0.{last}")
 
 
 HOSTS = {"generator": bench_host("gen", 30), "server": bench_host("sut", 10)}

@@ -9,7 +9,7 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from leaselab.model.errors import lab_broken
+from leaselab.model.errors import lab_broken, usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,3 +93,25 @@ def explain_full_disk(path: Path, sweep_id: str = "") -> Iterator[None]:
 def _free_mib(path: Path) -> float:
     place = path if path.is_dir() else path.parent
     return shutil.disk_usage(place).free / 2**20
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Write to a place that the user named: one that cannot be written to is bad input.
+
+    A full disk stays what it is.
+    """
+    try:
+        path.resolve()
+    except RuntimeError as error:
+        raise usage_error(f"cannot be written: {error}", where=str(path)) from error
+    try:
+        yield
+    except (OSError, ValueError) as error:  # a path without a name is a ValueError
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise
+        raise usage_error(
+            f"cannot be written: {getattr(error, 'strerror', error)}",
+            where=str(path),
+            todo="name a place in a folder that exists and that you may write to",
+        ) from error

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.archive.checksums import check_all, check_file
-from leaselab.archive.disk import explain_full_disk, write_whole
+from leaselab.archive.disk import explain_full_disk, write_whole, writing
 from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
 from leaselab.archive.journal import entries_of, is_being_written, read_journal
@@ -68,10 +68,10 @@ class Store:
     def check_room(self) -> None:
         """Raise, before anything is measured, where no sweep could be written down.
 
-        That is OSError where the folder cannot be written to, lab_broken for a full disk.
+        That is a usage error where the folder cannot be written to, lab_broken for a full disk.
         """
         probe = self.root / RUNNING / f".room-{os.getpid()}"
-        with explain_full_disk(self.root):
+        with writing(self.root), explain_full_disk(self.root):
             probe.parent.mkdir(parents=True, exist_ok=True)
             try:
                 write_whole(probe, bytes(4096))

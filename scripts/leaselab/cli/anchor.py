@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.cli.duel import PACKAGE
-from leaselab.cli.source import source_folder, source_of
+from leaselab.cli.source import source_of
 from leaselab.model.errors import usage_error
+from leaselab.run.sources import source_folder
 
 if TYPE_CHECKING:
     import argparse

@@ -6,7 +6,7 @@ import argparse
 import subprocess
 import sys
 
-from leaselab.cli.options import checkout_root
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import Outcome, internal_fault, unknown
 
 HELP = "Run a simulation of the project's methods; what follows its name is passed on to it."

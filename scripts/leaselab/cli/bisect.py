@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
 from leaselab.analysis.bisect import Limits, Step, next_step
-from leaselab.cli.bench_setup import (
-    add_full,
-    add_inventory,
-    check,
-    environment_of,
-    inventory_of,
-)
-from leaselab.cli.duel import PARAMETERS, duel
-from leaselab.cli.layouts import add_layouts, archived_duel, over_layouts, say_cost
+from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
+from leaselab.cli.duel import PARAMETERS
 from leaselab.cli.options import (
     add_id_file,
     add_json,
+    add_layouts,
     add_markdown,
     add_results,
-    checkout_root,
     markdown_alone,
     number,
     open_store,
@@ -36,12 +29,10 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.own import add_config, named_scenario
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
-from leaselab.cli.profile import explain, profiles_of
+from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.session import Session
-from leaselab.cli.source import open_source, source_folder
-from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import (
     BELIEVED,
     LeaselabError,
@@ -61,7 +52,13 @@ from leaselab.report.bisect import (
     print_hunted,
 )
 from leaselab.report.hunting import Telling
+from leaselab.run.contest import archived_duel, duel, over_layouts, say_cost
+from leaselab.run.preparation import environment_of
+from leaselab.run.profile import explain, profiles_of
 from leaselab.run.record import command
+from leaselab.run.session import Session
+from leaselab.run.sources import open_source, source_folder
+from leaselab.run.task import Task
 
 if TYPE_CHECKING:
     import argparse
@@ -164,7 +161,13 @@ def run(args: argparse.Namespace) -> Outcome:
     inventory = inventory_of(args)
     check(scenario, plan, inventory)
     store = open_store(args)
-    session = Session(store, inventory, parameters, full=args.full)
+    session = Session(
+        store,
+        inventory,
+        parameters,
+        full=args.full,
+        show=progress,
+    )
     search = Search(session, scenario, repository, commits, plan, limits)
     if args.dry_run:
         session.lab.environment = environment_of(inventory)

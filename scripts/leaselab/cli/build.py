@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, asked, environment_of
+from leaselab.cli.bench_options import add_inventory, asked
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
-from leaselab.cli.session import Prepared, Session
-from leaselab.cli.source import add_commit, one_commit, source_folder, source_of
-from leaselab.cli.task import Task
+from leaselab.cli.progress import progress
+from leaselab.cli.source import add_commit, one_commit, source_of
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.run.preparation import environment_of
+from leaselab.run.session import Prepared, Session
+from leaselab.run.sources import source_folder
+from leaselab.run.task import Task
 
 if TYPE_CHECKING:
     import argparse
@@ -45,6 +48,7 @@ def run(args: argparse.Namespace) -> Outcome:
         procedure_overrides(args),
         {commit.tree: repository.archive(commit, source_folder())},
         lab=Prepared(environment_of(inventory)),
+        show=progress,
     )
     task = Task(scenario, commit)
     with session.leased(f"{NAME} {task}"):

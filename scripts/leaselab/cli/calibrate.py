@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.error_budget import error_budget
 from leaselab.archive.duels import calibrating
-from leaselab.cli.bench_setup import check, inventory_of
-from leaselab.cli.ceilings import RUNS, ceiling_tasks, measured
+from leaselab.cli.bench_options import check, inventory_of
 from leaselab.cli.duel import (
     BRANCH_POINT,
     OPTIONS,
@@ -16,36 +15,38 @@ from leaselab.cli.duel import (
     RELEASE,
     Sides,
     add_duel,
-    duel,
     parameters_of,
 )
 from leaselab.cli.options import (
     add_json,
     add_results,
-    checkout_root,
     number,
     only_with,
     open_store,
     print_json,
     whole,
 )
+from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.session import Session
-from leaselab.cli.source import open_source
 from leaselab.lab.catalog import find_scenario
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.procedures.duel import Duel
 from leaselab.report.ceilings import rows_of, table
 from leaselab.report.verdict import budget_document, budget_words
+from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
+from leaselab.run.contest import duel
+from leaselab.run.session import Session
+from leaselab.run.sources import open_source
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from leaselab.analysis.error_budget import ErrorBudget
-    from leaselab.cli.task import Task
     from leaselab.model.errors import LeaselabError
     from leaselab.model.record import Record
+    from leaselab.run.task import Task
 
 NAME = "calibrate"
 HELP = (
@@ -115,7 +116,13 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
     if args.scenario is not None:
         like = find_scenario(folder, args.scenario, args.generator)
     tasks = ceiling_tasks(like, [like.generator if like else args.generator])
-    session = Session(store, inventory, {"rounds": RUNS}, full=args.full)
+    session = Session(
+        store,
+        inventory,
+        {"rounds": RUNS},
+        full=args.full,
+        show=progress,
+    )
     for task in tasks:
         check(task.scenario, session.procedure(task), inventory)
     records: list[Record] = []
@@ -151,7 +158,13 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
     sides = Sides(repository, args.scenario or DEFAULT_SCENARIO, args.generator)
     task, _ = sides.tasks(args.server, args.server)
     session = Session(
-        store, inventory, parameters_of(args), sides.files, full=args.full, built=sides.built
+        store,
+        inventory,
+        parameters_of(args),
+        sides.files,
+        full=args.full,
+        built=sides.built,
+        show=progress,
     )
     check(task.scenario, session.procedure(task), inventory)
     slowdown = args.slowdown / 100

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.capacity import SERVED_S, configurations
 from leaselab.analysis.demand import Arrival, Demand, Population, Restart, Rush, Spread
+from leaselab.archive.disk import writing
 from leaselab.archive.store import newest_of
 from leaselab.cli.options import (
     add_json,
@@ -16,7 +17,6 @@ from leaselab.cli.options import (
     open_store,
     print_json,
     whole,
-    writing,
 )
 from leaselab.cli.own import add_config, own_scenario
 from leaselab.cli.report import FOLDER

@@ -6,26 +6,20 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.bench_notes import CHECK, write_note
-from leaselab.cli.bench_setup import add_inventory, inventory_of
-from leaselab.cli.options import (
-    add_json,
-    add_recover,
-    checkout_root,
-    print_json,
-    read_json,
-    usual_results,
-)
-from leaselab.cli.playbook import run_playbook
-from leaselab.cli.recovery import recover_alone
+from leaselab.cli.bench_options import add_inventory, inventory_of
+from leaselab.cli.options import add_json, add_recover, print_json, read_json
 from leaselab.lab.catalog import find_scenario, load_scenarios
 from leaselab.lab.check_isolation import judge_networks
+from leaselab.lab.checkout import checkout_root, usual_results
 from leaselab.lab.contact import contact_all
 from leaselab.lab.inspection import document, judge
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP
+from leaselab.lab.playbook import run_playbook
 from leaselab.lab.status import role_of
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.moment import now
 from leaselab.report.findings import print_findings
+from leaselab.run.recovery import recover_alone
 
 if TYPE_CHECKING:
     import argparse

@@ -11,13 +11,12 @@ from leaselab.analysis.layouts import Cause
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
 from leaselab.archive.anchors import anchors_of
 from leaselab.cli.commits import LISTING, add_listing, list_commits
-from leaselab.cli.duel import OPTIONS, add_live, live, with_budget
+from leaselab.cli.duel import OPTIONS, add_live, live
 from leaselab.cli.options import (
     STDOUT,
     add_json,
     add_markdown,
     add_results,
-    checkout_root,
     markdown_alone,
     number,
     only_with,
@@ -27,16 +26,8 @@ from leaselab.cli.options import (
     write_output,
 )
 from leaselab.cli.own import add_config, own_scenario
-from leaselab.cli.pair import (
-    PREVIOUS,
-    VERSION,
-    commit_names,
-    load_named,
-    load_previous,
-    load_version,
-)
-from leaselab.cli.profile import profiles_of
 from leaselab.lab.catalog import match_scenarios
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,
@@ -49,6 +40,16 @@ from leaselab.report.layouts import layouts_document, layouts_words
 from leaselab.report.profile import print_profile, profile_document
 from leaselab.report.verdict import comparison_document, print_comparison
 from leaselab.report.verdicts import comparisons_document, print_comparisons
+from leaselab.run.contest import with_budget
+from leaselab.run.pair import (
+    PREVIOUS,
+    VERSION,
+    commit_names,
+    load_named,
+    load_previous,
+    load_version,
+)
+from leaselab.run.profile import profiles_of
 
 if TYPE_CHECKING:
     import argparse
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from leaselab.analysis.layouts import OverLayouts
     from leaselab.analysis.profile import ProfileDifference
     from leaselab.archive.store import Store
-    from leaselab.cli.pair import CommitNames
+    from leaselab.run.pair import CommitNames
 
 HELP = "Say whether server B is slower than server A; exit code 1 if it is."
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, asked, built_commit, environment_of
+from leaselab.cli.bench_options import add_inventory, asked
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
 from leaselab.cli.outcome import tell_failure
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
-from leaselab.cli.session import Prepared, Session
-from leaselab.cli.task import Task
-from leaselab.cli.variants import install
+from leaselab.cli.progress import progress
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.run.preparation import built_commit, environment_of
+from leaselab.run.session import Prepared, Session
+from leaselab.run.task import Task
+from leaselab.run.variants import install
 
 if TYPE_CHECKING:
     import argparse
@@ -46,6 +48,7 @@ def run(args: argparse.Namespace) -> Outcome:
         inventory,
         procedure_overrides(args),
         lab=Prepared(environment_of(inventory)),
+        show=progress,
     )
     with session.leased(f"{NAME} {task}"):
         try:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.error_budget import error_budget
-from leaselab.analysis.verdict import compare
-from leaselab.archive.duels import calibrating
-from leaselab.cli.bench_setup import add_full, add_inventory, built_commit, check, inventory_of
-from leaselab.cli.layouts import add_layouts, check_layouts, over_layouts, say_cost
-from leaselab.cli.options import add_id_file, checkout_root, number, write_ids
+from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
+from leaselab.cli.options import add_id_file, add_layouts, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
-from leaselab.cli.profile import explain
+from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.session import Session
-from leaselab.cli.source import open_source, source_folder
-from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
-from leaselab.model.identity import Conditions
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import DUEL, Duel
+from leaselab.run.contest import check_layouts, duel, over_layouts, say_cost
+from leaselab.run.preparation import built_commit
+from leaselab.run.profile import explain
+from leaselab.run.session import Session
+from leaselab.run.sources import open_source, source_folder
+from leaselab.run.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from leaselab.lab.repository import Repository
     from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
-    from leaselab.run.part import Ended
 
 PACKAGE, BUILD, WORKTREE = "package", "build:", "worktree"
 """Words for the distribution's server, before the key of a kept build, and for the checkout of
@@ -51,17 +49,6 @@ OPTIONS = (
 """What `add_duel` adds, and has no effect where none is made."""
 PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate", "clients_s")
 """Parameters of it that have an option."""
-
-
-@dataclass(frozen=True, slots=True)
-class DuelResult:
-    """What came of a duel."""
-
-    comparison: Comparison
-    ids: tuple[str, ...]
-    """Ids of the results of A and B; of one alone where that does not build."""
-    refused: LeaselabError | None = None
-    """Why A does not build or does not start: B is not measured then, and not to blame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,40 +191,6 @@ def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
     return given
 
 
-def duel(
-    session: Session, first: Task, second: Task, slowdown: float | None = None
-) -> DuelResult:
-    """Measure two tasks in turn, and judge them; what does not build is no error here.
-
-    A duel of the two that was interrupted is gone on with.  `slowdown` is for duels that
-    calibrate: for which share of the time B is made to stand still (0..1).
-    Raises for a broken lab and for an interrupt: what was measured can be resumed.
-    """
-    sealed: list[tuple[Task, Ended]] = []
-
-    def keep(task: Task, ended: Ended) -> None:
-        sealed.append((task, ended))
-
-    session.complete((first, second), keep, slowdown)
-    records = [session.store.load(str(ended.place)) for _, ended in sealed]
-    base = records[0] if len(records) > 1 else None
-    refused = None
-    if base is None and sealed[0][0] is first is not second:
-        refused = sealed[0][1].error
-    ids = tuple(record.id for record in records)
-    return DuelResult(compare(base, records[-1]), ids, refused)
-
-
-def with_budget(store: Store, comparison: Comparison) -> Comparison:
-    """Add what duels can tell on the bench of a comparison, where it is one of a duel."""
-    record = comparison.other
-    plan, place = record.procedure, Conditions.of_record(record).place
-    if comparison.verdict is None or not isinstance(plan, Duel):
-        return comparison
-    made = calibrating(store, record.scenario.name, place)
-    return replace(comparison, budget=error_budget(made, plan))
-
-
 def live(args: argparse.Namespace, store: Store) -> Lived:
     """Measure what ``compare A B --live`` names."""
     repository = open_source(args.repo) if args.repo else None
@@ -259,6 +212,7 @@ def live(args: argparse.Namespace, store: Store) -> Lived:
         sides.files,
         full=args.full,
         built=sides.built,
+        show=progress,
     )
     for task in (first, second):
         check(task.scenario, session.procedure(task), inventory)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.cli.parser import Choosing, hidden
 from leaselab.cli.procedure_options import add_generator
-from leaselab.cli.source import open_source, source_folder
 from leaselab.lab.roles import built_generators
 from leaselab.model.errors import usage_error
-from leaselab.model.source import Commit
+from leaselab.run.sources import GeneratorSource, open_source, source_folder
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
     from leaselab.model.record import Scenario
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratorSource:
-    """A commit of a generator that is to be built, and measured with."""
-
-    name: str
-    """The generator's, and its role's."""
-    commit: Commit
-    files: Path
-    """The tar of its files."""
 
 
 def add_generator_source(parser: argparse.ArgumentParser) -> None:

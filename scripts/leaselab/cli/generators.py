@@ -5,30 +5,25 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.bench_setup import add_full, add_inventory, check, inventory_of
-from leaselab.cli.ceilings import RUNS, ceiling_tasks, measured
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    checkout_root,
-    open_store,
-    print_json,
-    whole,
-)
+from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
+from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
+from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.session import Session
-from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_scenario, measured_by
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.roles import OWN_GENERATOR
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.ceilings import rows_of, table
+from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
+from leaselab.run.session import Session
+from leaselab.run.task import Task
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from leaselab.cli.ceilings import Measured
     from leaselab.model.record import Record
+    from leaselab.run.ceilings import Measured
 
 NAME = "dev bench generators"
 HELP = "Measure the ceilings of two generators, and whether they agree on a server below these."
@@ -80,7 +75,13 @@ def run(args: argparse.Namespace) -> Outcome:
     store, inventory = open_store(args), inventory_of(args)
     scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
     tasks = [Task(measured_by(scenario, name)) for name in args.generator]
-    session = Session(store, inventory, {"rounds": args.runs}, full=args.full)
+    session = Session(
+        store,
+        inventory,
+        {"rounds": args.runs},
+        full=args.full,
+        show=progress,
+    )
     ceilings = ceiling_tasks(scenario, args.generator)
     for task in [*ceilings, *tasks]:
         check(task.scenario, session.procedure(task), inventory)

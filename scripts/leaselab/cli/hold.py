@@ -5,22 +5,18 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import (
-    add_inventory,
-    benches_of,
-    bring_up,
-    inventory_of,
-    leased,
-)
+from leaselab.cli.bench_options import add_inventory, benches_of, inventory_of
 from leaselab.cli.check import inspect
-from leaselab.cli.options import add_json, checkout_root, print_told, whole
-from leaselab.cli.recovery import recover
+from leaselab.cli.options import add_json, print_told, whole
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.hold import forget_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, ask
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.run.preparation import bring_up, leased
+from leaselab.run.recovery import recover
 
 if TYPE_CHECKING:
     import argparse

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, bring_up, inventory_of
-from leaselab.cli.options import add_json, checkout_root, print_told
-from leaselab.cli.playbook import run_playbook
+from leaselab.cli.bench_options import add_inventory, inventory_of
+from leaselab.cli.options import add_json, print_told
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lease import leased
 from leaselab.lab.lock import BenchInUseError
 from leaselab.lab.made_here import making
+from leaselab.lab.playbook import run_playbook
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.run.preparation import bring_up
 
 if TYPE_CHECKING:
     import argparse

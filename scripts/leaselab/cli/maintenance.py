@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_place, benches_of, install_lock
+from leaselab.cli.bench_options import add_place, benches_of
 from leaselab.cli.options import add_json, print_told
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lock import BenchInUseError, ask, owner_name, status
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.run.preparation import install_lock
 
 if TYPE_CHECKING:
     import argparse

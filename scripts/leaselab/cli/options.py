@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import json
 import math
 import os
 import stat
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leaselab.archive.prune import use
+from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
+from leaselab.lab.checkout import checkout_root, usual_results
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.text import escaped_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 
 N = TypeVar("N", int, float)
 T = TypeVar("T")
 _INPUT_BYTES = 64 << 20
 STDOUT = Path("-")
+MOST_LAYOUTS = 50
 
 
 def markdown_alone(args: argparse.Namespace) -> bool:
@@ -39,22 +40,6 @@ def markdown_alone(args: argparse.Namespace) -> bool:
             todo="write the Markdown to a file",
         )
     return bool(args.markdown == STDOUT)
-
-
-def checkout_root() -> Path:
-    """The checkout: LEASELAB_ROOT, else the directory two above the package."""
-    named = os.environ.get("LEASELAB_ROOT")
-    return Path(named).absolute() if named else Path(__file__).resolve().parents[3]
-
-
-def kept_folder(name: str) -> Path:
-    """A folder of `.leaselab` with what takes time to make again.
-
-    Until this process ends, no `leaselab lab prune` removes anything there.
-    """
-    folder = checkout_root() / ".leaselab"
-    use(folder)
-    return folder / name
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
@@ -165,12 +150,6 @@ def add_recover(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def usual_results() -> Path:
-    """The results folder of commands without an option for it."""
-    named = os.environ.get("LEASELAB_RESULTS")
-    return Path(named) if named else checkout_root() / "results"
-
-
 def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
     """The store in that folder.
 
@@ -201,12 +180,6 @@ def check_patterns(store: Store, patterns: Iterable[str]) -> None:
         known = measured | load_scenarios(checkout_root() / "scenarios").keys()
         if name not in known:
             raise unknown("scenario", name, sorted(known), "scenarios")
-
-
-def check_room(store: Store) -> None:
-    """Refuse a folder of results that cannot be written to (2), or is full (4), at once."""
-    with writing(store.root):
-        store.check_room()
 
 
 def print_json(value: object) -> None:
@@ -295,23 +268,12 @@ def write_output(path: Path, content: bytes) -> None:
         part.replace(path)
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Write to a place that the user named: one that cannot be written to is bad input.
-
-    A full disk stays what it is.
-    """
-    try:
-        path.resolve()
-    except RuntimeError as error:
-        raise usage_error(f"cannot be written: {error}", where=str(path)) from error
-    try:
-        yield
-    except (OSError, ValueError) as error:  # a path without a name is a ValueError
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise usage_error(
-            f"cannot be written: {getattr(error, 'strerror', error)}",
-            where=str(path),
-            todo="name a place in a folder that exists and that you may write to",
-        ) from error
+def add_layouts(parser: argparse._ActionsContainer, what: str) -> None:
+    """Add ``--layouts``, read as `args.layouts`; `what` is measured in each."""
+    parser.add_argument(
+        "--layouts",
+        metavar="N",
+        type=whole(2, MOST_LAYOUTS),
+        help=f"{what} in so many layouts: builds whose functions are linked in another order, "
+        "by lld, with seeds 1 to N; says whether the code is slower, or only its place",
+    )

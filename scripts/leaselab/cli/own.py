@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import checkout_root
 from leaselab.cli.parser import ANY, Choosing, hidden
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.own import read_own, write_own
 from leaselab.model.errors import usage_error
 

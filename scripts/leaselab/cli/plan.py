@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.planning import MOST_LOAD, SWEEPS_A_WEEK, Wish, choose, enough, plan
 from leaselab.analysis.workload import LONGEST_DUEL_MIN, Lab
-from leaselab.cli.durations import durations
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    checkout_root,
-    number,
-    open_store,
-    print_json,
-    whole,
-)
+from leaselab.cli.options import add_json, add_results, number, open_store, print_json, whole
 from leaselab.lab.catalog import find_procedure, match_scenarios
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.plan import Assumed, counted, plan_document, print_plan
+from leaselab.run.durations import durations
 
 if TYPE_CHECKING:
     import argparse

@@ -6,14 +6,13 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_place, benches_of
+from leaselab.cli.bench_options import add_place, benches_of
 from leaselab.cli.options import add_json, print_told
-from leaselab.cli.recovery import alone, last_maintenance
-from leaselab.cli.switching import switch, wait
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.power import POWER, VERBS
 from leaselab.lab.transport import NoAnswerError
 from leaselab.model.errors import Outcome, lab_broken, unknown, usage_error
+from leaselab.run.recovery import alone, last_maintenance, switch, wait
 
 if TYPE_CHECKING:
     import argparse

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_full, add_inventory, inventory_of, leased, prepare
+from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.options import add_json, print_told
 from leaselab.model.errors import Outcome
+from leaselab.run.preparation import leased, prepare
 
 if TYPE_CHECKING:
     import argparse

@@ -20,17 +20,11 @@ from leaselab.archive.prune import (
     results,
 )
 from leaselab.archive.row import UNREADABLE
-from leaselab.cli.bench_setup import add_place, benches_of
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    checkout_root,
-    open_store,
-    print_json,
-    whole,
-)
-from leaselab.cli.playbook import run_playbook
+from leaselab.cli.bench_options import add_place, benches_of
+from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.inventory import BUILDER_GROUP
+from leaselab.lab.playbook import run_playbook
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.report.listing import aligned

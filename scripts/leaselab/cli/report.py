@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
 from leaselab.cli.options import (
     add_json,
@@ -14,10 +15,9 @@ from leaselab.cli.options import (
     print_told,
     whole,
     without_effect,
-    writing,
 )
-from leaselab.cli.pair import PREVIOUS, load_previous
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.run.pair import PREVIOUS, load_previous
 
 HELP = "Write results as pages that open from a disk: overview, history, every sweep, compare."
 FOLDER = "report"

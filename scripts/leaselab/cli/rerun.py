@@ -8,42 +8,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.running import BENCH_FILE
-from leaselab.cli.bench_setup import (
-    add_inventory,
-    build_commit,
-    inventory_of,
-    is_kept,
-    leased,
-    prepare,
-)
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    check_room,
-    checkout_root,
-    open_store,
-)
+from leaselab.cli.bench_options import add_inventory, inventory_of
+from leaselab.cli.options import add_json, add_results, open_store
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.source import open_source, source_folder
-from leaselab.cli.variants import deploy, give_back
 from leaselab.lab.bench_file import parse_measured
 from leaselab.lab.catalog import find_scenario
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import usage_error
 from leaselab.model.source import public_address
 from leaselab.run.measurement import measure_alone
+from leaselab.run.preparation import build_commit, is_kept, leased, prepare
+from leaselab.run.sources import open_source, source_folder
+from leaselab.run.variants import deploy, give_back
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
     from leaselab.archive.store import Store
-    from leaselab.cli.bench_setup import LeasedBench
     from leaselab.model.bench import Bench
     from leaselab.model.errors import LeaselabError, Outcome
     from leaselab.model.record import Record, Scenario
     from leaselab.run.part import Ended
+    from leaselab.run.preparation import LeasedBench
 
 NAME = "rerun"
 HELP = "Measure again what a result measured: its scenario and parameters, on its bench."
@@ -77,7 +66,7 @@ def run(args: argparse.Namespace) -> Outcome:
         args.bench = args.bench or record.bench.name
         args.inventory = _inventory(before.inventory, args.ref)
     inventory = inventory_of(args)
-    check_room(store)
+    store.check_room()
     with leased(inventory, f"{NAME} {before.scenario.name}") as bench:
         ended = _measure(store, before, bench)
     report_after(store)

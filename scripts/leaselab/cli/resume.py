@@ -6,20 +6,21 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import LeasedBench
-from leaselab.cli.options import add_json, add_recover, add_results, checkout_root, open_store
+from leaselab.cli.options import add_json, add_recover, add_results, open_store
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
-from leaselab.cli.recovery import recover, revive
 from leaselab.cli.report import report_after
-from leaselab.cli.variants import give_back
 from leaselab.lab.benches import bench_named, read_benches
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.lease import leased
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import GENERATOR
 from leaselab.run.experiment import open_experiment
 from leaselab.run.measurement import finish
 from leaselab.run.part import Part
+from leaselab.run.preparation import LeasedBench
+from leaselab.run.recovery import recover, revive
+from leaselab.run.variants import give_back
 
 if TYPE_CHECKING:
     import argparse

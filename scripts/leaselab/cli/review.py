@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.history import State
-from leaselab.cli.bench_setup import add_full, add_inventory, benches_of, check
-from leaselab.cli.duel import Sides, duel
+from leaselab.archive.disk import writing
+from leaselab.cli.bench_options import add_full, add_inventory, benches_of, check
+from leaselab.cli.duel import Sides
 from leaselab.cli.options import (
     add_json,
     add_markdown,
@@ -20,11 +21,8 @@ from leaselab.cli.options import (
     open_store,
     print_json,
     write_output,
-    writing,
 )
-from leaselab.cli.profile import explain
-from leaselab.cli.session import Session
-from leaselab.cli.source import open_source
+from leaselab.cli.progress import progress
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.duel import DUEL
@@ -37,6 +35,10 @@ from leaselab.report.review import (
     review_document,
     review_of,
 )
+from leaselab.run.contest import duel
+from leaselab.run.profile import explain
+from leaselab.run.session import Session
+from leaselab.run.sources import open_source
 
 if TYPE_CHECKING:
     import argparse
@@ -218,7 +220,14 @@ def _duel(
     where = args.repo or (record.source.repository if record.source else "")
     sides = Sides(open_source(where), series.scenario, record.scenario.generator)
     tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
-    session = Session(store, inventory, {"name": DUEL}, sides.files, full=args.full)
+    session = Session(
+        store,
+        inventory,
+        {"name": DUEL},
+        sides.files,
+        full=args.full,
+        show=progress,
+    )
     for task in tasks:
         check(task.scenario, session.procedure(task), inventory)
     with session.leased(f"{NAME} {series.scenario}"):

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.cli.anchor import add_anchor, anchor_of, same_source
-from leaselab.cli.bench_setup import add_full, add_inventory, check, inventory_of
+from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
 from leaselab.cli.generator_source import add_generator_source, generator_source_of
 from leaselab.cli.options import (
     add_id_file,
     add_json,
     add_results,
-    checkout_root,
     open_store,
     print_json,
     without_effect,
@@ -28,15 +27,18 @@ from leaselab.cli.procedure_options import (
     add_quick,
     procedure_overrides,
 )
+from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.session import Session
-from leaselab.cli.source import add_source, commits_of, source_folder, source_of
-from leaselab.cli.task import Task, separate
+from leaselab.cli.source import add_source, commits_of, source_of
 from leaselab.lab.catalog import match_scenarios
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, server_broken, usage_error
 from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_table
 from leaselab.run.record import command
+from leaselab.run.session import Session
+from leaselab.run.sources import source_folder
+from leaselab.run.task import Task, separate
 
 if TYPE_CHECKING:
     import argparse
@@ -115,7 +117,15 @@ def run(args: argparse.Namespace) -> Outcome:
     generator = generator_source_of(args, scenarios)
     overrides = procedure_overrides(args)
     anchor = anchor_of(args, commits, files)
-    session = Session(store, inventory, overrides, files, args.full, generator)
+    session = Session(
+        store,
+        inventory,
+        overrides,
+        files,
+        args.full,
+        generator,
+        show=progress,
+    )
     tasks = [
         Task(scenario, commit, distribution)
         for distribution in _distributions(args, inventory)

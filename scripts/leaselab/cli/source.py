@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import kept_folder, whole
-from leaselab.lab.repository import open_repository
+from leaselab.cli.options import whole
 from leaselab.model.errors import usage_error
+from leaselab.run.sources import open_source
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
     from leaselab.lab.repository import Repository
     from leaselab.model.source import Commit
@@ -60,11 +59,6 @@ def add_range(group: argparse._ActionsContainer) -> None:
     )
 
 
-def source_folder() -> Path:
-    """Where the files of commits are kept for the builder."""
-    return kept_folder("sources")
-
-
 def source_of(args: argparse.Namespace) -> Repository:
     """Open the repository that was named, or raise a usage error."""
     if args.repo is None:
@@ -75,11 +69,6 @@ def source_of(args: argparse.Namespace) -> Repository:
             todo="name it",
         )
     return open_source(args.repo)
-
-
-def open_source(where: str) -> Repository:
-    """Open a repository by its path or address; errors as `open_repository`."""
-    return open_repository(where, kept_folder("repositories"))
 
 
 def one_commit(repository: Repository, args: argparse.Namespace) -> Commit:

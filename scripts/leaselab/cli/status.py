@@ -6,8 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.bench_notes import CHECK, RECOVERY, STATUS, read_note, write_note
-from leaselab.cli.bench_setup import add_inventory, benches_of
-from leaselab.cli.options import add_json, add_results, open_store, print_json, writing
+from leaselab.archive.disk import writing
+from leaselab.cli.bench_options import add_inventory, benches_of
+from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.cli.report import FOLDER
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, role_of, state_of

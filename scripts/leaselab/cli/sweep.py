@@ -9,8 +9,6 @@ from leaselab.cli.options import (
     add_id_file,
     add_json,
     add_results,
-    check_room,
-    checkout_root,
     open_store,
     read_json,
     write_ids,
@@ -18,6 +16,7 @@ from leaselab.cli.options import (
 from leaselab.cli.outcome import tell
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.lease import leased
 from leaselab.measure.generators import check_fits
 from leaselab.model.record import GENERATOR
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace) -> Outcome:
     check_fits(bench.scenario, bench.procedure)
     command()  # one that does not parse is refused before the bench is leased
     store = open_store(args)
-    check_room(store)
+    store.check_room()
     root, keeper = checkout_root(), bench.hosts[GENERATOR].access
     with leased(root, bench.name, keeper, f"{NAME} {bench.scenario.name}") as lease:
         ended = measure_alone(store, bench, root, progress, lease=lease)

@@ -6,16 +6,10 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from leaselab.model.text import printable_lines
+from leaselab.model.text import Control, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-
-class Control(str):
-    """A text of ours that a terminal is to obey."""
-
-    __slots__ = ()
 
 
 @contextmanager

@@ -6,24 +6,19 @@ import sys
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.truth import Truth, judge, not_measured, truth_of
-from leaselab.cli.bench_setup import add_full, add_inventory, inventory_of
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    checkout_root,
-    open_store,
-    print_json,
-    whole,
-)
+from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
+from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
+from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.session import Session
-from leaselab.cli.task import Task
 from leaselab.lab.catalog import match_scenarios, measured_by
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.roles import OWN_GENERATOR
 from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import LeaselabError, Outcome, unknown, usage_error
 from leaselab.report.truth import print_truth, truth_document
+from leaselab.run.session import Session
+from leaselab.run.task import Task
 
 if TYPE_CHECKING:
     import argparse
@@ -79,7 +74,13 @@ def run(args: argparse.Namespace) -> Outcome:
     outcome is a regression where a figure of the project's own generator is too far off.
     """
     store, inventory = open_store(args), inventory_of(args)
-    session = Session(store, inventory, {"rounds": args.runs}, full=args.full)
+    session = Session(
+        store,
+        inventory,
+        {"rounds": args.runs},
+        full=args.full,
+        show=progress,
+    )
     chosen = _chosen(args.scenario, args.generator, session)
     rows: list[Judged] = []
     missing: dict[str, str] = {}

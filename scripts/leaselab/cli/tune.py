@@ -6,21 +6,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.bench_setup import add_inventory, asked
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    checkout_root,
-    open_store,
-    print_told,
-    write_output,
-    writing,
-)
+from leaselab.archive.disk import writing
+from leaselab.cli.bench_options import add_inventory, asked
+from leaselab.cli.options import add_json, add_results, open_store, print_told, write_output
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
-from leaselab.cli.session import Session
-from leaselab.cli.task import Task
-from leaselab.cli.variants import tune
+from leaselab.cli.progress import progress
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import Outcome
+from leaselab.run.session import Session
+from leaselab.run.task import Task
+from leaselab.run.variants import tune
 
 if TYPE_CHECKING:
     import argparse
@@ -56,7 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Tune; write what a sweep needs to know."""
     scenario, procedure, inventory = asked(args)
-    session = Session(open_store(args), inventory, procedure_overrides(args))
+    session = Session(
+        open_store(args),
+        inventory,
+        procedure_overrides(args),
+        show=progress,
+    )
     procedure = session.max_rates.ready(Task(scenario), procedure)
     path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
     with writing(path):

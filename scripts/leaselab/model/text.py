@@ -54,3 +54,9 @@ def cell(text: str) -> str:
     shown = printable(text)
     begins = shown.lstrip()
     return f"'{shown}" if _FORMULA.match(begins) and not _NUMBER.fullmatch(begins) else shown
+
+
+class Control(str):
+    """A text of ours that a terminal is to obey."""
+
+    __slots__ = ()

@@ -6,9 +6,6 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
 
-from leaselab.cli import variants
-from leaselab.cli.bench_setup import leased
-from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_procedure, find_scenario
 from leaselab.lab.foreign import watching
 from leaselab.lab.generator import RemoteGenerator
@@ -19,6 +16,8 @@ from leaselab.lab.transport import connect
 from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
+from leaselab.run import variants
+from leaselab.run.preparation import leased
 
 pytestmark = pytest.mark.lab
 
@@ -27,7 +26,7 @@ PAUSE_S = 1.2
 
 
 def at_both_places(scenario, procedure):
-    """Deploy a scenario at both places; return the bench documents."""
+    """Deploy a scenario; return its bench at both places."""
     chosen = find_scenario(ROOT / "scenarios", scenario)
     with leased(read_inventory(LOCAL), "the tests") as bench:
         return variants.deploy(chosen, bench, procedure, full=False, places=variants.PLACES)
@@ -40,7 +39,7 @@ def benches(bench_of, scenario, monkeypatch):
     monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
     procedure = find_procedure(ROOT / "scenarios", scenario, SMALL)
     first, second = at_both_places(scenario, procedure)
-    return parse_bench(first, "place 1"), parse_bench(second, "place 2")
+    return first, second
 
 
 @pytest.fixture

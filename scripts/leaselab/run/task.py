@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from leaselab.cli.options import checkout_root
 from leaselab.lab.catalog import find_procedure
+from leaselab.lab.checkout import checkout_root
 from leaselab.lab.roles import apart
 from leaselab.model.identity import Subject
 from leaselab.model.source import SHORT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -13,15 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.ident import is_id
 from leaselab.archive.live import LiveFeed
-from leaselab.cli.build_progress import BuildFollower
-from leaselab.cli.options import checkout_root, kept_folder
-from leaselab.cli.playbook import run_playbook
-from leaselab.cli.procedure_options import procedure_overrides
-from leaselab.cli.recovery import recover, revive
 from leaselab.lab import lease as locked
-from leaselab.lab.benches import bench_named, free_bench, read_benches
 from leaselab.lab.build_record import read_record
-from leaselab.lab.catalog import find_procedure, find_scenario
+from leaselab.lab.checkout import checkout_root, kept_folder, say
 from leaselab.lab.deployment import (
     Deployment,
     forget_deployment,
@@ -31,97 +24,26 @@ from leaselab.lab.deployment import (
     stands,
     write_deployment,
 )
-from leaselab.lab.hold import read_hold
-from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, PARTNER_GROUP
+from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP
 from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, NoLockError
 from leaselab.lab.made_here import making
 from leaselab.lab.own_generator import built_key
-from leaselab.measure.generators import check_fits
+from leaselab.lab.playbook import run_playbook
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.source import Commit
+from leaselab.run.build_progress import BuildFollower
+from leaselab.run.recovery import recover, revive
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from leaselab.cli.playbook import Event, PlaybookStats
     from leaselab.lab.inventory import Inventory
     from leaselab.lab.lease import Lease
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Scenario
+    from leaselab.lab.playbook import Event, PlaybookStats
 
 _POLL_S = 0.2
 """Time between two looks at a build under way (s)."""
-
-
-def add_inventory(parser: argparse.ArgumentParser) -> None:
-    """Add ``-i`` and ``--bench``; `inventory_of` and `benches_of` read them."""
-    add_place(parser)
-    parser.add_argument(
-        "--bench",
-        metavar="NAME",
-        help="of an inventory with several benches, this one (default: one that this checkout "
-        "holds, else the first that is free)",
-    )
-
-
-def add_place(parser: argparse.ArgumentParser) -> None:
-    """Add ``-i`` alone, for a command whose argument names the bench or a host."""
-    parser.add_argument(
-        "-i",
-        "--inventory",
-        metavar="INVENTORY",
-        type=Path,
-        help="file or folder of the inventory (default: inventory/docker of the checkout)",
-    )
-
-
-def add_full(parser: argparse.ArgumentParser) -> None:
-    """Add ``--full``, read as `args.full`."""
-    parser.add_argument(
-        "--full",
-        action="store_true",
-        help="play every playbook again, also where hosts, inventory, roles and scenario are "
-        "those of the last deployment and nothing has changed since",
-    )
-
-
-def benches_of(args: argparse.Namespace) -> tuple[Inventory, ...]:
-    """Read the benches of the inventory named, the local lab by default; or the one named."""
-    path = Path(args.inventory or checkout_root() / "inventory" / "docker")
-    benches = read_benches(path, checkout_root() / ".leaselab" / "inventories")
-    return (bench_named(benches, args.bench),) if args.bench else benches
-
-
-def inventory_of(args: argparse.Namespace) -> Inventory:
-    """Read one bench: the one named; of several one that is held here, else a free one."""
-    benches = benches_of(args)
-    held = [one for one in benches if read_hold(checkout_root(), one.bench)]
-    bench = free_bench(held or benches)
-    if len(benches) > 1:
-        print(f"bench {bench.bench}, of {len(benches)}", file=sys.stderr, flush=True)
-    return bench
-
-
-def check(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
-    """Refuse what can be refused without touching anything (usage errors)."""
-    check_fits(scenario, procedure)
-    if scenario.needs_partner:
-        inventory.only(PARTNER_GROUP)
-
-
-def asked(args: argparse.Namespace) -> tuple[Scenario, AnyProcedure, Inventory]:
-    """Read what one step of a run is of: scenario, procedure, bench; as `check` wants.
-
-    For commands with ``SCENARIO`` and the options of `add_inventory` and `add_procedure`.
-    """
-    folder = checkout_root() / "scenarios"
-    scenario = find_scenario(folder, args.scenario, args.generator)
-    procedure = find_procedure(folder, scenario.name, procedure_overrides(args))
-    inventory = inventory_of(args)
-    check(scenario, procedure, inventory)
-    return scenario, procedure, inventory
 
 
 @dataclass(slots=True)
@@ -189,7 +111,7 @@ def tell_killed(lease: Lease) -> None:
         told = f"bench {lease.bench}: {killed.name} was killed in {killed.purpose}"
         if is_id(killed.purpose):
             told += f"; that goes on with: leaselab resume {killed.purpose}"
-        print(f"leaselab: {told}", file=sys.stderr, flush=True)
+        say(f"leaselab: {told}")
 
 
 def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) -> str:
@@ -210,7 +132,7 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
         and _has_generator(inventory)
         and stands(record, inventory, played)
     ):
-        print("the hosts are prepared as they were", file=sys.stderr, flush=True)
+        say("the hosts are prepared as they were")
         return record.environment
     forget_deployment(root, inventory.bench)
     if inventory.made_by and (distribution or not bench.just_up):
@@ -253,7 +175,7 @@ def _generator_built(inventory: Inventory, lease: Lease) -> Iterator[None]:
         try:
             yield
             if not building.done():
-                print("building the generator", file=sys.stderr, flush=True)
+                say("building the generator")
             while not building.done():
                 lease.keep()
                 wait([building], timeout=_POLL_S)
@@ -407,7 +329,7 @@ class Phases:
         if event["event"] == "playbook":
             self.end()
             self._name, self._began, self._changes = event["name"], time.monotonic(), 0
-            print(_TITLES[self._name], file=sys.stderr, flush=True)
+            say(_TITLES[self._name])
         elif event["event"] == "changed":
             self._changes += 1
 
@@ -416,7 +338,7 @@ class Phases:
         if self._name:
             changes = f"{self._changes} change{'s' * (self._changes != 1)}"
             seconds = time.monotonic() - self._began
-            print(f"  {seconds:.0f} s, {changes}", file=sys.stderr, flush=True)
+            say(f"  {seconds:.0f} s, {changes}")
 
 
 def _proof(lease: Lease) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from leaselab.analysis.history import build_of
 from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
-from leaselab.cli.source import open_source
 from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.profile import PROFILE
+from leaselab.run.sources import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import checkout_root
-from leaselab.cli.task import Task
 from leaselab.lab.catalog import find_procedure, load_scenarios, measured_by
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import usage_error
+from leaselab.run.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaselab.cli.session import Session
     from leaselab.model.errors import LeaselabError
     from leaselab.model.record import Record, Scenario
     from leaselab.run.part import Ended
+    from leaselab.run.session import Session
 
 RUNS = 3
 """Of a ceiling, unless told."""

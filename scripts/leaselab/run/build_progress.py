@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from leaselab.cli.terminal import Control
+from leaselab.lab.checkout import say
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import BuildStep, live_entry_of
 from leaselab.model.source import SHORT
+from leaselab.model.text import Control
 from leaselab.report.live import build_words
 
 if TYPE_CHECKING:
     from leaselab.archive.live import LiveFeed
-    from leaselab.cli.playbook import Event
+    from leaselab.lab.playbook import Event
     from leaselab.model.bench import HostAccess
 
 BUILDING = ("build", "Build the commit")
@@ -77,7 +78,7 @@ class BuildFollower:
             stack.enter_context(host.follow(self._argv, self._heard))
         except LeaselabError as error:
             stack.close()
-            print(f"leaselab: the build is not followed: {error}", file=sys.stderr, flush=True)
+            say(f"leaselab: the build is not followed: {error}")
         else:
             self._following = stack
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from leaselab.lab.checkout import say
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.identity import Conditions, Subject
 from leaselab.model.procedures.duel import Duel
@@ -16,9 +16,9 @@ from leaselab.model.procedures.max_rate import MaxRate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaselab.cli.earlier import EarlierResults
-    from leaselab.cli.task import Task
     from leaselab.model.procedures import AnyProcedure
+    from leaselab.run.earlier import EarlierResults
+    from leaselab.run.task import Task
 
 HEADROOM = 1.15
 """First offered load over the max rate measured last: a trial that loses something
@@ -77,11 +77,9 @@ class MaxRates:
         of = "" if known.of_task else ": of another build, as this one has none"
         if procedure.same_load and len(self.together) > 1:
             of = ": the same load for all, by the lowest that is known"
-        print(
+        say(
             f"{task}: the load is {share:g} of {known.rate:.0f}/s, the max rate of "
-            f"{known.id}{of}",
-            file=sys.stderr,
-            flush=True,
+            f"{known.id}{of}"
         )
         return procedure.at_max_rate(known.rate)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -10,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.archive.ident import fresh_id
-from leaselab.cli.bench_setup import build_commit, build_log, leased, prepare
-from leaselab.cli.earlier import EarlierResults
-from leaselab.cli.max_rates import MaxRates
-from leaselab.cli.options import check_room, checkout_root
-from leaselab.cli.progress import progress
-from leaselab.cli.task import by_hosts
-from leaselab.cli.variants import PLACES, deploy, give_back
+from leaselab.lab.checkout import checkout_root, say
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
+from leaselab.run.earlier import EarlierResults
 from leaselab.run.experiment import archive_failure, begin, open_experiment
+from leaselab.run.max_rates import MaxRates
 from leaselab.run.measurement import finish
 from leaselab.run.part import Ended
+from leaselab.run.preparation import build_commit, build_log, leased, prepare
+from leaselab.run.task import by_hosts
+from leaselab.run.variants import PLACES, deploy, give_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,13 +28,14 @@ if TYPE_CHECKING:
 
     from leaselab.archive.running import RunningSweep
     from leaselab.archive.store import Store
-    from leaselab.cli.bench_setup import LeasedBench
-    from leaselab.cli.generator_source import GeneratorSource
-    from leaselab.cli.task import Task
     from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.source import Commit
+    from leaselab.run.measurement import Show
+    from leaselab.run.preparation import LeasedBench
+    from leaselab.run.sources import GeneratorSource
+    from leaselab.run.task import Task
 
 _QUICK_ROUNDS = 3
 """Rounds of a max rate that is measured only as something else is a share of it."""
@@ -63,6 +62,8 @@ class Session:
 
     store: Store
     inventory: Inventory
+    show: Show = field(kw_only=True)
+    """What shows a measurement while it is made, as `finish` takes it."""
     overrides: Mapping[str, Any]
     """Parameters of the procedure that were asked for."""
     files: Mapping[str, Path] = field(default_factory=dict)
@@ -83,7 +84,7 @@ class Session:
     @contextmanager
     def leased(self, purpose: str) -> Iterator[None]:
         """Have the bench for all that is done with it; others read `purpose`."""
-        check_room(self.store)
+        self.store.check_room()
         with leased(self.inventory, purpose) as bench:
             self.lab.leased = bench
             yield
@@ -253,7 +254,7 @@ class Session:
             if point.place.name in of:
                 sealed(of[point.place.name], point)
 
-        finish(self.store, points, checkout_root(), progress, ended, lease=self.bench.lease)
+        finish(self.store, points, checkout_root(), self.show, ended, lease=self.bench.lease)
 
     def go_on(
         self,
@@ -310,7 +311,7 @@ class Session:
         unknown = [task for task in tasks if self._lacks_rate(task)]
         if not unknown:
             return tasks
-        print("first the max rates that the loads are shares of", file=sys.stderr, flush=True)
+        say("first the max rates that the loads are shares of")
         overrides = {"name": "max-rate", "rounds": _QUICK_ROUNDS, "confirm_s": 0}
         first = replace(self, overrides=overrides, begun=set())
         failed: set[Task] = set()

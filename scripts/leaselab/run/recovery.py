@@ -6,17 +6,18 @@ be known, nothing is switched: what looks dead from here may be measuring.
 
 from __future__ import annotations
 
-import sys
+import time
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
-from leaselab.cli.options import checkout_root, usual_results
-from leaselab.cli.switching import switch, wait
-from leaselab.lab.boot import silent
+from leaselab.lab.boot import boot_of, silent, wait_for_boot
+from leaselab.lab.checkout import checkout_root, say, usual_results
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lease import leased
 from leaselab.lab.lock import NoLockError
+from leaselab.lab.playbook import run_playbook
 from leaselab.lab.status import role_of
 from leaselab.model.moment import now
 
@@ -28,6 +29,37 @@ if TYPE_CHECKING:
 
 _SWITCH_S = 600
 """Time for the switches of all hosts, above their boots (s); the lock lasts for both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """What was done to one host."""
+
+    before: str
+    """Its power as it was found, ``on`` or ``off``."""
+    now: str
+    """As it was read back."""
+    boot: str = ""
+    """What told the boot that it was in from others; empty where it did not answer."""
+    at: float = 0.0
+    """When that was done, by the monotonic clock."""
+
+
+def switch(inventory: Inventory, host: InventoryHost, verb: str) -> Switched:
+    """Switch a host and read the state back; the caller has asked the bench lock.
+
+    Raises a usage error for what cannot be used of the inventory's variable, and a
+    broken-lab error with the words of what switches the host.
+    """
+    boot = boot_of(host.access) if verb == "cycle" else ""
+    asked = {"power_host": host.access.name, "power_action": verb, "power_force": True}
+    told = run_playbook("power", inventory.path, asked).custom["power"]
+    return Switched(told["before"], told["now"], boot, time.monotonic())
+
+
+def wait(host: InventoryHost, switched: Switched) -> float:
+    """Wait until it answers by SSH; return how long it took since it was switched (s)."""
+    return wait_for_boot(host.access, host.boot_s, switched.boot, switched.at)
 
 
 def revive(inventory: Inventory) -> bool:
@@ -146,4 +178,4 @@ def _names(hosts: Sequence[InventoryHost]) -> str:
 
 
 def _say(text: str) -> None:
-    print(f"leaselab: {text}", file=sys.stderr, flush=True)
+    say(f"leaselab: {text}")

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.archive.store import Store
-    from leaselab.cli.task import Task
     from leaselab.model.bench import Bench
     from leaselab.model.journal import Begun
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Record
+    from leaselab.run.task import Task
 
 _SETTLED = frozenset({Outcome.OK.label, Outcome.BUILD.label})
 """Outcomes of which a second measurement of the same would tell nothing new."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.profile import difference, spent_of
 from leaselab.analysis.verdict import one_duel
+from leaselab.lab.checkout import say
 from leaselab.model.errors import LeaselabError
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import Duel
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.profile import ProfileDifference
     from leaselab.archive.store import Store
-    from leaselab.cli.session import Session
-    from leaselab.cli.task import Task
     from leaselab.model.record import Record
     from leaselab.run.part import Ended
+    from leaselab.run.session import Session
+    from leaselab.run.task import Task
 
 
 PROFILED = 0.8
@@ -82,7 +82,7 @@ def profile(session: Session, a: Task, b: Task, **parameters: int) -> Sequence[s
 
 
 def _none(why: str) -> None:
-    print(f"no profile: {printable(why)}", file=sys.stderr, flush=True)
+    say(f"no profile: {printable(why)}")
 
 
 def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDifference | None:

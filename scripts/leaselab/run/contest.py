@@ -1,41 +1,76 @@
-"""``--layouts N``: duels of two commits whose functions are linked in several orders."""
+"""Duels of two tasks, in one layout of their functions or in several."""
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.duel import Answer
+from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.layouts import OverLayouts, Told
 from leaselab.analysis.verdict import compare
-from leaselab.cli.durations import durations
-from leaselab.cli.options import whole
+from leaselab.archive.duels import calibrating
+from leaselab.lab.checkout import say
 from leaselab.model.errors import Outcome, invalid_measurement, usage_error
+from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.report.layouts import cost_words, layouts_words
+from leaselab.run.durations import durations
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Sequence
 
     from leaselab.analysis.verdict import Comparison
-    from leaselab.cli.session import Session
-    from leaselab.cli.task import Task
+    from leaselab.archive.store import Store
+    from leaselab.model.errors import LeaselabError
+    from leaselab.run.part import Ended
+    from leaselab.run.session import Session
+    from leaselab.run.task import Task
 
-MOST = 50
-"""Most layouts."""
+
+@dataclass(frozen=True, slots=True)
+class DuelResult:
+    """What came of a duel."""
+
+    comparison: Comparison
+    ids: tuple[str, ...]
+    """Ids of the results of A and B; of one alone where that does not build."""
+    refused: LeaselabError | None = None
+    """Why A does not build or does not start: B is not measured then, and not to blame."""
 
 
-def add_layouts(parser: argparse._ActionsContainer, what: str) -> None:
-    """Add ``--layouts``, read as `args.layouts`; `what` is measured in each."""
-    parser.add_argument(
-        "--layouts",
-        metavar="N",
-        type=whole(2, MOST),
-        help=f"{what} in so many layouts: builds whose functions are linked in another order, "
-        "by lld, with seeds 1 to N; says whether the code is slower, or only its place",
-    )
+def duel(
+    session: Session, first: Task, second: Task, slowdown: float | None = None
+) -> DuelResult:
+    """Measure two tasks in turn, and judge them; what does not build is no error here.
+
+    A duel of the two that was interrupted is gone on with.  `slowdown` is for duels that
+    calibrate: for which share of the time B is made to stand still (0..1).
+    Raises for a broken lab and for an interrupt: what was measured can be resumed.
+    """
+    sealed: list[tuple[Task, Ended]] = []
+
+    def keep(task: Task, ended: Ended) -> None:
+        sealed.append((task, ended))
+
+    session.complete((first, second), keep, slowdown)
+    records = [session.store.load(str(ended.place)) for _, ended in sealed]
+    base = records[0] if len(records) > 1 else None
+    refused = None
+    if base is None and sealed[0][0] is first is not second:
+        refused = sealed[0][1].error
+    ids = tuple(record.id for record in records)
+    return DuelResult(compare(base, records[-1]), ids, refused)
+
+
+def with_budget(store: Store, comparison: Comparison) -> Comparison:
+    """Add what duels can tell on the bench of a comparison, where it is one of a duel."""
+    record = comparison.other
+    plan, place = record.procedure, Conditions.of_record(record).place
+    if comparison.verdict is None or not isinstance(plan, Duel):
+        return comparison
+    made = calibrating(store, record.scenario.name, place)
+    return replace(comparison, budget=error_budget(made, plan))
 
 
 def check_layouts(tasks: Sequence[Task], session: Session) -> None:
@@ -113,4 +148,4 @@ def archived_duel(session: Session, first: Task, second: Task) -> Comparison | N
 
 
 def _say(line: str) -> None:
-    print(f"leaselab: {line}", file=sys.stderr, flush=True)
+    say(f"leaselab: {line}")

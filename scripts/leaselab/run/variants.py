@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.archive.running import BENCH_FILE
-from leaselab.cli.bench_setup import play
-from leaselab.cli.options import checkout_root
 from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.checkout import checkout_root, say
 from leaselab.lab.deployment import (
     digest,
     forget_deployment,
@@ -25,15 +23,16 @@ from leaselab.lab.deployment import (
 )
 from leaselab.lab.servers import can_have_company
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.run.preparation import play
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from leaselab.cli.bench_setup import LeasedBench
     from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
     from leaselab.model.record import Scenario
+    from leaselab.run.preparation import LeasedBench
 
 PLACES = (1, 2)
 """The places on the test network where a variant of the same build can be up."""
@@ -77,7 +76,7 @@ def deploy(
     missing = _missing(places, lying)
     lying = {at: replace(one, procedure=procedure) for at, one in lying.items()}
     if not missing:
-        print(f"{chosen.name}: deployed as it was", file=sys.stderr, flush=True)
+        say(f"{chosen.name}: deployed as it was")
         return list(lying.values())
     forget_deployment(root, inventory.bench)
     variables = _deploying(chosen, procedure, build_key)

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 
 import yaml
 
-from leaselab.cli.options import checkout_root, kept_folder
+from leaselab.lab.checkout import checkout_root, kept_folder
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 Event = Mapping[str, Any]

@@ -1,0 +1,91 @@
+"""Options that name a bench, and what one step of a run is of."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.cli.procedure_options import procedure_overrides
+from leaselab.lab.benches import bench_named, free_bench, read_benches
+from leaselab.lab.catalog import find_procedure, find_scenario
+from leaselab.lab.checkout import checkout_root
+from leaselab.lab.hold import read_hold
+from leaselab.lab.inventory import PARTNER_GROUP
+from leaselab.measure.generators import check_fits
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.lab.inventory import Inventory
+    from leaselab.model.procedures import AnyProcedure
+    from leaselab.model.record import Scenario
+
+
+def add_inventory(parser: argparse.ArgumentParser) -> None:
+    """Add ``-i`` and ``--bench``; `inventory_of` and `benches_of` read them."""
+    add_place(parser)
+    parser.add_argument(
+        "--bench",
+        metavar="NAME",
+        help="of an inventory with several benches, this one (default: one that this checkout "
+        "holds, else the first that is free)",
+    )
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add ``-i`` alone, for a command whose argument names the bench or a host."""
+    parser.add_argument(
+        "-i",
+        "--inventory",
+        metavar="INVENTORY",
+        type=Path,
+        help="file or folder of the inventory (default: inventory/docker of the checkout)",
+    )
+
+
+def add_full(parser: argparse.ArgumentParser) -> None:
+    """Add ``--full``, read as `args.full`."""
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="play every playbook again, also where hosts, inventory, roles and scenario are "
+        "those of the last deployment and nothing has changed since",
+    )
+
+
+def benches_of(args: argparse.Namespace) -> tuple[Inventory, ...]:
+    """Read the benches of the inventory named, the local lab by default; or the one named."""
+    path = Path(args.inventory or checkout_root() / "inventory" / "docker")
+    benches = read_benches(path, checkout_root() / ".leaselab" / "inventories")
+    return (bench_named(benches, args.bench),) if args.bench else benches
+
+
+def inventory_of(args: argparse.Namespace) -> Inventory:
+    """Read one bench: the one named; of several one that is held here, else a free one."""
+    benches = benches_of(args)
+    held = [one for one in benches if read_hold(checkout_root(), one.bench)]
+    bench = free_bench(held or benches)
+    if len(benches) > 1:
+        print(f"bench {bench.bench}, of {len(benches)}", file=sys.stderr, flush=True)
+    return bench
+
+
+def check(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
+    """Refuse what can be refused without touching anything (usage errors)."""
+    check_fits(scenario, procedure)
+    if scenario.needs_partner:
+        inventory.only(PARTNER_GROUP)
+
+
+def asked(args: argparse.Namespace) -> tuple[Scenario, AnyProcedure, Inventory]:
+    """Read what one step of a run is of: scenario, procedure, bench; as `check` wants.
+
+    For commands with ``SCENARIO`` and the options of `add_inventory` and `add_procedure`.
+    """
+    folder = checkout_root() / "scenarios"
+    scenario = find_scenario(folder, args.scenario, args.generator)
+    procedure = find_procedure(folder, scenario.name, procedure_overrides(args))
+    inventory = inventory_of(args)
+    check(scenario, procedure, inventory)
+    return scenario, procedure, inventory

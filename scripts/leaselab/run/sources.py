@@ -1,0 +1,36 @@
+"""Repositories whose commits are measured, and where files of commits are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leaselab.lab.checkout import kept_folder
+from leaselab.lab.repository import open_repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from leaselab.lab.repository import Repository
+    from leaselab.model.source import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSource:
+    """A commit of a generator that is to be built, and measured with."""
+
+    name: str
+    """The generator's, and its role's."""
+    commit: Commit
+    files: Path
+    """The tar of its files."""
+
+
+def source_folder() -> Path:
+    """Where the files of commits are kept for the builder."""
+    return kept_folder("sources")
+
+
+def open_source(where: str) -> Repository:
+    """Open a repository by its path or address; errors as `open_repository`."""
+    return open_repository(where, kept_folder("repositories"))
