@@ -2,9 +2,9 @@
 
 import json
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from leaselab.lab.foreign import RemoteWatch, watching
 from leaselab.lab.transport import Completed

@@ -140,8 +140,8 @@ def _measured(advice: Advice, store: Store) -> Advice:
 
 def _with_figures(cost: Cost, store: Store) -> Cost:
     pair = load_pair(store, cost.point, cost.base)
-    found = ratio_of(pair[1], pair[0], {}) if pair is not None else None
-    if pair is None or found is None:
+    ratio = ratio_of(pair[1], pair[0], {}) if pair is not None else None
+    if pair is None or ratio is None:
         return cost
     record, base = pair
     together = (
@@ -150,8 +150,8 @@ def _with_figures(cost: Cost, store: Store) -> Cost:
     return replace(
         cost,
         measured=MeasuredCost(
-            ratio=found.value,
-            ci95=found.ci95,
+            ratio=ratio.value,
+            ci95=ratio.ci95,
             metric=record.figure.title,
             better=record.figure.better,
             measured_on=max(record.finished_at, base.finished_at)[:10],

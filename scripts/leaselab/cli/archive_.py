@@ -46,8 +46,13 @@ def verify(args: argparse.Namespace) -> Outcome:
             days.append(gone.at[:10])
             pruned.append({"id": place.name, "at": gone.at, "files": len(gone.files)})
     if args.json:
-        told = {"results": len(places), "files": files, "pruned": pruned, "damaged": damaged}
-        print_json(told)
+        document = {
+            "results": len(places),
+            "files": files,
+            "pruned": pruned,
+            "damaged": damaged,
+        }
+        print_json(document)
     else:
         good = len(places) - len(damaged)
         print(f"{good} of {len(places)} results match their checksums ({files} files)")

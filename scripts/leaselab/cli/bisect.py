@@ -251,8 +251,8 @@ class Search:
             _say(telling.step(facts, step))
             self._fight(step)
             before, facts = facts, self._facts()
-            told = [*telling.found(before, facts)]
-            _say(*told or [self._no_verdict(step, before, facts)])
+            lines = [*telling.found(before, facts)]
+            _say(*lines or [self._no_verdict(step, before, facts)])
         return step
 
     def foresee(self) -> None:
@@ -269,9 +269,9 @@ class Search:
         """Make duels of each culprit and its parent in several layouts."""
 
         def made(first: Task, second: Task) -> Comparison:
-            found = archived_duel(self.session, first, second)
-            if found is not None:
-                return found
+            archived = archived_duel(self.session, first, second)
+            if archived is not None:
+                return archived
             one = duel(self.session, first, second)
             self.ids += one.ids
             return one.comparison
@@ -364,12 +364,12 @@ class Search:
         for row in self.session.store.index.rows(
             scenario=self.scenario.name, bench=self.session.inventory.bench
         ):
-            told = row["procedure"] == DUEL or row["outcome"] == Outcome.BUILD.label
-            if told and row["commit"] in tasks:
-                found = self._readable(row["id"])
+            counts = row["procedure"] == DUEL or row["outcome"] == Outcome.BUILD.label
+            if counts and row["commit"] in tasks:
+                record = self._readable(row["id"])
                 task = tasks[row["commit"]]
-                if found and self.session.earlier.is_like(task, found, self.plan):
-                    records.append(found)
+                if record and self.session.earlier.is_like(task, record, self.plan):
+                    records.append(record)
         return facts_of([*tasks], records, self.limits.find)
 
     def _record(self, ref: str) -> Record:
@@ -387,8 +387,8 @@ class Search:
             build.seconds["total"]
             for row in rows
             if row["commit"] and row["outcome"] in BELIEVED
-            if (found := self._readable(row["id"]))
-            if (build := found.server.build) and "total" in build.seconds
+            if (record := self._readable(row["id"]))
+            if (build := record.server.build) and "total" in build.seconds
         ]
         return statistics.median(took) if took else None
 

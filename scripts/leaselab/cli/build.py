@@ -56,6 +56,6 @@ def run(args: argparse.Namespace) -> Outcome:
             key = session.artifact(task)
         except LeaselabError as error:
             return tell_failure(session.store, error, session.archive(task, error), args)
-    told = {"key": key, "commit": commit.hash, "described": commit.described}
-    print_told(args, told, key)
+    document = {"key": key, "commit": commit.hash, "described": commit.described}
+    print_told(args, document, key)
     return Outcome.OK

@@ -131,9 +131,9 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
         with session.leased(NAME):
             for task in tasks:
                 print(f"ceiling: {task}", file=sys.stderr, flush=True)
-                found = measured(session, [task])
-                records += found.records
-                errors += found.errors
+                ceilings = measured(session, [task])
+                records += ceilings.records
+                errors += ceilings.errors
     finally:
         rows = rows_of(records)
         if args.json:

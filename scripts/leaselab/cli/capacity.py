@@ -108,13 +108,13 @@ def run(args: argparse.Namespace) -> Outcome:
     """Print what is asked for, and what each configuration makes of it."""
     demand = _demand(args)
     store = open_store(args, existing=True)
-    found = _found(store, args, demand)
-    page = _page(store, demand, found) if args.page else None
+    configurations = _found(store, args, demand)
+    page = _page(store, demand, configurations) if args.page else None
     if args.json:
         pages = {"page": page} if page else {}
-        print_json({**capacity_document(demand, found), **pages})
+        print_json({**capacity_document(demand, configurations), **pages})
         return Outcome.OK
-    print_capacity(demand, found)
+    print_capacity(demand, configurations)
     if page:
         print(page)
     return Outcome.OK
@@ -161,9 +161,9 @@ def _giving(store: Store, ids: Iterable[str]) -> Iterator[Record]:
     return (one for one in store.load_readable(ids) if FAMILY in one.scenario.load)
 
 
-def _page(store: Store, demand: Demand, found: Sequence[Configuration]) -> str:
+def _page(store: Store, demand: Demand, configurations: Sequence[Configuration]) -> str:
     from leaselab.report.site.capacity import write_capacity  # noqa: PLC0415  # draws; slow to import
 
     folder = store.root / FOLDER
     with writing(folder):
-        return str(write_capacity(folder, demand, found).absolute())
+        return str(write_capacity(folder, demand, configurations).absolute())

@@ -143,8 +143,8 @@ def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Out
     profiles = profiles_of(store, comparison.base, comparison.other)
     _write_files(args, [comparison], profiles)
     if args.json:
-        told = {"profile": profile_document(profiles)} if profiles else {}
-        print_json({**comparison_document(comparison), **told})
+        profiled = {"profile": profile_document(profiles)} if profiles else {}
+        print_json({**comparison_document(comparison), **profiled})
     elif not _stdout_is_taken(args):
         print_comparison(comparison)
         if profiles:
@@ -163,20 +163,20 @@ def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Out
 
 
 def _told_layouts(
-    args: argparse.Namespace, found: OverLayouts, comparisons: Sequence[Comparison]
+    args: argparse.Namespace, layouts: OverLayouts, comparisons: Sequence[Comparison]
 ) -> Outcome:
     """Show what duels in several layouts say together; a slower code ends with 1."""
     _write_files(args, comparisons)
-    lines = [*layouts_words(found)]
+    lines = [*layouts_words(layouts)]
     if args.json:
-        print_json({**comparisons_document(comparisons), "over": layouts_document(found)})
+        print_json({**comparisons_document(comparisons), "over": layouts_document(layouts)})
     else:
         print("\n".join(lines))
     sys.stdout.flush()
     where = comparisons[-1].other.scenario.name
-    if found.cause is Cause.CODE:
+    if layouts.cause is Cause.CODE:
         raise regression(lines[-1], where=where)
-    if found.cause is Cause.UNKNOWN:
+    if layouts.cause is Cause.UNKNOWN:
         raise invalid_measurement(lines[-1], where=where)
     return Outcome.OK
 
@@ -193,8 +193,8 @@ def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) 
         one.other.scenario.name for one in comparisons if one.outcome is Outcome.REGRESSION
     ]
     if slower:
-        told = f"{len(slower)} of {len(comparisons)} scenarios: {', '.join(slower)}"
-        raise regression(told)
+        summary = f"{len(slower)} of {len(comparisons)} scenarios: {', '.join(slower)}"
+        raise regression(summary)
     for one in comparisons:
         if one.error is not None:
             raise one.error
@@ -209,8 +209,8 @@ def _meant(store: Store, names: CommitNames | None) -> list[str]:
         return []
     if any(row["scenario"] == names.scenario for row in store.index.every(names.scenario)):
         return []
-    found = match_scenarios(checkout_root() / "scenarios", [names.scenario])
-    return [one.name for one in found if one.name != names.scenario]
+    scenarios = match_scenarios(checkout_root() / "scenarios", [names.scenario])
+    return [one.name for one in scenarios if one.name != names.scenario]
 
 
 def _each(
@@ -221,16 +221,16 @@ def _each(
     Raises a usage error where it has none at all.
     """
     names.repository.resolve(args.b)  # what names no commit is said once
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     left_out: list[str] = []
     for scenario in scenarios:
         try:
-            found.append(_compared(args, store, replace(names, scenario=scenario)))
+            comparisons.append(_compared(args, store, replace(names, scenario=scenario)))
         except LeaselabError as error:
             if error.outcome is not Outcome.USAGE:
                 raise
             left_out.append(scenario)
-    if not found:
+    if not comparisons:
         raise usage_error(
             f"no result of any scenario for {args.b}",
             where=str(store.root),
@@ -238,7 +238,7 @@ def _each(
         )
     if left_out:
         print(f"without a result of B: {', '.join(left_out)}", file=sys.stderr)
-    return found
+    return comparisons
 
 
 def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None) -> Comparison:

@@ -55,6 +55,6 @@ def run(args: argparse.Namespace) -> Outcome:
             install(scenario, session.bench, procedure, args.build)
         except LeaselabError as error:
             return tell_failure(session.store, error, session.archive(task, error), args)
-    told = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
-    print_told(args, told, f"{task} is deployed on {inventory.bench}")
+    document = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
+    print_told(args, document, f"{task} is deployed on {inventory.bench}")
     return Outcome.OK

@@ -225,18 +225,18 @@ def live(args: argparse.Namespace, store: Store) -> Lived:
             ids: list[str] = []
 
             def made(one: Task, other: Task) -> Comparison:
-                found = duel(session, one, other)
-                ids.extend(found.ids)
+                result = duel(session, one, other)
+                ids.extend(result.ids)
                 write_ids(args, *ids)
-                if found.refused is not None:
+                if result.refused is not None:
                     raise invalid_measurement(
                         "A does not build or does not start, so B was not measured",
                         where=str(one),
-                        found=str(found.refused),
+                        found=str(result.refused),
                         wanted="a server that B can be compared with",
-                        todo=f"name another A, or see: leaselab show {found.ids[0]}",
+                        todo=f"name another A, or see: leaselab show {result.ids[0]}",
                     )
-                return found.comparison
+                return result.comparison
 
             if args.layouts:
                 over, comparisons = over_layouts(made, first, second, args.layouts)

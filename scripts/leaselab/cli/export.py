@@ -50,9 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="results, as `leaselab show` names them, or those of scenarios such as 'v4-*' "
         "(default: all; for --junit and --markdown the newest of each scenario)",
     )
-    for name, told in FORMS.items():
+    for name, text in FORMS.items():
         parser.add_argument(
-            f"--{name}", metavar="FILE|-", type=Path, help=f"{told}; - is stdout"
+            f"--{name}", metavar="FILE|-", type=Path, help=f"{text}; - is stdout"
         )
     parser.add_argument(
         "--level",

@@ -97,14 +97,14 @@ def find_source(store: Store, ref: str | None) -> Source:
     Raises usage_error where nothing does, or `ref` stands for several.
     """
     active = [sweep for sweep in store.running() if sweep.active]
-    found = [sweep for sweep in active if ref is None or sweep.id.startswith(ref)]
-    if found and (ref is None or len(found) == 1):
-        return RunningSource(found[-1])
-    if found:
+    matching = [sweep for sweep in active if ref is None or sweep.id.startswith(ref)]
+    if matching and (ref is None or len(matching) == 1):
+        return RunningSource(matching[-1])
+    if matching:
         raise usage_error(
             "ambiguous sweep ID",
             found=repr(ref),
-            todo=f"one of: {', '.join(sweep.id for sweep in found)}",
+            todo=f"one of: {', '.join(sweep.id for sweep in matching)}",
         )
     build = BuildSource(store)
     if ref is None and build.refresh():

@@ -111,11 +111,11 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
-def _with_figures(found: Measured) -> Sequence[Record]:
+def _with_figures(ceilings: Measured) -> Sequence[Record]:
     """Return the results that have a figure; say why others have none."""
-    for error in found.errors:
+    for error in ceilings.errors:
         print(f"leaselab: {error}", file=sys.stderr, flush=True)
-    return found.records
+    return ceilings.records
 
 
 def _document(generators: Sequence[str], parts: dict[str, Sequence[Record]]) -> dict[str, Any]:
@@ -143,8 +143,8 @@ def _value(record: Record, metric: str) -> float | None:
     """A metric of a result, the time that it took, or what it is about (no `metric`)."""
     if metric == "wall_s":
         return record.wall_s
-    found = {one.name: one.value for one in record.metrics}
-    return found[metric] if metric else record.figure.value
+    values = {one.name: one.value for one in record.metrics}
+    return values[metric] if metric else record.figure.value
 
 
 def _words(document: dict[str, Any]) -> list[str]:

@@ -82,8 +82,8 @@ def take(args: argparse.Namespace) -> Outcome:
             bench.lease.take()
         write_hold(checkout, inventory.bench, bench.lease.stay(60 * args.minutes))
     given = f" -i {args.inventory}" if args.inventory else ""
-    told = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"
-    print_told(args, {"bench": inventory.bench, "held": True}, told)
+    text = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"
+    print_told(args, {"bench": inventory.bench, "held": True}, text)
     return Outcome.OK
 
 
@@ -108,8 +108,8 @@ def release(args: argparse.Namespace) -> Outcome:
         if hold is not None:
             _give_back(inventory, hold)
             freed.append(inventory.bench)
-    told = f"released {', '.join(freed)}" if freed else "no bench was held"
-    print_told(args, {"released": freed}, told)
+    text = f"released {', '.join(freed)}" if freed else "no bench was held"
+    print_told(args, {"released": freed}, text)
     return Outcome.OK
 
 

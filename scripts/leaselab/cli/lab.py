@@ -112,7 +112,7 @@ def down(args: argparse.Namespace) -> Outcome:
         )
         lease.forget()
     removed: Mapping[str, Sequence[str]] = stats.custom.get("removed", {})
-    told = [f"removed {kind}: {', '.join(names)}" for kind, names in removed.items() if names]
-    told.append("the lab is down" if told else "the lab was down: nothing to remove")
-    print_told(args, {"up": False, "removed": removed}, "\n".join(told))
+    lines = [f"removed {kind}: {', '.join(names)}" for kind, names in removed.items() if names]
+    lines.append("the lab is down" if lines else "the lab was down: nothing to remove")
+    print_told(args, {"up": False, "removed": removed}, "\n".join(lines))
     return Outcome.OK

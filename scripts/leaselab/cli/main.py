@@ -77,9 +77,9 @@ def _outcome(arguments: list[str]) -> int:
         return BROKEN_PIPE
     except Exception as error:  # noqa: BLE001  # Python's own exit code 1 would mean a regression
         if isinstance(error, OSError) and (kind := _kind_of(error)):
-            told = kind(error.strerror or str(error), where=str(error.filename or ""))
-            _say(str(told))
-            return told.outcome.value
+            shown = kind(error.strerror or str(error), where=str(error.filename or ""))
+            _say(str(shown))
+            return shown.outcome.value
         with contextlib.suppress(OSError):
             traceback.print_exc()
         _say(f"internal error: {error!r}; this is a fault of leaselab, not of your input")

@@ -92,7 +92,7 @@ def _told(bench: str, before: Maintenance | None, now: LockStatus) -> str:
     if now.maintenance is None:
         was = f"; it was in that of {before}" if before else ""
         return f"bench {bench} is not in maintenance{was}"
-    told = f"bench {bench} is in maintenance by {now.maintenance}"
+    text = f"bench {bench} is in maintenance by {now.maintenance}"
     if now.holder is None:
-        return told
-    return f"{told}; {now.holder['name']} has it until {now.holder['purpose']} is done"
+        return text
+    return f"{text}; {now.holder['name']} has it until {now.holder['purpose']} is done"

@@ -231,9 +231,11 @@ def read_json(place: str, todo: str = "") -> Any:  # noqa: ANN401  (parsed JSON)
 def parse_json(content: bytes | str, where: str) -> Any:  # noqa: ANN401  (parsed JSON)
     """Parse JSON of the user; a usage error for what is none, such as NaN and 1e400."""
     try:
-        found = json.loads(content, parse_constant=_no_number, parse_float=_finite)
-        json.dumps(found, ensure_ascii=False).encode()  # half of a letter (\ud800) is no text
-        return found
+        document = json.loads(content, parse_constant=_no_number, parse_float=_finite)
+        json.dumps(
+            document, ensure_ascii=False
+        ).encode()  # half of a letter (\ud800) is no text
+        return document
     except (ValueError, RecursionError) as error:
         raise usage_error(f"not JSON: {error}", where=where) from error
 

@@ -30,9 +30,9 @@ class Parser(argparse.ArgumentParser):
         """Parse, and note which options were given."""
         self._given.clear()
         self.usage = self.shape.replace("%", "%%")
-        found, rest = super().parse_known_args(args, namespace)
-        found.given = frozenset(self._given)
-        return found, rest
+        parsed, rest = super().parse_known_args(args, namespace)
+        parsed.given = frozenset(self._given)
+        return parsed, rest
 
     @property
     def shape(self) -> str:

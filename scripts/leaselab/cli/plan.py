@@ -141,11 +141,11 @@ def run(args: argparse.Namespace) -> Outcome:
         minutes_per_commit=args.minutes_per_commit,
         most_load=args.most_load,
     )
-    found = _planned(lab, wish, args.within)
+    planned = _planned(lab, wish, args.within)
     if args.json:
-        print_json(plan_document(found, names, left_out, assumed))
+        print_json(plan_document(planned, names, left_out, assumed))
     else:
-        print_plan(found, names, left_out, assumed)
+        print_plan(planned, names, left_out, assumed)
     return Outcome.OK
 
 
@@ -163,8 +163,8 @@ def _names(
     def meant(asked: Sequence[str]) -> list[str]:
         names: dict[str, None] = {}
         for pattern in asked:
-            found = [one.name for one in match_scenarios(folder, [pattern])]
-            names.update(dict.fromkeys(sorted(found, key=lambda name: -results[name])))
+            matching = [one.name for one in match_scenarios(folder, [pattern])]
+            names.update(dict.fromkeys(sorted(matching, key=lambda name: -results[name])))
         return [*names]
 
     every = list(dict.fromkeys([*meant(each_push), *meant(patterns)]))
@@ -184,12 +184,12 @@ def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:
     counts = choose(lab, wish)
     if counts is None:
         raise _too_little(lab, wish)
-    found = plan(lab, wish, counts)
+    planned = plan(lab, wish, counts)
     if within is None:
-        return found
-    slowest = _slowest(found)
+        return planned
+    slowest = _slowest(planned)
     if slowest <= within:
-        return found
+        return planned
     for benches in range(lab.benches + 1, 4 * lab.benches + 1):
         more = replace(lab, benches=benches)
         better = choose(more, wish)
@@ -209,9 +209,9 @@ def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:
     )
 
 
-def _slowest(found: Plan) -> float:
+def _slowest(planned: Plan) -> float:
     """The longest 95th percentile until a drop is told, of all rhythms (h)."""
-    return max((row.told.p95 for row in found.rows), default=0.0)
+    return max((row.told.p95 for row in planned.rows), default=0.0)
 
 
 def _too_little(lab: Lab, wish: Wish) -> LeaselabError:

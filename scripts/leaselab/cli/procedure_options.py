@@ -62,8 +62,10 @@ class _Parameter:
         if isinstance(default, tuple):
             default = ",".join(map(str, default))
         shown = f"{default:g}" if isinstance(default, float) else str(default)
-        told = self.unset if default is None else ", or ".join(filter(None, (shown, self.also)))
-        return f"{self.text} (default: {told})"
+        default_text = (
+            self.unset if default is None else ", or ".join(filter(None, (shown, self.also)))
+        )
+        return f"{self.text} (default: {default_text})"
 
 
 _PARAMETERS = (

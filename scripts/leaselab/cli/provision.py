@@ -28,6 +28,6 @@ def run(args: argparse.Namespace) -> Outcome:
     inventory = inventory_of(args)
     with leased(inventory, NAME) as bench:
         environment = prepare(bench, full=args.full)
-    told = f"bench {inventory.bench} is prepared, environment {environment}"
-    print_told(args, {"bench": inventory.bench, "environment": environment}, told)
+    text = f"bench {inventory.bench} is prepared, environment {environment}"
+    print_told(args, {"bench": inventory.bench, "environment": environment}, text)
     return Outcome.OK

@@ -111,15 +111,15 @@ def run(args: argparse.Namespace) -> Outcome:
     named = sorted(store.index.builds())
     for inventory in _builders(args, left):
         try:
-            told = prune_builder(inventory, args.unused_days, named, dry_run=args.dry_run)
+            pruned = prune_builder(inventory, args.unused_days, named, dry_run=args.dry_run)
         except LeaselabError as error:
             if error.outcome is not Outcome.LAB:
                 raise
             left.append(f"builder of bench {inventory.bench}: {error}")
             continue
-        if told["busy"]:
+        if pruned["busy"]:
             left.append(f"builder of bench {inventory.bench}: it builds")
-        for kind, one in told["freed"].items():
+        for kind, one in pruned["freed"].items():
             _add(freed, f"{kind} of builders", one["items"], one["bytes"])
     for text in (*(f"left as it is: {one}" for one in left), *errors):
         print(f"leaselab: {text}", file=sys.stderr)
@@ -187,8 +187,10 @@ def prune_builder(
     was left as it is because the builder is `busy`.
     """
     variables = {"build_unused_days": days, "build_keep": keep, "build_dry_run": dry_run}
-    told: Mapping[str, Any] = run_playbook("prune", inventory.path, variables).custom["pruned"]
-    return told
+    pruned: Mapping[str, Any] = run_playbook("prune", inventory.path, variables).custom[
+        "pruned"
+    ]
+    return pruned
 
 
 def _table(freed: Mapping[str, Freed], *, dry_run: bool) -> Iterator[str]:

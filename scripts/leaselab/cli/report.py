@@ -80,8 +80,8 @@ def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
         return []
     if args.against != PREVIOUS:
         return [args.against]
-    found = load_previous(store, store.load(args.refs[-1]))
-    return [found.id] if found else []
+    previous = load_previous(store, store.load(args.refs[-1]))
+    return [previous.id] if previous else []
 
 
 def report_after(store: Store) -> None:
@@ -100,7 +100,7 @@ def report_after(store: Store) -> None:
     except KeyboardInterrupt:
         print("leaselab: the report was not written: interrupted", file=sys.stderr)
     except Exception as error:  # noqa: BLE001  # whatever it is, the measurement stands
-        told = error if isinstance(error, LeaselabError | OSError) else repr(error)
-        print(f"leaselab: the report was not written: {told}", file=sys.stderr)
+        reason = error if isinstance(error, LeaselabError | OSError) else repr(error)
+        print(f"leaselab: the report was not written: {reason}", file=sys.stderr)
     else:
         print(f"report: {first}", file=sys.stderr)

@@ -118,23 +118,23 @@ def run(args: argparse.Namespace) -> Outcome:
     patterns = args.pattern or ["*"]
     store = open_store(args, existing=True)
     check_patterns(store, patterns)
-    found = review_of(store, patterns, period)
+    review = review_of(store, patterns, period)
     outcome = Outcome.OK
     if args.confirm:
-        outcome = _confirm(args, store, found)
-        found = review_of(store, patterns, period)
+        outcome = _confirm(args, store, review)
+        review = review_of(store, patterns, period)
     if args.markdown is not None:
-        write_output(args.markdown, markdown_of_review(found).encode())
+        write_output(args.markdown, markdown_of_review(review).encode())
     if args.output is not None:
         from leaselab.report.site.review import write_review  # noqa: PLC0415  # draws; slow to import
 
         with writing(args.output):
-            page = write_review(args.output, found)
+            page = write_review(args.output, review)
         print(f"page: {page}", file=sys.stderr)
     if args.json:
-        print_json(review_document(found))
+        print_json(review_document(review))
     elif not alone:
-        print_review(found)
+        print_review(review)
     return outcome
 
 
@@ -170,7 +170,7 @@ def _last_month() -> str:
     return f"{year - 1}-12" if number == 1 else f"{year}-{number - 1:02}"
 
 
-def _confirm(args: argparse.Namespace, store: Store, found: Review) -> Outcome:
+def _confirm(args: argparse.Namespace, store: Store, review: Review) -> Outcome:
     """Make a duel for each suspected change, on the bench that it was seen on.
 
     Returns how the first went that was not well.  One that cannot be made does not keep the
@@ -178,22 +178,22 @@ def _confirm(args: argparse.Namespace, store: Store, found: Review) -> Outcome:
     """
     benches = {one.bench: one for one in benches_of(args)}
     outcome = Outcome.OK
-    for series, change in found.of(State.SUSPECTED):
-        told = f"{series.scenario} {range_words(change)}"
+    for series, change in review.of(State.SUSPECTED):
+        title = f"{series.scenario} {range_words(change)}"
         why = _cannot(series, change, benches)
         if why:
-            print(f"leaselab: {told}: not measured again: {why}", file=sys.stderr)
+            print(f"leaselab: {title}: not measured again: {why}", file=sys.stderr)
             continue
-        print(f"measured again: {told}", file=sys.stderr, flush=True)
+        print(f"measured again: {title}", file=sys.stderr, flush=True)
         try:
             done = _duel(args, store, benches[series.bench], series, change)
         except LeaselabError as error:
             if error.outcome is Outcome.LAB:
                 raise
-            print(f"leaselab: {told}: {error}", file=sys.stderr)
+            print(f"leaselab: {title}: {error}", file=sys.stderr)
             outcome = error.outcome if outcome is Outcome.OK else outcome
         else:
-            print(f"leaselab: {told}: {done}", file=sys.stderr)
+            print(f"leaselab: {title}: {done}", file=sys.stderr)
     return outcome
 
 

@@ -245,8 +245,8 @@ def _anchored(
                 anchor = Task(group[0].scenario, commit, group[0].distribution)
                 again = args.commits is None
                 done.append(_Series(session, others, again=again, anchor=anchor))
-                found = done[-1].measure()
-                outcome = found if outcome is Outcome.OK else outcome
+                ended = done[-1].measure()
+                outcome = ended if outcome is Outcome.OK else outcome
     finally:
         write_ids(args, *(one for series in done for one in series.ids))
         _show(
@@ -265,7 +265,7 @@ def _purpose(tasks: Sequence[Task]) -> str:
 def _show(records: Sequence[Record], *, servers: bool, as_json: bool) -> None:
     """Show what was measured; `servers`: whether several servers are, side by side."""
     if as_json:
-        cells = [cell_of(found) for found in records]
+        cells = [cell_of(record) for record in records]
         print_json(by_server_document(records) if servers else document(cells))
     elif records:
         (print_by_server if servers else print_table)(records)
@@ -293,7 +293,7 @@ class _Series:
     @property
     def ids(self) -> list[str]:
         """Ids of what was measured, or found measured, so far, in the order of the tasks."""
-        return [found.id for found in self.records]
+        return [record.id for record in self.records]
 
     @property
     def records(self) -> list[Record]:
@@ -344,10 +344,10 @@ class _Series:
             known = self._session.earlier.measured(task, self._anchor)
             if known:
                 print(f"{task}: measured before: {known}", file=sys.stderr, flush=True)
-                found = self._session.store.load(known)
-                self._found[task] = found
-                if found.outcome == Outcome.BUILD.label:
-                    self._note(task, server_broken(found.reasons[0].text))
+                record = self._session.store.load(known)
+                self._found[task] = record
+                if record.outcome == Outcome.BUILD.label:
+                    self._note(task, server_broken(record.reasons[0].text))
                 continue
             if not self._session.go_on(task, self._tasks, self._sealed, self._anchor):
                 left.append(task)

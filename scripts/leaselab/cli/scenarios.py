@@ -53,8 +53,8 @@ def print_scenario(name: str, parameters: str, generator: str | None, *, as_json
 
 def _parameters(text: str) -> dict[str, Any]:
     """Read the parameters that were asked for."""
-    found = parse_json(text, PARAMETERS)
-    if not isinstance(found, dict):
+    parameters = parse_json(text, PARAMETERS)
+    if not isinstance(parameters, dict):
         raise usage_error(
             "not an object",
             where=PARAMETERS,
@@ -62,7 +62,7 @@ def _parameters(text: str) -> dict[str, Any]:
             wanted="a JSON object",
             todo='write such as {"rounds": 3}',
         )
-    return found
+    return parameters
 
 
 def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:

@@ -68,16 +68,16 @@ def status(args: argparse.Namespace) -> Outcome:
 def _row(store: Store, one: BenchStatus, up_command: str) -> dict[str, Any]:
     """What a table says of a bench; it is kept for the page."""
     check = read_note(store.root, one.bench, CHECK)
-    state, told = state_of(one, check)
+    state, words = state_of(one, check)
     if one.down and up_command and state != "maintenance":
-        state, told = "down", f"`{up_command}` brings it up"
+        state, words = "down", f"`{up_command}` brings it up"
     last = read_note(store.root, one.bench, STATUS)
     keeper = next((host for host in one.hosts if GENERATOR_GROUP in host.parts), None)
     silent = keeper is not None and not keeper.reachable
     if silent and last is not None and last["state"] == "maintenance" and state != "down":
         # Who opens a machine switches it off: the mark cannot be read then, and still stands.
-        state, told = "maintenance", last["told"]
-    row = {"at": now(), "state": state, "told": told}
+        state, words = "maintenance", last["told"]
+    row = {"at": now(), "state": state, "told": words}
     hosts = [
         {"role": role_of(host.parts), "well": host.well, "answers": host.reachable}
         for host in one.hosts

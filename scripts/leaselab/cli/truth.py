@@ -106,7 +106,7 @@ def _chosen(
     for name in generators or ():
         if name not in known:
             raise unknown("generator", name, known, "--generator")
-    found = []
+    chosen = []
     for scenario in match_scenarios(checkout_root() / "scenarios", patterns):
         for name in _fitting(scenario):
             if generators is None or name in generators:
@@ -114,15 +114,15 @@ def _chosen(
                 procedure = session.procedure(task)
                 truth = truth_of(task.scenario, procedure)
                 if truth is not None and _can_measure(task.scenario, procedure):
-                    found.append((task, truth))
-    if not found:
+                    chosen.append((task, truth))
+    if not chosen:
         raise usage_error(
             "nothing is known to be true of that",
             found=" ".join([*patterns, *(generators or ())]),
             wanted=f"scenarios of {FAMILY} with a capacity, and generators of their protocol",
             todo=f"see what there is: leaselab list --scenarios {FAMILY}",
         )
-    return found
+    return chosen
 
 
 def _fitting(scenario: Scenario) -> Sequence[str]:

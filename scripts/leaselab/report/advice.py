@@ -34,13 +34,13 @@ def summary(advice: Advice) -> str:
     """The last line: ``3 known costs, 1 of them measured here; 2 things not judged (…)``."""
     count = len(advice.findings)
     measured = sum(any(cost.measured for cost in one.costs) for one in advice.findings)
-    told = f"{count or 'no'} known cost{'' if count == 1 else 's'}"
+    text = f"{count or 'no'} known cost{'' if count == 1 else 's'}"
     if count:
-        told += f", {measured or 'none'} of them measured here"
+        text += f", {measured or 'none'} of them measured here"
     if advice.not_judged:
         things = len(advice.not_judged)
-        told += f"; {things} thing{'' if things == 1 else 's'} not judged"
-    return f"{told} (judged as {advice.server} {advice.version})"
+        text += f"; {things} thing{'' if things == 1 else 's'} not judged"
+    return f"{text} (judged as {advice.server} {advice.version})"
 
 
 def _lines(finding: Finding) -> Iterator[str]:
@@ -63,26 +63,26 @@ def _places(places: tuple[Place, ...]) -> Iterator[str]:
 
 
 def _cost(cost: Cost) -> Iterator[str]:
-    found = cost.measured
-    if found is None:
+    measured = cost.measured
+    if measured is None:
         yield f"  not measured here: {cost.point} against {cost.base}"
         yield f"    `{cost.command}` measures it"
         return
-    yield f"  measured here: {found.metric} {_change(found)}"
-    yield f"    {cost.point} against {cost.base}: results {found.result}, {found.base}"
-    order = "in turn" if found.alternated else "one after the other: drift is in the ratio"
-    yield f"    {found.measured_on}, bench {found.bench}, {found.server}, {order}"
+    yield f"  measured here: {measured.metric} {_change(measured)}"
+    yield f"    {cost.point} against {cost.base}: results {measured.result}, {measured.base}"
+    order = "in turn" if measured.alternated else "one after the other: drift is in the ratio"
+    yield f"    {measured.measured_on}, bench {measured.bench}, {measured.server}, {order}"
 
 
-def _change(found: MeasuredCost) -> str:
+def _change(measured: MeasuredCost) -> str:
     """The ratio in words: ``71 % lower (ratio 0.290, 95 % interval 0.270 to 0.310)``."""
-    percent = 100 * (found.ratio - 1)
+    percent = 100 * (measured.ratio - 1)
     word = "lower" if percent < 0 else "higher"
     ends = "without interval"
-    if found.ci95 is not None:
-        low, high = found.ci95
+    if measured.ci95 is not None:
+        low, high = measured.ci95
         ends = f"95 % interval {low:.3f} to {high:.3f}"
         if low <= 1 <= high:
             ends += ", no difference seen"
-    rests = "" if found.alternated else " across sessions"
-    return f"{abs(percent):.0f} % {word}{rests} (ratio {found.ratio:.3f}, {ends})"
+    rests = "" if measured.alternated else " across sessions"
+    return f"{abs(percent):.0f} % {word}{rests} (ratio {measured.ratio:.3f}, {ends})"

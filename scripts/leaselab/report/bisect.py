@@ -97,10 +97,10 @@ def print_hunted(hunted: Hunted, stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     stream.writelines(aligned(HEADINGS, [*rows(hunted)], NAMES))
     stream.writelines(["\n", *(f"{printable(line)}\n" for line in conditions(hunted))])
-    for place, found in hunted.profiles.items():
+    for place, profile in hunted.profiles.items():
         before = hunted.culprits[place].gap.after
         stream.write(f"\nA is {hunted.short(before)}, B is {hunted.short(place)}:\n")
-        print_profile(found, stream)
+        print_profile(profile, stream)
     stream.write(f"\n{printable(closing(hunted))}\n")
 
 
@@ -113,16 +113,16 @@ def markdown_of_hunted(hunted: Hunted) -> str:
             *markdown_table(HEADINGS, [*rows(hunted)], NAMES),
             "\n",
             *(f"- {escaped(line)}\n" for line in conditions(hunted)),
-            *(markdown_of_profiles(found) for found in hunted.profiles.values()),
+            *(markdown_of_profiles(profile) for profile in hunted.profiles.values()),
         ]
     )
 
 
 def rows(hunted: Hunted) -> Iterator[list[str]]:
     """What stands under `HEADINGS`, a row for each commit from the good end to the bad one."""
-    found = levels(hunted.known)
+    level_of = levels(hunted.known)
     for place, commit in enumerate(hunted.commits):
-        level = found.get(place)
+        level = level_of.get(place)
         ratio, interval = ("1", "") if place == 0 else ("-", "")
         if level is not None:
             low, high = level.ci95
@@ -169,8 +169,8 @@ def closing(hunted: Hunted) -> str:
         which = "good" if place == 0 else "bad"
         why = hunted.reasons.get(place, "")
         return f"The {which} end cannot be measured: {hunted.name(place)}: {why}"
-    told = known.ends[-1]
-    measured = f"{change_words(told.ratio, told.ci95)}, {told.rounds} rounds"
+    last = known.ends[-1]
+    measured = f"{change_words(last.ratio, last.ci95)}, {last.rounds} rounds"
     if end.ending is Ending.SAME:
         return (
             f"The ends do not differ by what counts: {ends} makes {measured}. {_inside(hunted)}"
@@ -193,7 +193,7 @@ def closing(hunted: Hunted) -> str:
     if len(end.culprits) > 1 or (end.culprits and end.left is not None):
         product = math.prod(one.ratio for one in end.culprits)
         parts.append(
-            f"The ends differ by {_percent(told.ratio)}; what is named makes "
+            f"The ends differ by {_percent(last.ratio)}; what is named makes "
             f"{_percent(product)}."
         )
     return " ".join(parts)
@@ -219,24 +219,24 @@ def _culprit(hunted: Hunted, culprit: Culprit) -> str:
     """What one culprit did, and where to look further."""
     gap = culprit.gap
     change = change_words(culprit.ratio, culprit.ci95)
-    told = f"Slower since {hunted.name(gap.place)}: {change} against {hunted.short(gap.after)}"
+    text = f"Slower since {hunted.name(gap.place)}: {change} against {hunted.short(gap.after)}"
     if gap.commits == 1:
-        told += ", its parent"
+        text += ", its parent"
     else:
         between = ", ".join(hunted.short(place) for place in range(gap.after + 1, gap.place))
-        told += f"; it may as well be what came before it and cannot be measured: {between}"
+        text += f"; it may as well be what came before it and cannot be measured: {between}"
     merged = hunted.merged.get(gap.place)
     if merged is not None:
         base, last = (one[:SHORT] for one in merged)
-        told += f". It is a merge: search on with --good {base} --bad {last}"
+        text += f". It is a merge: search on with --good {base} --bad {last}"
     profile = hunted.profiles.get(gap.place)
     if profile is not None and profile.grown:
-        told += f". CPU time by function: {growth(profile).removesuffix('.')}"
+        text += f". CPU time by function: {growth(profile).removesuffix('.')}"
     layouts = hunted.layouts.get(gap.place)
     if layouts is not None:
         *_, line = layouts_words(layouts)
-        told += f". {line.removesuffix('.')}"
-    return f"{told}."
+        text += f". {line.removesuffix('.')}"
+    return f"{text}."
 
 
 def _left(hunted: Hunted, left: Gap) -> str:
@@ -261,7 +261,7 @@ def _percent(ratio: float) -> str:
 
 def hunted_document(hunted: Hunted) -> dict[str, Any]:
     """All of it for ``--json``; what there is none of is None.  Ratios are newer over older."""
-    known, end, found = hunted.known, hunted.end, levels(hunted.known)
+    known, end, level_of = hunted.known, hunted.end, levels(hunted.known)
 
     def gap_document(gap: Gap) -> dict[str, Any]:
         return {
@@ -307,8 +307,12 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
             {
                 "hash": commit.hash,
                 "subject": commit.subject,
-                "ratio": 1.0 if place == 0 else found[place].ratio if place in found else None,
-                "ci95": list(found[place].ci95) if place in found else None,
+                "ratio": 1.0
+                if place == 0
+                else level_of[place].ratio
+                if place in level_of
+                else None,
+                "ci95": list(level_of[place].ci95) if place in level_of else None,
                 "broken": hunted.reasons.get(place),
                 "culprit": place in hunted.culprits,
             }

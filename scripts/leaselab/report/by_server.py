@@ -42,14 +42,14 @@ def print_by_server(records: Sequence[Record], stream: TextIO | None = None) -> 
     ]
     stream.writelines(aligned([*headings, *scenarios], body, len(headings)))
     cells = [cell_of(record) for record in records]
-    told = list(conditions(cells, servers_named=True))
+    lines = list(conditions(cells, servers_named=True))
     if any(row["dirty"] for row in rows):
-        told.append("*: a checkout with changes that no commit has")
+        lines.append("*: a checkout with changes that no commit has")
     if len(releases) > 1:
-        told.append(
+        lines.append(
             "releases differ in libraries and compiler, too, and not in the server alone"
         )
-    stream.writelines(["\n", *(f"{line}\n" for line in told)])
+    stream.writelines(["\n", *(f"{line}\n" for line in lines)])
 
 
 def by_server_document(records: Sequence[Record]) -> list[dict[str, Any]]:

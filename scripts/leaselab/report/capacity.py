@@ -43,7 +43,7 @@ _NAMES = 3
 
 
 def print_capacity(
-    demand: Demand, found: Sequence[Configuration], stream: TextIO | None = None
+    demand: Demand, configurations: Sequence[Configuration], stream: TextIO | None = None
 ) -> None:
     """Print what is asked for, and what each configuration makes of it; stdout unless given."""
     stream = stream or sys.stdout
@@ -51,22 +51,22 @@ def print_capacity(
     kinds = [[kind, number(one, _RATE), number(two, _RATE)] for kind, one, two in loads(demand)]
     stream.writelines(aligned([_RATE, "steady", "peak"], kinds, 1))
     stream.write("\n")
-    if found:
-        stream.writelines(aligned(headings(found), map(texts, found), _NAMES))
+    if configurations:
+        stream.writelines(aligned(headings(configurations), map(texts, configurations), _NAMES))
         stream.write("\n")
-    stream.writelines(f"{printable(line)}\n" for line in notes(demand, found))
+    stream.writelines(f"{printable(line)}\n" for line in notes(demand, configurations))
 
 
 def demand_words(demand: Demand) -> str:
     """Who asks, in words."""
     population = demand.population
-    told = [
+    parts = [
         f"{population.clients} clients",
         f"each renews every {time_words(population.renewal_s)}",
     ]
     if population.new_per_day:
-        told.append(f"{100 * population.new_per_day:g} % of them new each day")
-    return ", ".join([*told, demand.arrival.words])
+        parts.append(f"{100 * population.new_per_day:g} % of them new each day")
+    return ", ".join([*parts, demand.arrival.words])
 
 
 def loads(demand: Demand) -> list[tuple[str, float, float]]:
@@ -79,9 +79,9 @@ def loads(demand: Demand) -> list[tuple[str, float, float]]:
     ]
 
 
-def headings(found: Sequence[Configuration]) -> list[str]:
+def headings(configurations: Sequence[Configuration]) -> list[str]:
     """Headings of the table of configurations; `texts` has its rows."""
-    rate = next((one.rate.cell for one in found if one.rate), None)
+    rate = next((one.rate.cell for one in configurations if one.rate), None)
     title = heading(rate.title, rate.unit) if rate else "max rate"
     return ["scenario", "durability", "server", title, "head room", "carries it", "restart"]
 
@@ -132,16 +132,16 @@ def time_words(seconds: float) -> str:
     return f"{seconds / size:.3g} {unit}"
 
 
-def notes(demand: Demand, found: Sequence[Configuration]) -> Iterator[str]:
+def notes(demand: Demand, configurations: Sequence[Configuration]) -> Iterator[str]:
     """What has to be known to read the figures, a line each."""
     yield (
         "a renewal counts as a whole transaction: it is cheaper for a server, so this is on "
         "the safe side"
     )
-    if not found:
+    if not configurations:
         yield NOTHING
         return
-    if any(one.rate and one.rate.low and one.rate.high is None for one in found):
+    if any(one.rate and one.rate.low and one.rate.high is None for one in configurations):
         yield "max rate ≥: every run passed this load, and no more could be offered"
     if demand.limit_s is not None:
         yield (
@@ -155,15 +155,17 @@ def notes(demand: Demand, found: Sequence[Configuration]) -> Iterator[str]:
         )
         if isinstance(demand.arrival, Restart):
             yield "no time was given for the restart, so the peak is the steady load"
-    if any(one.carries is Carries.PERHAPS for one in found):
+    if any(one.carries is Carries.PERHAPS for one in configurations):
         yield "perhaps: what is known of the configuration allows both"
     yield "restart: time until all clients, which begin at once, are served"
-    bases = {one.serving.basis for one in found if one.serving}
-    yield from (f"restart {told}" for basis, told in _BASES.items() if basis in bases)
-    yield from conditions([one.rate.cell if one.rate else one.cell for one in found])
+    bases = {one.serving.basis for one in configurations if one.serving}
+    yield from (f"restart {text}" for basis, text in _BASES.items() if basis in bases)
+    yield from conditions([one.rate.cell if one.rate else one.cell for one in configurations])
 
 
-def capacity_document(demand: Demand, found: Sequence[Configuration]) -> dict[str, Any]:
+def capacity_document(
+    demand: Demand, configurations: Sequence[Configuration]
+) -> dict[str, Any]:
     """The same for ``--json``."""
     population = demand.population
     return {
@@ -178,7 +180,7 @@ def capacity_document(demand: Demand, found: Sequence[Configuration]) -> dict[st
         "steady": _flow(demand.steady),
         "peak": _flow(demand.peak),
         "renewal_is": "a whole transaction",
-        "configurations": [_configuration(one) for one in found],
+        "configurations": [_configuration(one) for one in configurations],
     }
 
 

@@ -58,10 +58,10 @@ def _closing(comparison: Comparison) -> str:
             "this environment, by this scenario and goal."
         )
     if verdict.limit is Limit.NO_LOAD:
-        found = other.reasons[0].text
+        reason = other.reasons[0].text
         return (
             f"Regression: {name} sustains no load that it was tried with, unlike "
-            f"{_server_words(base)}: {found}."
+            f"{_server_words(base)}: {reason}."
         )
     name, before = _apart_names(base, other)
     measured = f"{name} is {_measured(verdict, other.figure)} than {before}"
@@ -95,51 +95,51 @@ def _apart_names(base: Record, other: Record) -> tuple[str, str]:
 
 
 def _duel_closing(
-    verdict: Verdict, found: DuelVerdict, other: Record, name: str, before: str
+    verdict: Verdict, duel: DuelVerdict, other: Record, name: str, before: str
 ) -> str:
     """The answer of a duel in a sentence or two."""
     low, high = verdict.ci95
     least = "" if verdict.limit is Limit.NONE else "at least "
-    told = (
+    text = (
         f"{name} completes {least}{_percent(verdict.ratio)} than {before} under the same load "
         f"(95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
     )
     more = " and ".join(
         f"{100 * (one.ratio - 1):.1f} % more {judged_title(one, other)} (95 % interval "
         f"{signed(one.ci95[0])} to {signed(one.ci95[1])})"
-        for one in found.worse
+        for one in duel.worse
     )
-    rate = _rate_closing(verdict, found, told, other)
+    rate = _rate_closing(verdict, duel, text, other)
     if not more:
         return rate
-    if found.answer is Answer.SLOWER:
+    if duel.answer is Answer.SLOWER:
         return f"{rate} It has {more}."
     return f"Worse: {name} has {more}. Of the completed rate: {rate[0].lower()}{rate[1:]}"
 
 
-def _rate_closing(verdict: Verdict, found: DuelVerdict, told: str, other: Record) -> str:
+def _rate_closing(verdict: Verdict, duel: DuelVerdict, text: str, other: Record) -> str:
     """The answer on the completed rate alone."""
-    if found.answer in (Answer.SLOWER, Answer.FASTER):
-        return f"{found.answer.value.capitalize()}: {told}."
-    if found.answer is Answer.SAME:
-        bound = f"No change bigger than {100 * found.bound:.1f} %: {told}."
-        if not found.is_change:
+    if duel.answer in (Answer.SLOWER, Answer.FASTER):
+        return f"{duel.answer.value.capitalize()}: {text}."
+    if duel.answer is Answer.SAME:
+        bound = f"No change bigger than {100 * duel.bound:.1f} %: {text}."
+        if not duel.is_change:
             return bound
-        size = f"{100 * abs(found.ratio - 1):.1f} %"
-        pace = "slower" if found.ratio < 1 else "faster"
+        size = f"{100 * abs(duel.ratio - 1):.1f} %"
+        pace = "slower" if duel.ratio < 1 else "faster"
         return f"{bound} It is {pace} by about {size}, which is less than is looked for."
-    if found.correlated:
+    if duel.correlated:
         return (
-            f"Cannot tell: {told}, but the ratio may go on from one round into the next, so "
-            f"that {found.rounds} rounds tell little more than a few. Look for what disturbs "
+            f"Cannot tell: {text}, but the ratio may go on from one round into the next, so "
+            f"that {duel.rounds} rounds tell little more than a few. Look for what disturbs "
             "one of the two for minutes, or give more --budget."
         )
     plan = other.procedure
     minutes = plan.rounds * plan.round_s / 60 if isinstance(plan, Duel) else 0.0
     return (
-        f"Cannot tell at this budget: {told} after {found.rounds} rounds; a drop of "
-        f"{verdict.threshold_percent:g} % would have been found in {100 * found.power:.0f} of "
-        f"100 duels. Give --budget {math.ceil(found.further * minutes)}, or a steadier machine."
+        f"Cannot tell at this budget: {text} after {duel.rounds} rounds; a drop of "
+        f"{verdict.threshold_percent:g} % would have been found in {100 * duel.power:.0f} of "
+        f"100 duels. Give --budget {math.ceil(duel.further * minutes)}, or a steadier machine."
     )
 
 
@@ -157,16 +157,16 @@ def duel_title(comparison: Comparison) -> str:
     verdict, other = comparison.verdict, comparison.other
     if verdict is None or verdict.duel is None:
         return "No verdict on A and B"
-    found = verdict.duel
+    duel = verdict.duel
     least = "" if verdict.limit is Limit.NONE else "at least "
-    if found.answer in (Answer.SLOWER, Answer.FASTER):
-        size = f"{100 * abs(found.ratio - 1):.1f} %"
-        return f"B is {least}{size} {found.answer.value} than A"
-    if found.worse:
-        more = f"{100 * (found.worse[0].ratio - 1):.1f} %"
-        return f"B has {more} more {judged_title(found.worse[0], other)} than A"
-    if found.answer is Answer.SAME:
-        return f"A and B are alike: no change bigger than {100 * found.bound:.1f} %"
+    if duel.answer in (Answer.SLOWER, Answer.FASTER):
+        size = f"{100 * abs(duel.ratio - 1):.1f} %"
+        return f"B is {least}{size} {duel.answer.value} than A"
+    if duel.worse:
+        more = f"{100 * (duel.worse[0].ratio - 1):.1f} %"
+        return f"B has {more} more {judged_title(duel.worse[0], other)} than A"
+    if duel.answer is Answer.SAME:
+        return f"A and B are alike: no change bigger than {100 * duel.bound:.1f} %"
     return "Cannot tell whether B is slower than A"
 
 
@@ -174,18 +174,18 @@ def _percent(ratio: float) -> str:
     return f"{100 * abs(ratio - 1):.1f} % {'less' if ratio < 1 else 'more'}"
 
 
-def _judged(verdict: Verdict, told: str) -> str:
+def _judged(verdict: Verdict, text: str) -> str:
     """The verdict on what was told."""
     chance = p_words(verdict.p)
     if verdict.change is Change.REGRESSION:
-        return f"Regression: {told} ({chance}); {_allowed(verdict)}."
+        return f"Regression: {text} ({chance}); {_allowed(verdict)}."
     if verdict.change is Change.IMPROVEMENT:
-        return f"Improvement: {told} ({chance})."
+        return f"Improvement: {text} ({chance})."
     if verdict.limit is Limit.AT_LEAST:
-        return f"No regression: {told}; {_allowed(verdict)}."
+        return f"No regression: {text}; {_allowed(verdict)}."
     if verdict.differs:
-        return f"No change that counts: {told} ({chance}); {_allowed(verdict)}."
-    return f"No change seen: {told}, which may be chance ({chance}). {sight_words(verdict)}."
+        return f"No change that counts: {text} ({chance}); {_allowed(verdict)}."
+    return f"No change seen: {text}, which may be chance ({chance}). {sight_words(verdict)}."
 
 
 def _server_words(record: Record) -> str:
@@ -194,18 +194,18 @@ def _server_words(record: Record) -> str:
     if not server.commit:
         package = f" ({server.package})" if server.package else ""
         return f"{server_name(server)} as packaged{package}"
-    told = f"{server_name(replace(server, commit=None))} of commit {server.commit[:SHORT]}"
+    text = f"{server_name(replace(server, commit=None))} of commit {server.commit[:SHORT]}"
     if source and source.subject:
-        told += f" ({printable(source.subject)})"
-    return told + " with uncommitted changes" * bool(source and source.dirty)
+        text += f" ({printable(source.subject)})"
+    return text + " with uncommitted changes" * bool(source and source.dirty)
 
 
 def _measured(verdict: Verdict, figure: Metric) -> str:
     """The change in words, such as ``8.0 % slower``; what is no rate is higher or lower."""
-    told = pace_words(verdict.ratio, figure.unit)
+    text = pace_words(verdict.ratio, figure.unit)
     if verdict.limit is Limit.AT_LEAST and verdict.ratio < 1:
-        return f"at most {told}"
-    return f"at least {told}" if verdict.limit is not Limit.NONE else told
+        return f"at most {text}"
+    return f"at least {text}" if verdict.limit is not Limit.NONE else text
 
 
 def pace_words(ratio: float, unit: str) -> str:

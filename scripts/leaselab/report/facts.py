@@ -73,19 +73,19 @@ def shown_where(record: Record) -> str:
 
 def confirmation_words(record: Record) -> str:
     """One sentence: at which rate the result was confirmed, for how long; or why it was not."""
-    found, trials = record.confirmation, confirming(record)
-    if not found:
+    confirmation, trials = record.confirmation, confirming(record)
+    if not confirmation:
         return f"not confirmed: {record.procedure.unconfirmed}"
     highest = record.procedure.loss_ratio
     rate = f"{record.scenario.transaction.plural}/s"
-    at = f"at {found.rate} {rate} over {_seconds(trials):.0f} s"
+    at = f"at {confirmation.rate} {rate} over {_seconds(trials):.0f} s"
     if not any(trial.valid for trial in trials):
         words = sorted({trial.reason for trial in trials})
         return f"not confirmed {at}: none of the trials counts ({', '.join(words)})"
-    loss = f"loss {100 * found.loss_ratio:.2f} %"
-    if found.holds:
+    loss = f"loss {100 * confirmation.loss_ratio:.2f} %"
+    if confirmation.holds:
         return f"confirmed {at}: {loss}"
-    if found.loss_ratio > highest:
+    if confirmation.loss_ratio > highest:
         return f"not confirmed {at}: {loss}, and the goal is at most {100 * highest:g} %"
     passed = [trial for trial in others(record) if record.procedure.passes(trial)]
     if passed:
@@ -99,14 +99,22 @@ def confirmation_words(record: Record) -> str:
 
 def confirming(record: Record) -> Sequence[Trial]:
     """The trials below the lowest bound of the rounds; none where nobody tried."""
-    found = record.confirmation
-    return [one for one in found.trials if one.rate == found.rate] if found else []
+    confirmation = record.confirmation
+    return (
+        [one for one in confirmation.trials if one.rate == confirmation.rate]
+        if confirmation
+        else []
+    )
 
 
 def others(record: Record) -> Sequence[Trial]:
     """The trials that offer more than was confirmed: a little, and far more."""
-    found = record.confirmation
-    return [one for one in found.trials if one.rate != found.rate] if found else []
+    confirmation = record.confirmation
+    return (
+        [one for one in confirmation.trials if one.rate != confirmation.rate]
+        if confirmation
+        else []
+    )
 
 
 def config_text(record: Record, directory: Path, role: str) -> str | None:

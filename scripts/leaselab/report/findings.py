@@ -55,9 +55,9 @@ def _table(rows: list[dict[str, str]]) -> Table:
         lines = [row["found"]]
         lines += [f"wanted: {row['wanted']}"] if row["wanted"] else []
         lines += [f"to do: {row['todo']}"] if row["todo"] else []
-        told = Text("\n").join(
+        cell = Text("\n").join(
             Text(line, style="" if number == 0 else "dim") for number, line in enumerate(lines)
         )
         level = row["level"]
-        table.add_row(Text(level, style=_STYLES[level]), row["check"], told)
+        table.add_row(Text(level, style=_STYLES[level]), row["check"], cell)
     return table

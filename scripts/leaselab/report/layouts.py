@@ -21,34 +21,34 @@ def cost_words(layouts: int, duel_min: float, build_min: float | None) -> str:
     )
 
 
-def layouts_words(found: OverLayouts) -> Iterator[str]:
+def layouts_words(layouts: OverLayouts) -> Iterator[str]:
     """A line for each layout, and what they say together."""
-    for one in found.layouts:
+    for one in layouts.layouts:
         yield f"layout {one.seed}: {one.answer.value}, {100 * (one.ratio - 1):+.1f} %"
-    yield f"{sentence(found.cause.value)}.{_mean(found)}"
+    yield f"{sentence(layouts.cause.value)}.{_mean(layouts)}"
 
 
-def _mean(found: OverLayouts) -> str:
-    ci95, scatter = found.ci95, found.scatter
+def _mean(layouts: OverLayouts) -> str:
+    ci95, scatter = layouts.ci95, layouts.scatter
     if ci95 is None or scatter is None:
         return ""
     low, high = (100 * (end - 1) for end in ci95)
     return (
-        f" Over {len(found.layouts)} layouts {100 * (found.ratio - 1):+.1f} % (95 % interval "
-        f"{low:+.1f} to {high:+.1f} %); builds scatter by {100 * scatter:.1f} %."
+        f" Over {len(layouts.layouts)} layouts {100 * (layouts.ratio - 1):+.1f} % (95 % "
+        f"interval {low:+.1f} to {high:+.1f} %); builds scatter by {100 * scatter:.1f} %."
     )
 
 
-def layouts_document(found: OverLayouts) -> dict[str, Any]:
+def layouts_document(layouts: OverLayouts) -> dict[str, Any]:
     """All of it for ``--json``; ratios are B to A."""
     return {
-        "cause": found.cause.name.lower(),
-        "text": " ".join(layouts_words(found)),
-        "ratio": found.ratio,
-        "ci95": list(found.ci95) if found.ci95 else None,
-        "build_scatter": found.scatter,
+        "cause": layouts.cause.name.lower(),
+        "text": " ".join(layouts_words(layouts)),
+        "ratio": layouts.ratio,
+        "ci95": list(layouts.ci95) if layouts.ci95 else None,
+        "build_scatter": layouts.scatter,
         "layouts": [
             {"seed": one.seed, "answer": one.answer.value, "ratio": one.ratio}
-            for one in found.layouts
+            for one in layouts.layouts
         ],
     }

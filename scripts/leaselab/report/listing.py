@@ -109,8 +109,8 @@ def number(value: float | None, unit: str | None = None, like: float | None = No
 
 def measured(value: float | None, unit: str, half_width: float | None) -> str:
     """A figure with half of its interval, where it has one: ``7301 ± 12``."""
-    told = number(value, unit)
-    return told if half_width is None else f"{told} ± {number(half_width, unit, value)}"
+    text = number(value, unit)
+    return text if half_width is None else f"{text} ± {number(half_width, unit, value)}"
 
 
 def heading(metric: str, unit: str) -> str:

@@ -157,7 +157,7 @@ class LiveView:
             {**one, "loss": 100 * one["loss"]} for one in traffic if one["loss"] is not None
         ]
         beside = [{"s": one["s"], **one["beside"]} for one in server]
-        found = {
+        lines = {
             f"{self.holds} gained (1/s)".strip(): _line(server, "gained"),
             "offered (1/s)": _line(traffic, "offered") if self.procedure.steps else [],
             "completed (1/s)": _line(traffic, "completed"),
@@ -172,26 +172,26 @@ class LiveView:
             f"{self.holds} held".strip(): _line(server, "held"),
             "dropped (1/s)": _line(server, "drops"),
         }
-        return {name: line for name, line in found.items() if line}
+        return {name: line for name, line in lines.items() if line}
 
     def facts(self, now: datetime) -> dict[str, str]:
         """What stands above the lines: label and words."""
         if self.build is not None:
             return {"phase": self.phase, "step": build_words(self.build)}
-        told = {
+        facts = {
             "phase": self.phase,
             "run": f"{self.run} of {self.procedure.rounds}" if self.run else "",
         }
         if self.load is not None and self._live is not None:
             spent = (now - datetime.fromisoformat(self._live.started_at)).total_seconds()
-            told["trial"] = f"{self.load.words}, since {span(max(0.0, spent))}"
+            facts["trial"] = f"{self.load.words}, since {span(max(0.0, spent))}"
         if left := self._left(now):
-            told["time left"] = left
+            facts["time left"] = left
         if bracket := self._bracket():
-            told["bracket"] = bracket
-        told["last trial"] = self.last
-        told["estimate so far"] = estimate_words(self.values, self._kind, self.procedure.trim)
-        return told
+            facts["bracket"] = bracket
+        facts["last trial"] = self.last
+        facts["estimate so far"] = estimate_words(self.values, self._kind, self.procedure.trim)
+        return facts
 
     def _left(self, now: datetime) -> str:
         """The time to the end of the last run, if all take as long as those that are done."""

@@ -54,9 +54,9 @@ def _processor(host: Host) -> Iterator[str]:
         (host.microcode, "microcode {}"),
         (host.clocksource, "clock source {}"),
     )
-    told = [text for text in (host.mitigations or {}).values() if text]
-    if told:
-        words = Counter(text.split(":")[0].split(";")[0] for text in told)
+    mitigations = [text for text in (host.mitigations or {}).values() if text]
+    if mitigations:
+        words = Counter(text.split(":")[0].split(";")[0] for text in mitigations)
         yield "weaknesses: " + " + ".join(
             f"{count} {word.lower()}" for word, count in sorted(words.items())
         )
@@ -94,8 +94,8 @@ def _tuning(tuning: Mapping[str, HostSetting]) -> Iterator[str]:
             yield f"{words} not available"
         elif isinstance(found, dict):
             counts = Counter(str(value) for value in found.values() if value is not None)
-            told = " + ".join(f"{count} on {value}" for value, count in sorted(counts.items()))
-            yield f"{words} {told or 'none there'}"
+            text = " + ".join(f"{count} on {value}" for value, count in sorted(counts.items()))
+            yield f"{words} {text or 'none there'}"
         elif isinstance(found, list):
             yield f"{words} on {' '.join(map(str, found))}"
         else:

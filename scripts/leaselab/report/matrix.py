@@ -75,8 +75,8 @@ def _print_alike(cells: Sequence[Cell], stream: TextIO, *, markdown: bool) -> No
         texts, legend = ["".join(aligned(*_one_by_one(cells), 2))], {}
     stream.write("\n".join(texts))
     clean = escaped if markdown else printable
-    told = [clean(line) for line in (*legend, *conditions(cells))]
-    stream.writelines(["\n", *(f"{line}\n" for line in told)])
+    lines = [clean(line) for line in (*legend, *conditions(cells))]
+    stream.writelines(["\n", *(f"{line}\n" for line in lines)])
 
 
 def print_curves(records: Sequence[Record], stream: TextIO | None = None) -> None:
@@ -105,10 +105,10 @@ def _curve_texts(curve: Curve) -> tuple[list[str], list[list[str]]]:
     highest = max((point.value or 0.0 for point in curve.points), default=0.0)
     body = []
     for point in curve.points:
-        told = measured(point.value, curve.unit, point.half_width)
+        text = measured(point.value, curve.unit, point.half_width)
         bar = "█" * round(_BAR * (point.value or 0.0) / (highest or 1.0))
         mark = (point.standing or "").ljust(max(map(len, Standing)))
-        body.append([f"{point.at:g}", told, bar.ljust(_BAR), mark])
+        body.append([f"{point.at:g}", text, bar.ljust(_BAR), mark])
     return [curve.factor, heading(curve.title, curve.unit), "", ""], body
 
 
@@ -184,12 +184,12 @@ def conditions(cells: Sequence[Cell], *, servers_named: bool = False) -> Iterato
     figures = " or ".join(sorted({f"{cell.title} in {cell.unit}" for cell in cells}))
     how = " or ".join(sorted({cell.how for cell in cells}))
     runs = f"{how} of {' or '.join(map(str, counts))} runs"
-    told = [f"{figures}: {'one run' if counts == [1] else runs}"]
+    lines = [f"{figures}: {'one run' if counts == [1] else runs}"]
     if any(cell.half_width is not None for cell in cells):
-        told.append("± half of its 95 % interval")
+        lines.append("± half of its 95 % interval")
     if any(cell.half_width is None and cell.extent for cell in cells):
-        told.append("in brackets the lowest and the highest of runs too few for an interval")
-    yield ", ".join(told)
+        lines.append("in brackets the lowest and the highest of runs too few for an interval")
+    yield ", ".join(lines)
     yield from sorted({cell.procedure for cell in cells})
     servers = " and ".join(sorted({cell.server for cell in cells}))
     places = sorted(
@@ -272,9 +272,9 @@ def apart_words(row: Row, column: Column) -> str:
 
 def _one_by_one(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of the same figures, a scenario each."""
-    found = [cell for row in rows_of(cells) for cell in row.cells.values()]
-    titles = " or ".join(dict.fromkeys(cell.title for cell in found))
-    body = [[cell.scenario, cell.durability, shown(cell)] for cell in found]
+    filled = [cell for row in rows_of(cells) for cell in row.cells.values()]
+    titles = " or ".join(dict.fromkeys(cell.title for cell in filled))
+    body = [[cell.scenario, cell.durability, shown(cell)] for cell in filled]
     return ["scenario", "durability", titles], body
 
 
@@ -284,11 +284,11 @@ def shown(cell: Cell | None) -> str:
         return _NONE
     if cell.value is None:
         return cell.outcome
-    told = measured(cell.value, cell.unit, cell.half_width)
+    text = measured(cell.value, cell.unit, cell.half_width)
     if cell.half_width is None and cell.extent is not None:
         ends = (number(end, cell.unit, cell.value) for end in cell.extent)
-        told += f" ({'-'.join(ends)})"
-    return told
+        text += f" ({'-'.join(ends)})"
+    return text
 
 
 def _minute(text: str) -> str:

@@ -111,8 +111,8 @@ def _rows(plan: Plan, names: Sequence[str]) -> Table:
             _delay(row.named),
         )
     if plan.lab.nightly:
-        told = f"sweep: {plan.lab.nightly} of the {len(names)} in turn"
-        table.add_row("each night", told, f"{plan.sweeps_h:.1f}")
+        scope = f"sweep: {plan.lab.nightly} of the {len(names)} in turn"
+        table.add_row("each night", scope, f"{plan.sweeps_h:.1f}")
     table.add_row("after a drop", "bisect", f"{plan.bisects_h:.1f}")
     table.add_row("", "together", f"{plan.hours:.1f}")
     return table

@@ -24,29 +24,29 @@ LONGEST = 60
 """Letters of a function's name that a table shows; C++ has longer ones."""
 
 
-def print_profile(found: ProfileDifference, stream: TextIO | None = None) -> None:
+def print_profile(profiles: ProfileDifference, stream: TextIO | None = None) -> None:
     """Print the functions of two profiles; stdout, or there."""
     stream = stream or sys.stdout
-    stream.write(f"\n{printable(summary(found))}\n\n")
-    stream.writelines(aligned(headings(found), rows(found), NAMES))
-    stream.writelines(f"{line}\n" for line in notes(found))
+    stream.write(f"\n{printable(summary(profiles))}\n\n")
+    stream.writelines(aligned(headings(profiles), rows(profiles), NAMES))
+    stream.writelines(f"{line}\n" for line in notes(profiles))
 
 
-def headings(found: ProfileDifference) -> list[str]:
+def headings(profiles: ProfileDifference) -> list[str]:
     """Headings of `rows`."""
     own = ["own in A", "in B", "B - A", "±"]
-    return [f"function ({found.unit})", *own, "with callees: B - A", "±"]
+    return [f"function ({profiles.unit})", *own, "with callees: B - A", "±"]
 
 
-def rows(found: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
+def rows(profiles: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
     """What stands under `headings`: functions whose own time grew most, first.
 
     Those that only call others, and in which nothing is seen, are left out.
     """
-    least = LEAST_SHARE * max(found.whole.before, found.whole.after)
+    least = LEAST_SHARE * max(profiles.whole.before, profiles.whole.after)
     worth = [
         one
-        for one in found.functions
+        for one in profiles.functions
         if one.own.seen or one.whole.seen or max(one.own.before, one.own.after) >= least
     ]
     for one in worth[:most]:
@@ -64,21 +64,21 @@ def short_name(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
-def summary(found: ProfileDifference) -> str:
+def summary(profiles: ProfileDifference) -> str:
     """One sentence: how much more B costs, and which functions grew for sure."""
-    whole, unit = found.whole, found.unit
-    told = f"CPU time {whole.before:.2f} {unit} in A, {whole.after:.2f} in B: {_signed(whole)}"
+    whole, unit = profiles.whole, profiles.unit
+    text = f"CPU time {whole.before:.2f} {unit} in A, {whole.after:.2f} in B: {_signed(whole)}"
     if whole.before:
-        told += f" ({100 * whole.difference / whole.before:+.1f} %)"
-    return f"{told}. {growth(found)}"
+        text += f" ({100 * whole.difference / whole.before:+.1f} %)"
+    return f"{text}. {growth(profiles)}"
 
 
-def growth(found: ProfileDifference) -> str:
+def growth(profiles: ProfileDifference) -> str:
     """The functions whose own time is known to have changed, in a sentence or two."""
-    if found.rounds < 2:
+    if profiles.rounds < 2:
         return "One round tells no growth from noise."
-    told = [_named("Grew most", found.grown), _named("Fell most", found.fallen)]
-    return " ".join(filter(None, told)) or (
+    parts = [_named("Grew most", profiles.grown), _named("Fell most", profiles.fallen)]
+    return " ".join(filter(None, parts)) or (
         "No function's own time changed by more than the rounds differ."
     )
 
@@ -90,22 +90,22 @@ def _named(what: str, functions: Sequence[FunctionChange]) -> str:
     return f"{what}: {named}{more}." if named else ""
 
 
-def notes(found: ProfileDifference) -> Iterator[str]:
+def notes(profiles: ProfileDifference) -> Iterator[str]:
     """What has to be known to read the table, a line each."""
     yield (
-        f"± is half of an interval; those of all {len(found.functions)} functions hold "
+        f"± is half of an interval; those of all {len(profiles.functions)} functions hold "
         "together with 95 %, that of the whole by itself"
     )
     yield (
-        f"{found.rounds} rounds of each, "
-        + ("compared with each other in turn" if found.paired else "which did not alternate")
+        f"{profiles.rounds} rounds of each, "
+        + ("compared with each other in turn" if profiles.paired else "which did not alternate")
     )
-    if any(one.name == NOT_SAMPLED for one in found.functions):
+    if any(one.name == NOT_SAMPLED for one in profiles.functions):
         yield (
             f"{NOT_SAMPLED} is CPU time of the server that no sample stands for: the kernel's, "
             "where perf may sample programs alone"
         )
-    if any(unnamed(one) for one in found.functions):
+    if any(unnamed(one) for one in profiles.functions):
         yield (
             "a name in brackets is a file: its functions have no symbols, as in a "
             "distribution's package"
@@ -117,15 +117,15 @@ def unnamed(one: FunctionChange) -> bool:
     return one.name.startswith("[")
 
 
-def profile_document(found: ProfileDifference) -> dict[str, Any]:
+def profile_document(profiles: ProfileDifference) -> dict[str, Any]:
     """The same for ``--json``; times are microseconds for each transaction."""
     return {
-        "rounds": found.rounds,
-        "paired": found.paired,
-        "whole": _document(found.whole),
+        "rounds": profiles.rounds,
+        "paired": profiles.paired,
+        "whole": _document(profiles.whole),
         "functions": [
             {"name": one.name, "own": _document(one.own), "with_callees": _document(one.whole)}
-            for one in found.functions
+            for one in profiles.functions
         ],
     }
 

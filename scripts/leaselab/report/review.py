@@ -188,20 +188,20 @@ def shape_words(change: Change) -> str:
 
 def notes(review: Review) -> list[str]:
     """What to know before these figures."""
-    told = []
+    lines = []
     enough = {one.scenario for one in review.series if one.enough}
     short = {one.scenario for one in review.series} - enough
     if short:
-        told.append(
+        lines.append(
             f"too few builds for a history, of which {LEARNT + 1} or more are needed: "
             f"{', '.join(sorted(short))}"
         )
     changed = [one for one, _ in review.of(*State)]
     if any(not one.anchor for one in changed):
-        told.append(f"{Basis.SESSIONS.value}: {NO_ANCHOR}")
+        lines.append(f"{Basis.SESSIONS.value}: {NO_ANCHOR}")
     if any(change.moved_lab for _, change in review.of(*State)):
-        told.append("† the environment of the lab is another one after it")
-    return told
+        lines.append("† the environment of the lab is another one after it")
+    return lines
 
 
 def headline(review: Review) -> str:
@@ -239,18 +239,18 @@ _PARTS = (
 
 def parts(review: Review) -> list[tuple[str, list[tuple[Series, Change]]]]:
     """The sections that have something in them."""
-    return [(title, found) for title, states in _PARTS if (found := review.of(*states))]
+    return [(title, series) for title, states in _PARTS if (series := review.of(*states))]
 
 
 def print_review(review: Review, stream: TextIO | None = None) -> None:
     """Print it; stdout unless given."""
     stream = stream or sys.stdout
     stream.write(f"{headline(review)}\n")
-    for title, found in parts(review):
+    for title, series in parts(review):
         stream.write(f"\n{title}\n")
-        stream.writelines(aligned(HEADINGS, (cells(*one) for one in found), len(HEADINGS)))
-    told = notes(review)
-    stream.writelines(["\n" * bool(told), *(f"{printable(line)}\n" for line in told)])
+        stream.writelines(aligned(HEADINGS, (cells(*one) for one in series), len(HEADINGS)))
+    remarks = notes(review)
+    stream.writelines(["\n" * bool(remarks), *(f"{printable(line)}\n" for line in remarks)])
 
 
 def markdown_of_review(review: Review) -> str:
@@ -261,9 +261,9 @@ def markdown_of_review(review: Review) -> str:
     ]
     if not review.of(State.CONFIRMED):
         lines.append("\nNo change was confirmed.\n")
-    for title, found in parts(review):
+    for title, series in parts(review):
         lines.append(f"\n### {title}\n\n")
-        lines += markdown_table(HEADINGS, (cells(*one) for one in found), len(HEADINGS))
+        lines += markdown_table(HEADINGS, (cells(*one) for one in series), len(HEADINGS))
     lines += [f"\n{escaped(line)}\n" for line in notes(review)]
     return "".join(lines)
 

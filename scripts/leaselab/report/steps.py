@@ -29,16 +29,16 @@ class Steps(NamedTuple):
 
 def steps_of(record: Record) -> Steps:
     """Return the metrics of each step, in order."""
-    found = []
+    steps = []
     for number, title in enumerate(record.procedure.steps, start=1):
         names = (of_step(one.name, number) for one in record.metrics)
         metrics = tuple(one for name in names if (one := record.metric(name)))
-        found.append(Step(title, metrics))
-    first = found[0] if found else Step("", ())
+        steps.append(Step(title, metrics))
+    first = steps[0] if steps else Step("", ())
     headings = tuple(
         (one.title.removesuffix(f" in {first.title}"), one.unit) for one in first.metrics
     )
-    return Steps(headings, tuple(found))
+    return Steps(headings, tuple(steps))
 
 
 def whole_of(record: Record) -> tuple[Metric, ...]:

@@ -131,16 +131,16 @@ def _headline(record: Record, *, why: bool) -> Iterator[RenderableType]:
     if record.outcome != "ok":
         yield Text(f"{name}: {record.outcome}", style="bold red")
         for reason in record.reasons:
-            told = f"{reason.word}: {reason.text}" if why else reason.word
-            yield _indented(told, style="red")
+            text = f"{reason.word}: {reason.text}" if why else reason.word
+            yield _indented(text, style="red")
     else:
         for reason in record.reasons:
             yield Text(f"{reason.word}: {reason.text}", style="yellow")
     figure = record.figure
     if figure.value is None:
-        found = sum(value is not None for value in record.values(figure.name))
+        measured = sum(value is not None for value in record.values(figure.name))
         planned = record.procedure.rounds
-        yield _indented(f"no {figure.title}: {found} of {planned} runs found theirs")
+        yield _indented(f"no {figure.title}: {measured} of {planned} runs found theirs")
         if record.at_least:
             passed = f"{record.at_least:.0f} {record.scenario.transaction.plural}/s"
             yield _indented(f"the runs that were made passed {passed}")
@@ -305,8 +305,8 @@ def _remark(one: Round, figure: Metric, *, dropped: bool) -> str:
     for trial in one.trials:
         otherwise.update(trial.failures)
     if otherwise:
-        told = ", ".join(f"{count} {kind}" for kind, count in otherwise.most_common())
-        remarks.append(f"answered otherwise: {told}")
+        counted = ", ".join(f"{count} {kind}" for kind, count in otherwise.most_common())
+        remarks.append(f"answered otherwise: {counted}")
     bad = [trial.reason for trial in one.trials if not trial.valid]
     if bad:
         remarks.append(f"{len(bad)} not valid: {', '.join(sorted(set(bad)))}")

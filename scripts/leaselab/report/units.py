@@ -48,23 +48,23 @@ def in_shown_units(records: Sequence[Record]) -> list[Record]:
 
     Not to be archived or exported.
     """
-    found: dict[Kind, list[float | None]] = {}
+    values: dict[Kind, list[float | None]] = {}
     for record in records:
         for one in record.metrics:
             known = record.values(one.name) if one.value is None else (one.value,)
-            found.setdefault((one.name, one.unit), []).extend(known)
-    scales = _scales(found)
+            values.setdefault((one.name, one.unit), []).extend(known)
+    scales = _scales(values)
     return [_shown(record, scales) for record in records]
 
 
 def rows_in_shown_units(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The same for rows of the index, whichever of its columns they have."""
-    found: dict[Kind, list[float | None]] = {}
+    values: dict[Kind, list[float | None]] = {}
     for row in rows:
-        found.setdefault((row["metric"], row["unit"]), []).append(row["value"])
+        values.setdefault((row["metric"], row["unit"]), []).append(row["value"])
         for name, (value, _, _, unit) in _metrics(row).items():
-            found.setdefault((name, unit), []).append(value)
-    scales = _scales(found)
+            values.setdefault((name, unit), []).append(value)
+    scales = _scales(values)
     return [_shown_row(row, scales) for row in rows]
 
 
@@ -134,8 +134,8 @@ def _shown_row(row: Mapping[str, Any], scales: Scales) -> dict[str, Any]:
 
 def _metrics(row: Mapping[str, Any]) -> dict[str, list[Any]]:
     """By name: value, the ends of its interval, unit."""
-    found: dict[str, list[Any]] = json.loads(row.get("metrics") or "{}")
-    return found
+    values: dict[str, list[Any]] = json.loads(row.get("metrics") or "{}")
+    return values
 
 
 def _times(value: float | None, factor: float) -> float | None:

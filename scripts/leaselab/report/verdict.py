@@ -57,13 +57,13 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
     """Print both results, figures, conditions and last the verdict; stdout unless given."""
     stream = stream or sys.stdout
     stream.writelines(aligned(headings(comparison), [*rows(comparison)], NAMES))
-    told = [
+    lines = [
         *figures(comparison),
         *sureness(comparison),
         *conditions(comparison),
         *doubts(comparison),
     ]
-    stream.writelines(["\n", *(f"{printable(line)}\n" for line in told)])
+    stream.writelines(["\n", *(f"{printable(line)}\n" for line in lines)])
     stream.write(f"\n{closing(comparison)}\n")
 
 
@@ -106,16 +106,16 @@ def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
     base, verdict = comparison.base, comparison.verdict
     if base is None or verdict is None or verdict.duel is None:
         return None
-    found = verdict.duel
+    duel = verdict.duel
     return {
-        "answer": found.answer.value,
-        "rounds": found.rounds,
-        "look": found.look,
-        "bound": found.bound,
-        "power": found.power,
-        "correlated": found.correlated,
-        "order": found.order,
-        "judged": [asdict(one) for one in found.others],
+        "answer": duel.answer.value,
+        "rounds": duel.rounds,
+        "look": duel.look,
+        "bound": duel.bound,
+        "power": duel.power,
+        "correlated": duel.correlated,
+        "order": duel.order,
+        "judged": [asdict(one) for one in duel.others],
         "also_changed": also_changed(base, comparison.other),
         "error_budget": budget_document(comparison.budget),
     }
@@ -183,22 +183,20 @@ def figures(comparison: Comparison) -> Iterator[str]:
     yield sight_words(verdict)
 
 
-def _duel_figures(
-    comparison: Comparison, verdict: Verdict, found: DuelVerdict
-) -> Iterator[str]:
+def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -> Iterator[str]:
     low, high = verdict.ci95
     yield (
         f"ratio B to A of the completed rate: {verdict.ratio:.3f}, 95 % interval {low:.3f} to "
         f"{high:.3f} ({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
     )
-    yield f"{verdict.test}: {p_words(verdict.p)}; {found.rounds} rounds count"
-    if found.capped:
-        faster = "B" if found.ratio > 1 else "A"
+    yield f"{verdict.test}: {p_words(verdict.p)}; {duel.rounds} rounds count"
+    if duel.capped:
+        faster = "B" if duel.ratio > 1 else "A"
         yield (
             f"{faster} served nearly all that the generator could offer, so it is faster by at "
             "least so much"
         )
-    for one in found.others:
+    for one in duel.others:
         low, high = one.ci95
         answer = "worse" if one.worse else f"no rise bigger than {100 * one.bound:.1f} %"
         yield (
@@ -206,14 +204,14 @@ def _duel_figures(
             f"{low:.3f} to {high:.3f} ({signed(one.ratio)}): {answer}; a rise of "
             f"{100 * one.least:g} % is looked for"
         )
-    if abs(found.order - 1) > _ORDER:
+    if abs(duel.order - 1) > _ORDER:
         yield (
-            f"the order of a round, and the place of a server, make {signed(found.order)} of "
+            f"the order of a round, and the place of a server, make {signed(duel.order)} of "
             "its ratio, which is taken out"
         )
     yield (
         f"power: as many rounds with this scatter find a drop of {verdict.threshold_percent:g} "
-        f"% in {100 * found.power:.0f} of 100 duels"
+        f"% in {100 * duel.power:.0f} of 100 duels"
     )
 
 
@@ -230,22 +228,22 @@ def budget_words(budget: ErrorBudget | None, scenario: str) -> str:
             "this bench has no error budget for such duels of this scenario: "
             f"leaselab calibrate --error-budget {scenario}"
         )
-    told = []
+    parts = []
     if equal := budget.equal:
-        told.append(
+        parts.append(
             f"{equal.slower} of {equal.duels} duels of equal servers called slower, "
             f"{equal.minutes:.1f} min each"
         )
     if slowed := budget.slowed:
-        told.append(
+        parts.append(
             f"{slowed.slower} of {slowed.duels} duels with B slowed down by "
             f"{100 * budget.slowdown:g} % found, {slowed.minutes:.1f} min each"
         )
     smallest = (
         "none up to 50 %" if budget.smallest is None else f"{100 * budget.smallest:.1f} %"
     )
-    told.append(f"smallest drop found with 90 % power: {smallest}")
-    return f"error budget of this bench ({budget.until[:10]}): {'; '.join(told)}"
+    parts.append(f"smallest drop found with 90 % power: {smallest}")
+    return f"error budget of this bench ({budget.until[:10]}): {'; '.join(parts)}"
 
 
 def conditions(comparison: Comparison) -> Iterator[str]:
@@ -264,10 +262,10 @@ def conditions(comparison: Comparison) -> Iterator[str]:
     if comparison.verdict is not None and comparison.verdict.duel is not None:
         yield from _duel_conditions(comparison)
         return
-    told = _runs(other)
-    if base is not None and _runs(base) != told:
-        told = f"A: {_runs(base)}; B: {told}"
-    yield f"± is half of a 95 % interval; {told}"
+    runs = _runs(other)
+    if base is not None and _runs(base) != runs:
+        runs = f"A: {_runs(base)}; B: {runs}"
+    yield f"± is half of a 95 % interval; {runs}"
     began = f"B began {moment_words(other.started_at)}"
     if base is not None:
         began = f"A began {moment_words(base.started_at)}, {began}"

@@ -30,8 +30,8 @@ def print_comparisons(comparisons: Sequence[Comparison], stream: TextIO | None =
     """Print a table of all, and a sentence on each that needs one; stdout unless given."""
     stream = stream or sys.stdout
     stream.writelines(aligned(HEADINGS, [*rows(comparisons)], NAMES))
-    told = [*closings(comparisons)]
-    stream.writelines(["\n" * bool(told), *(f"{printable(line)}\n" for line in told)])
+    lines = [*closings(comparisons)]
+    stream.writelines(["\n" * bool(lines), *(f"{printable(line)}\n" for line in lines)])
 
 
 def comparisons_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:

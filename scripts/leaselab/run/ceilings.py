@@ -31,19 +31,19 @@ def ceiling_tasks(
     where there is none.
     """
     folder = checkout_root() / "scenarios"
-    found = [
+    scenarios = [
         one
         for one in load_scenarios(folder).values()
         if find_procedure(folder, one.name, {}).of_generator
         and (like is None or _way(one) == _way(like))
     ]
-    if not found:
+    if not scenarios:
         raise usage_error(
             "no scenario shows the ceiling of a generator",
             found=like.name if like else "",
             wanted="a max-rate with limit: generator, of the same transaction and transport",
         )
-    return [Task(measured_by(one, name)) for one in found for name in generators]
+    return [Task(measured_by(one, name)) for one in scenarios for name in generators]
 
 
 def _way(scenario: Scenario) -> tuple[object, ...]:

@@ -103,25 +103,25 @@ def over_layouts(
     Raises what `make` raises, the error of a server that does not build or start in a layout,
     and an invalid-measurement error of a duel without a verdict.
     """
-    told: list[Told] = []
+    verdicts: list[Told] = []
     made: list[Comparison] = []
     for seed in range(1, layouts + 1):
         tasks = replace(first, layout=seed), replace(second, layout=seed)
         made.append(one := make(*tasks))
-        told.append(_told(seed, one))
-        *_, line = layouts_words(OverLayouts(tuple(told[-1:])))
+        verdicts.append(_told(seed, one))
+        *_, line = layouts_words(OverLayouts(tuple(verdicts[-1:])))
         _say(f"layout {seed} of {layouts}: {line}")
-    return OverLayouts(tuple(told)), made
+    return OverLayouts(tuple(verdicts)), made
 
 
-def _told(seed: int, found: Comparison) -> Told:
-    verdict = found.verdict.duel if found.verdict else None
-    if found.error is not None:
-        raise found.error
+def _told(seed: int, comparison: Comparison) -> Told:
+    verdict = comparison.verdict.duel if comparison.verdict else None
+    if comparison.error is not None:
+        raise comparison.error
     if verdict is None:
         raise invalid_measurement("a duel has no verdict", where=f"layout {seed}")
     # Also where it is another figure that is worse.
-    slower = found.outcome is Outcome.REGRESSION
+    slower = comparison.outcome is Outcome.REGRESSION
     answer = Answer.SLOWER if slower else verdict.answer
     return Told(seed, answer, verdict.ratio, verdict.error)
 
@@ -141,9 +141,9 @@ def archived_duel(session: Session, first: Task, second: Task) -> Comparison | N
             continue
         base = next(store.load_readable(other.experiment.points[:1]), None)
         if base and earlier.is_like(first, base, session.procedure(first)):
-            found = compare(base, other)
-            if found.verdict is not None and found.verdict.duel is not None:
-                return found
+            comparison = compare(base, other)
+            if comparison.verdict is not None and comparison.verdict.duel is not None:
+                return comparison
     return None
 
 

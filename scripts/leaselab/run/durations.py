@@ -85,9 +85,9 @@ def _span_min(rows: Sequence[dict[str, Any]]) -> float:
 
 def _builds(store: Store, ids: Sequence[str]) -> list[float]:
     """What the builds behind these results took, each once (min)."""
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for one in store.load_readable(ids):
         build = one.server.build
         if build and build.key and build.seconds.get("total"):
-            found[build.key] = build.seconds["total"] / 60
-    return list(found.values())
+            seconds[build.key] = build.seconds["total"] / 60
+    return list(seconds.values())

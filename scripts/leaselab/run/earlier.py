@@ -58,25 +58,25 @@ class EarlierResults:
             scenario=task.scenario.name, commit=commit, bench=self.bench
         )
         settled = (row["id"] for row in rows if row["outcome"] in _SETTLED)
-        for found in self.store.load_readable(settled):
-            if not self.is_like(task, found, wanted):
+        for record in self.store.load_readable(settled):
+            if not self.is_like(task, record, wanted):
                 continue
             # A commit that does not build has no figure that rounds or an anchor could move.
-            if found.outcome == Outcome.BUILD.label or (
-                found.procedure.rounds == wanted.rounds
-                and (anchor is None or self._is_made_of(found.anchor or "", anchor))
+            if record.outcome == Outcome.BUILD.label or (
+                record.procedure.rounds == wanted.rounds
+                and (anchor is None or self._is_made_of(record.anchor or "", anchor))
             ):
-                return found.id
+                return record.id
         return ""
 
-    def is_like(self, task: Task, found: Record, procedure: AnyProcedure) -> bool:
+    def is_like(self, task: Task, record: Record, procedure: AnyProcedure) -> bool:
         """Whether a result is of a task on the bench as it is now, whatever its rounds.
 
         One that does not build was measured with no settings and no parameters.
         """
-        subject, conditions = Subject.of_record(found), Conditions.of_record(found)
+        subject, conditions = Subject.of_record(record), Conditions.of_record(record)
         wanted = self.conditions(procedure)
-        if found.outcome == Outcome.BUILD.label:
+        if record.outcome == Outcome.BUILD.label:
             same = subject.source == task.subject.source
             return same and conditions.place == wanted.place
         return subject.is_like(task.subject) and conditions == wanted
@@ -84,8 +84,8 @@ class EarlierResults:
     def _is_made_of(self, name: str, task: Task) -> bool:
         """Whether there is a result of this id, and it is of a task's commit."""
         return bool(name) and any(
-            Subject.of_record(found).source == task.subject.source
-            for found in self.store.load_readable([name])
+            Subject.of_record(record).source == task.subject.source
+            for record in self.store.load_readable([name])
         )
 
     def is_beside(self, begun: Begun, anchor: Task, unfinished: Mapping[str, Begun]) -> bool:

@@ -90,8 +90,8 @@ class MaxRates:
     def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> _MaxRateFound | None:
         """The max rate that a task's load follows: its own, or the lowest of its experiment."""
         tasks = self.together if procedure.same_load and task in self.together else (task,)
-        found = [one for each in tasks if (one := self._last_max_rate(each)) is not None]
-        return min(found, key=lambda one: one.rate, default=None)
+        rates = [one for each in tasks if (one := self._last_max_rate(each)) is not None]
+        return min(rates, key=lambda one: one.rate, default=None)
 
     def _last_max_rate(self, task: Task) -> _MaxRateFound | None:
         """The newest max rate of a task's scenario under the same conditions; None without one.
@@ -108,9 +108,9 @@ class MaxRates:
             and Conditions.of_row(row).same_lab(wanted)
         ]
         rows.sort(key=lambda row: row["commit"] != commit)
-        for found in self.earlier.store.load_readable(row["id"] for row in rows[:_RECENT]):
-            subject = Subject.of_record(found)
-            if found.figure.value and subject.same_scenario(task.subject):
+        for record in self.earlier.store.load_readable(row["id"] for row in rows[:_RECENT]):
+            subject = Subject.of_record(record)
+            if record.figure.value and subject.same_scenario(task.subject):
                 of_task = subject.source == task.subject.source
-                return _MaxRateFound(found.figure.value, found.id, of_task)
+                return _MaxRateFound(record.figure.value, record.id, of_task)
         return None

@@ -296,8 +296,8 @@ def _journal_fault(parts: Sequence[Part], fault: BaseException, root: Path) -> N
     if not left:
         return
     for part in left:
-        told = by_role(str(fault), part.names) or type(fault).__name__
-        part.running.record(Fault(text=told))
+        text = by_role(str(fault), part.names) or type(fault).__name__
+        part.running.record(Fault(text=text))
     go_on = f"go on with: leaselab resume {left[0].running.id}"
     if isinstance(fault, LeaselabError):
         _distrust(left[0].bench, fault, root)

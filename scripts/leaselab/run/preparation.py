@@ -108,10 +108,10 @@ def tell_killed(lease: Lease) -> None:
     """Say what a killed command of this checkout had the bench for, and how that goes on."""
     killed = lease.killed
     if killed is not None:
-        told = f"bench {lease.bench}: {killed.name} was killed in {killed.purpose}"
+        text = f"bench {lease.bench}: {killed.name} was killed in {killed.purpose}"
         if is_id(killed.purpose):
-            told += f"; that goes on with: leaselab resume {killed.purpose}"
-        say(f"leaselab: {told}")
+            text += f"; that goes on with: leaselab resume {killed.purpose}"
+        say(f"leaselab: {text}")
 
 
 def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) -> str:

@@ -53,8 +53,8 @@ def switch(inventory: Inventory, host: InventoryHost, verb: str) -> Switched:
     """
     boot = boot_of(host.access) if verb == "cycle" else ""
     asked = {"power_host": host.access.name, "power_action": verb, "power_force": True}
-    told = run_playbook("power", inventory.path, asked).custom["power"]
-    return Switched(told["before"], told["now"], boot, time.monotonic())
+    state = run_playbook("power", inventory.path, asked).custom["power"]
+    return Switched(state["before"], state["now"], boot, time.monotonic())
 
 
 def wait(host: InventoryHost, switched: Switched) -> float:
@@ -112,8 +112,10 @@ def _is_hidden(
         why = "no host answers, so it may be the way there that is broken"
     elif keeper in dead and not keeper.power:
         why = f"{keeper.access.name} keeps the bench lock, does not answer and has no switch"
-    elif keeper in dead and (told := last_maintenance(inventory)):
-        why = f"{keeper.access.name} does not answer, and was last seen in maintenance: {told}"
+    elif keeper in dead and (holder := last_maintenance(inventory)):
+        why = (
+            f"{keeper.access.name} does not answer, and was last seen in maintenance: {holder}"
+        )
     else:
         return False
     _say(

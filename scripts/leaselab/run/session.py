@@ -316,10 +316,10 @@ class Session:
         first = replace(self, overrides=overrides, begun=set())
         failed: set[Task] = set()
 
-        def ended(task: Task, found: Ended) -> None:
-            if found.error is not None:
+        def ended(task: Task, point: Ended) -> None:
+            if point.error is not None:
                 failed.add(task)
-                sealed(task, found)
+                sealed(task, point)
 
         def left_out(task: Task, error: LeaselabError) -> None:
             failed.add(task)

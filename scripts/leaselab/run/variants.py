@@ -93,7 +93,7 @@ def deploy(
         if record is not None and error.outcome is Outcome.USAGE:
             write_deployment(root, inventory.bench, record)
         raise
-    found = {**lying, **dict(zip(missing, made, strict=False))}
+    benches = {**lying, **dict(zip(missing, made, strict=False))}
     if record is not None:
         others = record.benches.items() if as_tuned else ()
         names = variants_there(inventory)
@@ -106,10 +106,10 @@ def deploy(
             record,
             hosts=host_states(inventory),
             settings=chosen.hosts,
-            benches={**stay, **{keys[at]: one for at, one in found.items()}},
+            benches={**stay, **{keys[at]: one for at, one in benches.items()}},
         )
         write_deployment(root, inventory.bench, deployed)
-    return [found[at] for at in places if at in found]
+    return [benches[at] for at in places if at in benches]
 
 
 def _missing(places: Sequence[int], lying: Mapping[int, Bench]) -> list[int]:

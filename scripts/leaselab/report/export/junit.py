@@ -66,16 +66,16 @@ def _verdict(comparison: Comparison) -> TestCase:
     scenario = printable_lines(comparison.other.scenario.name)
     # a name without versions, so that a server's trend is of one case
     case = TestCase(f"{scenario} verdict", f"{_CLASS}.{scenario}")
-    told = printable_lines(closing(comparison))
+    text = printable_lines(closing(comparison))
     if comparison.error is not None:
-        case.result = [Error(told, comparison.word)]
+        case.result = [Error(text, comparison.word)]
     elif comparison.outcome is Outcome.REGRESSION:
-        case.result = [Failure(told, comparison.word)]
+        case.result = [Failure(text, comparison.word)]
     elif comparison.outcome is Outcome.INVALID:
-        case.result = [Error(told, comparison.word)]
+        case.result = [Error(text, comparison.word)]
     elif comparison.verdict is None:
-        case.result = [Skipped(told, comparison.word)]
-    case.system_out = printable_lines("\n".join([told, *conditions(comparison)]))
+        case.result = [Skipped(text, comparison.word)]
+    case.system_out = printable_lines("\n".join([text, *conditions(comparison)]))
     return case
 
 

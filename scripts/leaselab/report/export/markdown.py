@@ -57,12 +57,12 @@ def markdown(records: Sequence[Record]) -> str:
         stream.writelines(["\n### To be careful with\n\n", *doubts])
     stream.write("\n### Results\n\n")
     for record in records:
-        told = (
+        text = (
             f"- `{record.id}`: {shown(cell_of(record))}, {escaped(server_name(record.server))}"
         )
         if record.source:
-            told += f", {escaped(record.source.subject)}"
-        stream.write(told + "\n")
+            text += f", {escaped(record.source.subject)}"
+        stream.write(text + "\n")
     return stream.getvalue()
 
 
@@ -74,21 +74,21 @@ def markdown_of_comparisons(comparisons: Sequence[Comparison]) -> str:
         f"## Leaselab: {verdicts.outcome(comparisons).label}\n\n",
         *markdown_table(verdicts.HEADINGS, [*verdicts.rows(comparisons)], verdicts.NAMES),
     ]
-    told = [f"- {escaped(line)}\n" for line in verdicts.closings(comparisons)]
-    if told:
-        parts += ["\n", *told]
+    bullets = [f"- {escaped(line)}\n" for line in verdicts.closings(comparisons)]
+    if bullets:
+        parts += ["\n", *bullets]
     return "".join(parts)
 
 
-def markdown_of_profiles(found: ProfileDifference) -> str:
+def markdown_of_profiles(profiles: ProfileDifference) -> str:
     """What the CPU time of two builds goes to: a sentence, and the functions that grew most."""
     parts = [
-        f"\n### Where CPU time goes\n\n{escaped(profile.summary(found))}\n\n",
+        f"\n### Where CPU time goes\n\n{escaped(profile.summary(profiles))}\n\n",
         *markdown_table(
-            profile.headings(found), [*profile.rows(found, _FUNCTIONS)], profile.NAMES
+            profile.headings(profiles), [*profile.rows(profiles, _FUNCTIONS)], profile.NAMES
         ),
         "\n",
-        *(f"- {escaped(line)}\n" for line in profile.notes(found)),
+        *(f"- {escaped(line)}\n" for line in profile.notes(profiles)),
     ]
     return "".join(parts)
 
@@ -104,7 +104,7 @@ def _comparison(comparison: Comparison) -> str:
         ("Conditions", conditions(comparison)),
         ("To be careful with", doubts(comparison)),
     ):
-        told = [f"- {escaped(line)}\n" for line in lines]
-        if told:
-            parts += [f"\n### {heading}\n\n", *told]
+        bullets = [f"- {escaped(line)}\n" for line in lines]
+        if bullets:
+            parts += [f"\n### {heading}\n\n", *bullets]
     return "".join(parts)

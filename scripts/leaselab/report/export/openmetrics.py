@@ -50,12 +50,12 @@ class _Results(Collector):
         families: dict[str, GaugeMetricFamily] = {}
         units: dict[str, dict[str, None]] = {}
         for row in self._rows:
-            for name, told, unit, value, more in _figures(row):
+            for name, words, unit, value, more in _figures(row):
                 if value is None:
                     continue
                 if name not in families:
                     labels = [*_LABELS, *more]
-                    families[name] = GaugeMetricFamily(f"leaselab_{name}", told, labels=labels)
+                    families[name] = GaugeMetricFamily(f"leaselab_{name}", words, labels=labels)
                 families[name].add_metric(
                     [*_labels(row), *more.values()], value, self._time(row)
                 )
@@ -107,12 +107,12 @@ def _figures(
         return
     for metric, (*values, given) in json.loads(row["metrics"]).items():
         name, unit, scale = _in_seconds(metric, given)
-        for (end, told), value in zip(_ENDS.items(), values, strict=True):
-            yield f"{name}{end}", _words(name) + told, unit, _times(scale, value), {}
+        for (end, words), value in zip(_ENDS.items(), values, strict=True):
+            yield f"{name}{end}", _words(name) + words, unit, _times(scale, value), {}
     name, unit, scale = _in_seconds(row["metric"], row["unit"])
     for number, (value, _) in enumerate(json.loads(row["rounds"]), start=1):
-        told = f"{_words(name)} of one run"
-        yield f"run_{name}", told, unit, _times(scale, value), {"run": str(number)}
+        words = f"{_words(name)} of one run"
+        yield f"run_{name}", words, unit, _times(scale, value), {"run": str(number)}
     yield "sweep_duration_seconds", "Time the sweep was worked on", "s", row["wall_s"], {}
 
 
