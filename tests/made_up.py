@@ -36,7 +36,7 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
-from leaselab.run import measurement, preparation, session
+from leaselab.run import measurement, preparation, workplace
 from leaselab.run.duel import Fight
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Lab:
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
         for module in (run, resume, bisect, duel, calibrate, generators, truth):
             monkeypatch.setattr(module, "report_after", lambda _: None)
-        for module in (session, rerun):
+        for module in (workplace, rerun):
             monkeypatch.setattr(module, "leased", self._leased)
         monkeypatch.setattr(resume, "leased", lambda *_: nullcontext(_Lease()))
         for name, double in (
@@ -123,8 +123,8 @@ class Lab:
             ("build_log", lambda _: self._log),
             ("deploy", self._deploy),
         ):
-            monkeypatch.setattr(session, name, double)
-        for module in (session, resume, rerun):
+            monkeypatch.setattr(workplace, name, double)
+        for module in (workplace, resume, rerun):
             monkeypatch.setattr(module, "give_back", self._give_back)
         for name, double in (
             ("connect", lambda access: nullcontext(_Connection(access))),

@@ -5,7 +5,7 @@ from tests.examples import archive_result, example_result, invalid_result
 
 from leaselab.archive.store import Store
 from leaselab.cli.commands import find
-from leaselab.cli.outcome import tell
+from leaselab.cli.outcome import show_sealed
 from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.run.part import Ended
 
@@ -26,7 +26,7 @@ def test_what_went_wrong_is_told_once_and_last(archived, capsys):
     record = invalid_result()
     store, place = archived(record)
     error = invalid_measurement(record.reasons[0].text)
-    assert tell(store, Ended(error, place), as_json=False) is Outcome.INVALID
+    assert show_sealed(store, Ended(error, place), as_json=False) is Outcome.INVALID
     told = capsys.readouterr()
     assert (told.out + told.err).count(error.what) == 1
     assert told.err.endswith(f"\nleaselab: {error.what}\n")
@@ -37,7 +37,7 @@ def test_a_doubt_of_a_good_result_stands_with_it(archived, capsys):
     """There is no message after it that could say so."""
     doubt = {"word": "unsteady", "text": "the machine moved"}
     store, place = archived(example_result(reasons=[doubt]))
-    assert tell(store, Ended(None, place), as_json=False) is Outcome.OK
+    assert show_sealed(store, Ended(None, place), as_json=False) is Outcome.OK
     told = capsys.readouterr()
     assert "unsteady: the machine moved" in told.out
     assert "leaselab: " not in told.err
@@ -49,7 +49,7 @@ def test_a_doubt_of_a_good_result_stands_with_it(archived, capsys):
 )
 def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
     store, place = archived(record)
-    tell(store, Ended(None, place), as_json=False)
+    show_sealed(store, Ended(None, place), as_json=False)
     lines = capsys.readouterr().err.splitlines()
     commands = [line.strip().split("  ")[0].replace(record.id, "ID") for line in lines]
     assert commands == [

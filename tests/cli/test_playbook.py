@@ -157,7 +157,7 @@ def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(checkout, 
 """,
     )
     program = (
-        "import sys; from pathlib import Path; from leaselab.cli.playbook import run_playbook;"
+        "import sys; from pathlib import Path; from leaselab.lab.playbook import run_playbook;"
         f"run_playbook({name!r}, Path({str(inventory)!r}))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}

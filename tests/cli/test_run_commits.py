@@ -9,7 +9,7 @@ from tests.repositories import commit, make_repository
 
 from leaselab.cli.main import main
 from leaselab.model.errors import lab_broken
-from leaselab.run import session
+from leaselab.run import workplace
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_broken_lab_ends_a_range_and_says_so(lab, place, hashes, capsys, monke
     def broken(*_, **_named):
         raise lab_broken("the builder's disk is full", where="leaselab-builder")
 
-    monkeypatch.setattr(session, "build_commit", broken)
+    monkeypatch.setattr(workplace, "build_commit", broken)
     assert measure(place, "--commits", f"{hashes[0]}..main") == 4
     assert lab.store.index.rows() == []
     assert "measure the rest by the same command" in capsys.readouterr().err

@@ -237,7 +237,7 @@ def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
         "bench_file_path": str(checkout / "bench.json"),
     }
     program = (
-        "import json, sys; from pathlib import Path; from leaselab.cli.playbook import *;"
+        "import json, sys; from pathlib import Path; from leaselab.lab.playbook import *;"
         "stats = run_playbook('book', Path(sys.argv[-1]), json.loads(sys.argv[1]));"
         "print(json.dumps(dict(stats.custom)))"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from leaselab.analysis.duel import Answer
-from leaselab.analysis.layouts import Cause, OverLayouts, Told
+from leaselab.analysis.layouts import Cause, LayoutVerdict, OverLayouts
 
 ROLES = Path(__file__).parents[2] / "roles"
 S, N, F, U = Answer.SLOWER, Answer.SAME, Answer.FASTER, Answer.UNKNOWN
@@ -17,7 +17,7 @@ def over(*answers, ratios=None, error=0.0):
     ratios = ratios or [0.97] * len(answers)
     return OverLayouts(
         tuple(
-            Told(seed, answer, ratio, error)
+            LayoutVerdict(seed, answer, ratio, error)
             for seed, (answer, ratio) in enumerate(zip(answers, ratios, strict=True), start=1)
         )
     )

@@ -210,7 +210,7 @@ class TestAnswers:
         assert power.state_of(alone, self.systems("On", "Off")) == ""
         assert power.state_of(replace(alone, system="1"), self.systems("On", "Off")) == "off"
         assert power.state_of(alone, self.systems("PoweringOn")) == "", "not yet"
-        assert "0 On, 1 Off, of which" in power.told_by(alone, self.systems("On", "Off"))
+        assert "0 On, 1 Off, of which" in power.state_by(alone, self.systems("On", "Off"))
 
 
 class Answers:

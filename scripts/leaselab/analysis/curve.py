@@ -73,7 +73,7 @@ def curves_of(records: Sequence[Record]) -> list[Curve]:
     Empty where no factor of numbers differs, where the figures are not one and the same,
     where two points would have one place, and where one would be alone on a curve.
     """
-    known = [{**one.scenario.factors, **_told_by(one)} for one in records]
+    known = [{**one.scenario.factors, **_settings_of(one)} for one in records]
     differing = {
         name: values
         for name in dict.fromkeys(name for values in known for name in values)
@@ -99,7 +99,7 @@ def curves_of(records: Sequence[Record]) -> list[Curve]:
     ]
 
 
-def _told_by(record: Record) -> dict[str, Factor]:
+def _settings_of(record: Record) -> dict[str, Factor]:
     """What points may differ in beside their factors."""
     return {"server": server_name(record.server), "bench": record.bench.name}
 

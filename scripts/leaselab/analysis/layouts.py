@@ -27,7 +27,7 @@ class Cause(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LayoutVerdict:
     """What the duel of one layout said."""
 
     seed: int
@@ -42,7 +42,7 @@ class Told:
 class OverLayouts:
     """The duels of all layouts."""
 
-    layouts: tuple[Told, ...]
+    layouts: tuple[LayoutVerdict, ...]
     """At least one."""
 
     @property

@@ -51,7 +51,7 @@ from leaselab.report.bisect import (
     markdown_of_hunted,
     print_hunted,
 )
-from leaselab.report.hunting import Telling
+from leaselab.report.hunting import HuntWords
 from leaselab.run.contest import archived_duel, duel, over_layouts, say_cost
 from leaselab.run.preparation import environment_of
 from leaselab.run.profile import explain, profiles_of
@@ -190,7 +190,7 @@ def run(args: argparse.Namespace) -> Outcome:
     finally:
         write_ids(args, *search.ids)
         report_after(store)
-    return _told(args, search.hunted(end))
+    return _print_hunted(args, search.hunted(end))
 
 
 def _again() -> str:
@@ -203,7 +203,7 @@ def _limits(args: argparse.Namespace, plan: Duel) -> Limits:
     return limits
 
 
-def _told(args: argparse.Namespace, hunted: Hunted) -> Outcome:
+def _print_hunted(args: argparse.Namespace, hunted: Hunted) -> Outcome:
     """Write and print what was found."""
     if args.markdown is not None:
         write_output(args.markdown, markdown_of_hunted(hunted).encode())
@@ -245,23 +245,23 @@ class Search:
         Raises as `Session.measure`, and an invalid-measurement error where duels of the same
         two commits come to no verdict.
         """
-        facts, telling = self._facts(), self._telling
-        _say(*telling.cost(facts, self._build_s()))
+        facts, words = self._facts(), self._words
+        _say(*words.cost(facts, self._build_s()))
         while isinstance(step := next_step(facts.known, self.limits), Step):
-            _say(telling.step(facts, step))
+            _say(words.step(facts, step))
             self._fight(step)
             before, facts = facts, self._facts()
-            lines = [*telling.found(before, facts)]
+            lines = [*words.found(before, facts)]
             _say(*lines or [self._no_verdict(step, before, facts)])
         return step
 
     def foresee(self) -> None:
         """Say what the archive knows, what is next and what that may cost."""
-        facts, telling = self._facts(), self._telling
-        _say(*telling.cost(facts, self._build_s()))
+        facts, words = self._facts(), self._words
+        _say(*words.cost(facts, self._build_s()))
         step = next_step(facts.known, self.limits)
         if isinstance(step, Step):
-            _say(telling.step(facts, step))
+            _say(words.step(facts, step))
         else:
             _say(closing(self._hunted(facts, step)))
 
@@ -289,8 +289,8 @@ class Search:
             self.ids += explain(self.session, *tasks, *self._confirmed(known, one.gap))
 
     @property
-    def _telling(self) -> Telling:
-        return Telling(self.commits, self.limits)
+    def _words(self) -> HuntWords:
+        return HuntWords(self.commits, self.limits)
 
     def _no_verdict(self, step: Step, before: Facts, now: Facts) -> str:
         """Say that a duel told nothing; raise where that is no use to repeat."""
@@ -299,7 +299,7 @@ class Search:
         if len(texts) >= FAILURES or texts == before.spoiled.get(pair, ()):
             raise invalid_measurement(
                 "inconclusive: repeated duels of these commits gave no verdict",
-                where=" against ".join(self._telling.name(place) for place in pair[::-1]),
+                where=" against ".join(self._words.name(place) for place in pair[::-1]),
                 found=texts[-1] if texts else "nothing that belongs to this search",
                 todo="see their results; the same command goes on with the search",
             )

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_inventory, asked
-from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
-from leaselab.cli.outcome import tell_failure
+from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_answer
+from leaselab.cli.outcome import show_failure
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
-from leaselab.cli.progress import progress
 from leaselab.cli.source import add_commit, one_commit, source_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.run.preparation import environment_of
-from leaselab.run.session import Prepared, Session
 from leaselab.run.sources import source_folder
 from leaselab.run.task import Task
+from leaselab.run.workplace import Prepared, Workplace
 
 if TYPE_CHECKING:
     import argparse
@@ -42,20 +41,19 @@ def run(args: argparse.Namespace) -> Outcome:
     scenario, _, inventory = asked(args)
     repository = source_of(args)
     commit = one_commit(repository, args)
-    session = Session(
+    workplace = Workplace(
         open_store(args),
         inventory,
         procedure_overrides(args),
         {commit.tree: repository.archive(commit, source_folder())},
         lab=Prepared(environment_of(inventory)),
-        show=progress,
     )
     task = Task(scenario, commit)
-    with session.leased(f"{NAME} {task}"):
+    with workplace.leased(f"{NAME} {task}"):
         try:
-            key = session.artifact(task)
+            key = workplace.artifact(task)
         except LeaselabError as error:
-            return tell_failure(session.store, error, session.archive(task, error), args)
+            return show_failure(workplace.store, error, workplace.archive(task, error), args)
     document = {"key": key, "commit": commit.hash, "described": commit.described}
-    print_told(args, document, key)
+    print_answer(args, document, key)
     return Outcome.OK

@@ -128,16 +128,18 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.live:
         lived = live(args, store)
         if lived.layouts is not None:
-            return _told_layouts(args, lived.layouts, lived.comparisons)
-        return _told(args, store, lived.comparisons[0])
+            return _print_layouts(args, lived.layouts, lived.comparisons)
+        return _print_comparison(args, store, lived.comparisons[0])
     names = commit_names(args.repo, args.scenario)
     scenarios = _meant(store, names)
     if names is not None and scenarios:
         return _judge_several(args, _each(args, store, names, scenarios))
-    return _told(args, store, _compared(args, store, names))
+    return _print_comparison(args, store, _compared(args, store, names))
 
 
-def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Outcome:
+def _print_comparison(
+    args: argparse.Namespace, store: Store, comparison: Comparison
+) -> Outcome:
     """Show one comparison; raise what ends with another code than 0."""
     comparison = with_budget(store, comparison)
     profiles = profiles_of(store, comparison.base, comparison.other)
@@ -162,7 +164,7 @@ def _told(args: argparse.Namespace, store: Store, comparison: Comparison) -> Out
     return Outcome.OK
 
 
-def _told_layouts(
+def _print_layouts(
     args: argparse.Namespace, layouts: OverLayouts, comparisons: Sequence[Comparison]
 ) -> Outcome:
     """Show what duels in several layouts say together; a slower code ends with 1."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_inventory, asked
-from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_told
-from leaselab.cli.outcome import tell_failure
+from leaselab.cli.options import add_id_file, add_json, add_results, open_store, print_answer
+from leaselab.cli.outcome import show_failure
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
-from leaselab.cli.progress import progress
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.run.preparation import built_commit, environment_of
-from leaselab.run.session import Prepared, Session
 from leaselab.run.task import Task
 from leaselab.run.variants import install
+from leaselab.run.workplace import Prepared, Workplace
 
 if TYPE_CHECKING:
     import argparse
@@ -43,18 +42,17 @@ def run(args: argparse.Namespace) -> Outcome:
     """Install it; a build whose server does not start is archived as a result (5)."""
     scenario, procedure, inventory = asked(args)
     task = Task(scenario, built_commit(args.build) if args.build else None)
-    session = Session(
+    workplace = Workplace(
         open_store(args),
         inventory,
         procedure_overrides(args),
         lab=Prepared(environment_of(inventory)),
-        show=progress,
     )
-    with session.leased(f"{NAME} {task}"):
+    with workplace.leased(f"{NAME} {task}"):
         try:
-            install(scenario, session.bench, procedure, args.build)
+            install(scenario, workplace.bench, procedure, args.build)
         except LeaselabError as error:
-            return tell_failure(session.store, error, session.archive(task, error), args)
+            return show_failure(workplace.store, error, workplace.archive(task, error), args)
     document = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
-    print_told(args, document, f"{task} is deployed on {inventory.bench}")
+    print_answer(args, document, f"{task} is deployed on {inventory.bench}")
     return Outcome.OK

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_inventory, benches_of, inventory_of
 from leaselab.cli.check import inspect
-from leaselab.cli.options import add_json, print_told, whole
+from leaselab.cli.options import add_json, print_answer, whole
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.hold import forget_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP
@@ -83,7 +83,7 @@ def take(args: argparse.Namespace) -> Outcome:
         write_hold(checkout, inventory.bench, bench.lease.stay(60 * args.minutes))
     given = f" -i {args.inventory}" if args.inventory else ""
     text = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"
-    print_told(args, {"bench": inventory.bench, "held": True}, text)
+    print_answer(args, {"bench": inventory.bench, "held": True}, text)
     return Outcome.OK
 
 
@@ -109,7 +109,7 @@ def release(args: argparse.Namespace) -> Outcome:
             _give_back(inventory, hold)
             freed.append(inventory.bench)
     text = f"released {', '.join(freed)}" if freed else "no bench was held"
-    print_told(args, {"released": freed}, text)
+    print_answer(args, {"released": freed}, text)
     return Outcome.OK
 
 

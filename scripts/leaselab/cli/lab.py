@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_inventory, inventory_of
-from leaselab.cli.options import add_json, print_told
+from leaselab.cli.options import add_json, print_answer
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lease import leased
@@ -87,7 +87,7 @@ def up(args: argparse.Namespace) -> Outcome:
     names = [host.access.name for host in inventory.hosts]
     what = f"{changed} changes" if changed else "nothing changed"
     document = {"up": True, "changed": changed, "hosts": names}
-    print_told(args, document, f"the lab is up: {', '.join(names)} ({what})")
+    print_answer(args, document, f"the lab is up: {', '.join(names)} ({what})")
     return Outcome.OK
 
 
@@ -114,5 +114,5 @@ def down(args: argparse.Namespace) -> Outcome:
     removed: Mapping[str, Sequence[str]] = stats.custom.get("removed", {})
     lines = [f"removed {kind}: {', '.join(names)}" for kind, names in removed.items() if names]
     lines.append("the lab is down" if lines else "the lab was down: nothing to remove")
-    print_told(args, {"up": False, "removed": removed}, "\n".join(lines))
+    print_answer(args, {"up": False, "removed": removed}, "\n".join(lines))
     return Outcome.OK

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_place, benches_of
-from leaselab.cli.options import add_json, print_told
+from leaselab.cli.options import add_json, print_answer
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lock import BenchInUseError, ask, owner_name, status
 from leaselab.lab.transport import connect
@@ -63,7 +63,7 @@ def maintenance(args: argparse.Namespace) -> Outcome:
         now = _asked(inventory, generator, VERBS[args.state], request)
     closed = asdict(now.maintenance) if now.maintenance else None
     document = {"bench": inventory.bench, "maintenance": closed, "holder": now.holder}
-    print_told(args, document, _told(inventory.bench, before, now))
+    print_answer(args, document, _words(inventory.bench, before, now))
     return Outcome.OK
 
 
@@ -88,7 +88,7 @@ def _maintained(generator: Connection) -> Maintenance | None:
         return None
 
 
-def _told(bench: str, before: Maintenance | None, now: LockStatus) -> str:
+def _words(bench: str, before: Maintenance | None, now: LockStatus) -> str:
     if now.maintenance is None:
         was = f"; it was in that of {before}" if before else ""
         return f"bench {bench} is not in maintenance{was}"

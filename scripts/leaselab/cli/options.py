@@ -197,7 +197,7 @@ def print_json(value: object) -> None:
     sys.stdout.write(f"{escaped_json(text)}\n")
 
 
-def print_told(args: argparse.Namespace, document: object, text: object) -> None:
+def print_answer(args: argparse.Namespace, document: object, text: object) -> None:
     """Print what came of a command: the document with ``--json``, else the text."""
     if args.json:
         print_json(document)

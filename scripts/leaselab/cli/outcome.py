@@ -1,4 +1,4 @@
-"""How a finished sweep is told: its result, then the reason where there is one."""
+"""How a finished sweep is shown: its result, then the reason where there is one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leaselab.model.record import Record
 
 
-def tell(store: Store, *ended: Ended, as_json: bool) -> Outcome:
+def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:
     """Show sealed results; return the outcome of the first that was not well.
 
     As JSON it is one document: the record, of several a list of them.
@@ -30,7 +30,7 @@ def tell(store: Store, *ended: Ended, as_json: bool) -> Outcome:
         print_json(documents if len(documents) > 1 else documents[0])
     else:
         for record, one in zip(records, ended, strict=True):
-            # what went wrong is told once, below: the last thing that is read
+            # the error is printed once, below: the last thing that is read
             print_result(record, one.place, why=one.error is None)
     sys.stdout.flush()
     if len(records) == 1 and not as_json:
@@ -56,9 +56,9 @@ def next_words(record: Record) -> str:
     return "\n".join(["next:", *lines])
 
 
-def tell_failure(
+def show_failure(
     store: Store, error: LeaselabError, place: Path, args: argparse.Namespace
 ) -> Outcome:
-    """As `tell`, of a commit that came to no sweep; its result's id goes to ``--id-file``."""
+    """As `show_sealed`, of a commit without a sweep; its result's id goes to ``--id-file``."""
     write_ids(args, place.name)
-    return tell(store, Ended(error, place), as_json=args.json)
+    return show_sealed(store, Ended(error, place), as_json=args.json)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_place, benches_of
-from leaselab.cli.options import add_json, print_told
+from leaselab.cli.options import add_json, print_answer
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.power import POWER, VERBS
 from leaselab.lab.transport import NoAnswerError
@@ -60,7 +60,7 @@ def power(args: argparse.Namespace) -> Outcome:
     }
     was = f", was {done.before}" if args.action != "status" else ""
     answers = f"; it answers by SSH, {took_s:.0f} s later" if took_s is not None else ""
-    print_told(args, document, f"{args.host}: {done.now}{was}{answers}")
+    print_answer(args, document, f"{args.host}: {done.now}{was}{answers}")
     return Outcome.OK
 
 

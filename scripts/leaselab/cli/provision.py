@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
-from leaselab.cli.options import add_json, print_told
+from leaselab.cli.options import add_json, print_answer
 from leaselab.model.errors import Outcome
 from leaselab.run.preparation import leased, prepare
 
@@ -29,5 +29,5 @@ def run(args: argparse.Namespace) -> Outcome:
     with leased(inventory, NAME) as bench:
         environment = prepare(bench, full=args.full)
     text = f"bench {inventory.bench} is prepared, environment {environment}"
-    print_told(args, {"bench": inventory.bench, "environment": environment}, text)
+    print_answer(args, {"bench": inventory.bench, "environment": environment}, text)
     return Outcome.OK

@@ -12,7 +12,7 @@ from leaselab.cli.options import (
     add_json,
     add_results,
     open_store,
-    print_told,
+    print_answer,
     whole,
     without_effect,
 )
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> Outcome:
     refs = [*_baseline(store, args), *args.refs]
     with writing(folder):
         first = write_site(store, folder, refs, sweeps=sweeps).absolute()
-    print_told(args, {"path": str(first)}, first)
+    print_answer(args, {"path": str(first)}, first)
     return Outcome.OK
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, add_results, open_store
-from leaselab.cli.outcome import tell
+from leaselab.cli.outcome import show_sealed
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.bench_file import parse_measured
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> Outcome:
     with leased(inventory, f"{NAME} {before.scenario.name}") as bench:
         ended = _measure(store, before, bench)
     report_after(store)
-    return tell(store, ended, as_json=args.json)
+    return show_sealed(store, ended, as_json=args.json)
 
 
 def _measure(store: Store, before: Bench, bench: LeasedBench) -> Ended:

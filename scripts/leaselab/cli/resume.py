@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from leaselab.cli.options import add_json, add_recover, add_results, open_store
-from leaselab.cli.outcome import tell
+from leaselab.cli.outcome import show_sealed
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.benches import bench_named, read_benches
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> Outcome:
         if any(bench.scenario.hosts for bench in benches):
             _give_back(benches[0], points[0].id, lease)
     report_after(store)
-    return tell(store, *ended, as_json=args.json)
+    return show_sealed(store, *ended, as_json=args.json)
 
 
 def _give_back(bench: Bench, begun: str, lease: Lease) -> None:

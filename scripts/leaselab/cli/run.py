@@ -20,7 +20,7 @@ from leaselab.cli.options import (
     without_effect,
     write_ids,
 )
-from leaselab.cli.outcome import tell
+from leaselab.cli.outcome import show_sealed
 from leaselab.cli.own import add_config, own_scenario
 from leaselab.cli.procedure_options import (
     add_procedure,
@@ -170,7 +170,7 @@ def measure_one(
     if args is not None:
         write_ids(args, last.place.name)
     report_after(session.store)
-    return tell(session.store, last, as_json=as_json)
+    return show_sealed(session.store, last, as_json=as_json)
 
 
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:

@@ -13,7 +13,7 @@ from leaselab.cli.options import (
     read_json,
     write_ids,
 )
-from leaselab.cli.outcome import tell
+from leaselab.cli.outcome import show_sealed
 from leaselab.cli.progress import progress
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.checkout import checkout_root
@@ -52,4 +52,4 @@ def run(args: argparse.Namespace) -> Outcome:
     with leased(root, bench.name, keeper, f"{NAME} {bench.scenario.name}") as lease:
         ended = measure_alone(store, bench, root, progress, lease=lease)
     write_ids(args, ended.place.name)
-    return tell(store, ended, as_json=args.json)
+    return show_sealed(store, ended, as_json=args.json)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from leaselab.archive.disk import writing
 from leaselab.cli.bench_options import add_inventory, asked
-from leaselab.cli.options import add_json, add_results, open_store, print_told, write_output
+from leaselab.cli.options import add_json, add_results, open_store, print_answer, write_output
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
-from leaselab.cli.progress import progress
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import Outcome
-from leaselab.run.session import Session
 from leaselab.run.task import Task
 from leaselab.run.variants import tune
+from leaselab.run.workplace import Workplace
 
 if TYPE_CHECKING:
     import argparse
@@ -51,19 +50,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Tune; write what a sweep needs to know."""
     scenario, procedure, inventory = asked(args)
-    session = Session(
+    workplace = Workplace(
         open_store(args),
         inventory,
         procedure_overrides(args),
-        show=progress,
     )
-    procedure = session.max_rates.ready(Task(scenario), procedure)
+    procedure = workplace.max_rates.ready(Task(scenario), procedure)
     path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # of a bench as it was; nothing is to measure by it now
-    with session.leased(f"{NAME} {scenario.name}"):
-        document = tune(scenario, session.bench, procedure, args.build).document()
+    with workplace.leased(f"{NAME} {scenario.name}"):
+        document = tune(scenario, workplace.bench, procedure, args.build).document()
     write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
-    print_told(args, document, path)
+    print_answer(args, document, path)
     return Outcome.OK

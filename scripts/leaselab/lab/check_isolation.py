@@ -107,7 +107,7 @@ def check_isolation(
         not carried,
         name,
         CHECK,
-        ", ".join(carried) or _told(network, probe),
+        ", ".join(carried) or _words(network, probe),
         wanted=f"test traffic alone: addresses and routes of {network.subnet},"
         f" {network.subnet6} and the link",
         todo="give the test network an interface of its own, and remove what else it has: a"
@@ -239,7 +239,7 @@ def _misplaced(name: str, network: TestNetwork, probe: Probe) -> Finding | None:
     )
 
 
-def _told(network: TestNetwork, probe: Probe) -> str:
+def _words(network: TestNetwork, probe: Probe) -> str:
     """Return which interfaces have which addresses, where all is well."""
     told = [f"{interfaces_of(network, probe)[0]} with {' and '.join(network.addresses)}"]
     told += [

@@ -37,12 +37,12 @@ def check_tuned(host: BenchHost, connection: Connection) -> None:
         where=host.access.name,
         found=f"no {NOTE}: it was rebooted, or its settings were restored"
         if gone
-        else _told(state, other),
-        wanted=_told(wanted, other),
+        else _words(state, other),
+        wanted=_words(wanted, other),
         todo="tune it again: leaselab step tune SCENARIO, or ansible/tune.yml",
     )
 
 
-def _told(tuning: Mapping[str, Any], names: Iterable[str]) -> str:
+def _words(tuning: Mapping[str, Any], names: Iterable[str]) -> str:
     """Settings as they were read back, by name."""
     return ", ".join(f"{name} {(tuning.get(name) or {}).get('found')}" for name in names)

@@ -301,7 +301,7 @@ def is_final(power: Power, answer: Mapping[str, Any], wanted: Sequence[str]) -> 
     return isinstance(power, RedfishPower) and len(_systems(answer, power.system)) != 1
 
 
-def told_by(power: Power, answer: Mapping[str, Any]) -> str:
+def state_by(power: Power, answer: Mapping[str, Any]) -> str:
     """What an answer says where it is not the one that was wanted, in a few words."""
     if answer.get("failed"):
         words = answer.get("stderr") or answer.get("stdout") or answer.get("msg") or "no reason"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class HuntWords:
     """A range, and what its search may cost."""
 
     commits: Sequence[Commit]

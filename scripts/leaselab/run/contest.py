@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.error_budget import error_budget
-from leaselab.analysis.layouts import OverLayouts, Told
+from leaselab.analysis.layouts import LayoutVerdict, OverLayouts
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import calibrating
 from leaselab.lab.checkout import say
@@ -103,18 +103,18 @@ def over_layouts(
     Raises what `make` raises, the error of a server that does not build or start in a layout,
     and an invalid-measurement error of a duel without a verdict.
     """
-    verdicts: list[Told] = []
+    verdicts: list[LayoutVerdict] = []
     made: list[Comparison] = []
     for seed in range(1, layouts + 1):
         tasks = replace(first, layout=seed), replace(second, layout=seed)
         made.append(one := make(*tasks))
-        verdicts.append(_told(seed, one))
+        verdicts.append(_verdict(seed, one))
         *_, line = layouts_words(OverLayouts(tuple(verdicts[-1:])))
         _say(f"layout {seed} of {layouts}: {line}")
     return OverLayouts(tuple(verdicts)), made
 
 
-def _told(seed: int, comparison: Comparison) -> Told:
+def _verdict(seed: int, comparison: Comparison) -> LayoutVerdict:
     verdict = comparison.verdict.duel if comparison.verdict else None
     if comparison.error is not None:
         raise comparison.error
@@ -123,7 +123,7 @@ def _told(seed: int, comparison: Comparison) -> Told:
     # Also where it is another figure that is worse.
     slower = comparison.outcome is Outcome.REGRESSION
     answer = Answer.SLOWER if slower else verdict.answer
-    return Told(seed, answer, verdict.ratio, verdict.error)
+    return LayoutVerdict(seed, answer, verdict.ratio, verdict.error)
 
 
 def archived_duel(session: Session, first: Task, second: Task) -> Comparison | None:

@@ -77,7 +77,7 @@ def leased(
 
     with locked.leased(checkout_root(), inventory.bench, keeper, purpose, take) as lease:
         if lease.killed is not None:
-            tell_killed(lease)
+            say_killed(lease)
             with suppress(LeaselabError):  # what follows names a host that does not answer
                 stop_leftovers(inventory)
         yield LeasedBench(inventory, lease, just_up)
@@ -104,7 +104,7 @@ def _take(inventory: Inventory, lease: Lease, *, take_over: bool = False) -> boo
     return just_up
 
 
-def tell_killed(lease: Lease) -> None:
+def say_killed(lease: Lease) -> None:
     """Say what a killed command of this checkout had the bench for, and how that goes on."""
     killed = lease.killed
     if killed is not None:

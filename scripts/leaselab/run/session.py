@@ -1,40 +1,31 @@
-"""Where tasks are measured and kept: a bench, an archive, and what was asked for."""
+"""Experiments of tasks on a bench: begun, gone on with, and kept."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from leaselab.archive.ident import fresh_id
 from leaselab.lab.checkout import checkout_root, say
-from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
-from leaselab.run.earlier import EarlierResults
-from leaselab.run.experiment import archive_failure, begin, open_experiment
-from leaselab.run.max_rates import MaxRates
+from leaselab.run.experiment import begin, open_experiment
 from leaselab.run.measurement import finish
 from leaselab.run.part import Ended
-from leaselab.run.preparation import build_commit, build_log, leased, prepare
 from leaselab.run.task import by_hosts
-from leaselab.run.variants import PLACES, deploy, give_back
+from leaselab.run.variants import PLACES
+from leaselab.run.workplace import Workplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from leaselab.archive.running import RunningSweep
-    from leaselab.archive.store import Store
-    from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.source import Commit
     from leaselab.run.measurement import Show
-    from leaselab.run.preparation import LeasedBench
-    from leaselab.run.sources import GeneratorSource
     from leaselab.run.task import Task
 
 _QUICK_ROUNDS = 3
@@ -42,84 +33,13 @@ _QUICK_ROUNDS = 3
 
 
 @dataclass(slots=True)
-class Prepared:
-    """What was done to a bench by now; the sessions of a command share it."""
+class Session(Workplace):
+    """Where tasks are measured, and how; one for all of a command."""
 
-    environment: str = ""
-    """The lab's own state; known once it is prepared."""
-    distribution: str | None = None
-    """What serves there now, None before it is prepared."""
-    changed_hosts: bool = False
-    """Whether the scenario tuned last has settings of its own for hosts."""
-    generator_key: str = ""
-    """Key of the generator's artifact, once it is built."""
-    leased: LeasedBench | None = None
-
-
-@dataclass(slots=True)
-class Session:
-    """Where tasks are measured and kept, and how; one for all of a command."""
-
-    store: Store
-    inventory: Inventory
     show: Show = field(kw_only=True)
     """What shows a measurement while it is made, as `finish` takes it."""
-    overrides: Mapping[str, Any]
-    """Parameters of the procedure that were asked for."""
-    files: Mapping[str, Path] = field(default_factory=dict)
-    """By tree: the tar of a commit's files."""
-    full: bool = True
-    """Whether to play everything again, also where it still stands as it was left."""
-    generator: GeneratorSource | None = None
-    """The commit of the generator that tasks are measured with; None for what is there."""
-    built: dict[tuple[Commit, int], str | LeaselabError] = field(default_factory=dict)
-    """Key of the artifact by commit and layout, or why there is none.  Filled as commits are
-    built."""
-    lab: Prepared = field(default_factory=Prepared)
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
-    together: Sequence[Task] = ()
-    """The points of the experiment that is being measured."""
-
-    @contextmanager
-    def leased(self, purpose: str) -> Iterator[None]:
-        """Have the bench for all that is done with it; others read `purpose`."""
-        self.store.check_room()
-        with leased(self.inventory, purpose) as bench:
-            self.lab.leased = bench
-            yield
-        self.lab.leased = None
-
-    @property
-    def bench(self) -> LeasedBench:
-        """The bench, which `leased` has locked."""
-        if self.lab.leased is None:
-            raise AssertionError("a bench is changed that is not leased")
-        return self.lab.leased
-
-    @property
-    def earlier(self) -> EarlierResults:
-        """What the archive has of tasks on the bench as it is now."""
-        generator = self.generator.commit.hash if self.generator else None
-        return EarlierResults(
-            self.store, self.inventory.bench, self.lab.environment, self.overrides, generator
-        )
-
-    @property
-    def max_rates(self) -> MaxRates:
-        """The max rates that were measured on the bench."""
-        return MaxRates(self.earlier, self.together)
-
-    def procedure(self, task: Task) -> AnyProcedure:
-        """The procedure of a task: what its file says, and what was asked for."""
-        return task.procedure(self.overrides)
-
-    def prepare(self, distribution: str) -> None:
-        """Bring it up and provision it, once for as long as the release stays the same."""
-        if distribution != self.lab.distribution:
-            self.lab.environment = prepare(self.bench, distribution, full=self.full)
-            self.lab.distribution = distribution
-            self.built.clear()  # for another release it is another artifact
 
     def measure(
         self,
@@ -186,12 +106,6 @@ class Session:
                 self._go_on(point_id, of, sealed)
                 return
         self.measure(tasks, sealed, slowdown=slowdown)
-
-    def give_back(self) -> None:
-        """Tune hosts as their inventory says, where a scenario has set something else."""
-        if self.lab.changed_hosts:
-            give_back(self.bench)
-            self.lab.changed_hosts = False
 
     def _begin(
         self,
@@ -336,105 +250,6 @@ class Session:
             return False
         self.prepare(task.distribution)  # else it is not known whether it is the same lab
         return self.max_rates.lacks(task)
-
-    def deployed(
-        self, task: Task, keep: Sequence[str] = (), places: Sequence[int] = PLACES[:1]
-    ) -> list[Bench]:
-        """Build, deploy and tune beside the variants to `keep`.
-
-        There is one for each of `places`, and fewer where the server cannot be up at two, as
-        `leaselab.cli.variants.deploy` says.
-        """
-        benches = deploy(
-            task.scenario,
-            self.bench,
-            self.max_rates.ready(task, self.procedure(task)),
-            self.artifact(task),
-            generator_build=self._generator_artifact(),
-            distribution=task.distribution,
-            full=self.full,
-            keep=keep,
-            places=places,
-        )
-        self.lab.changed_hosts = bool(task.scenario.hosts)
-        return benches
-
-    def archive(
-        self,
-        task: Task,
-        error: LeaselabError,
-        point_id: str = "",
-        experiment: Experiment | None = None,
-    ) -> Path:
-        """Seal the result of a commit that does not build or whose server does not start.
-
-        Raises the error again where it is of another kind, or not of a commit as it is.
-        """
-        if task.commit is None or task.layout or error.outcome is not Outcome.BUILD:
-            raise error
-        return archive_failure(
-            self.store,
-            point_id or fresh_id(task.scenario.name),
-            error=error,
-            scenario=task.scenario,
-            procedure=self.procedure(task),
-            commit=task.commit,
-            log=build_log(task.commit) if error in self.built.values() else None,
-            inventory=self.inventory,
-            environment=self.lab.environment,
-            experiment=experiment,
-            root=checkout_root(),
-        )
-
-    def artifact(self, task: Task) -> str:
-        """Return the key of the task's artifact, none for packages.
-
-        Raises what the build ended with; so it does for another task of the same commit.
-        """
-        commit = task.commit
-        if commit is None:
-            return ""
-        build = (commit, task.layout)
-        if build not in self.built:
-            kind, files = task.scenario.server.kind, self.files[commit.tree]
-            self.built[build] = self._build(kind, commit, files, task.layout)
-        key = self.built[build]
-        if isinstance(key, LeaselabError):
-            raise key
-        return key
-
-    def _generator_artifact(self) -> str:
-        """Return the key of the generator's artifact; none where no commit of it was named.
-
-        Raises a broken-lab error for one that does not build: no server is to blame.
-        """
-        source = self.generator
-        if source is None:
-            return ""
-        if not self.lab.generator_key:
-            key = self._build(source.name, source.commit, source.files)
-            if isinstance(key, LeaselabError):
-                raise lab_broken(
-                    f"the generator does not build: {key.what}",
-                    where=f"{source.name} {source.commit.hash}",
-                    todo=f"see {build_log(source.commit)}, or name another commit",
-                ) from key
-            self.lab.generator_key = key
-        return self.lab.generator_key
-
-    def _build(
-        self, name: str, commit: Commit, files: Path, layout: int = 0
-    ) -> str | LeaselabError:
-        """Build a commit of a server or generator; return its key, or why there is none."""
-        try:
-            made = build_commit(
-                name, commit, files, self.bench, self.store.build_place, layout=layout
-            )
-        except LeaselabError as error:
-            if error.outcome is not Outcome.BUILD:
-                raise
-            return error
-        return str(made["key"])
 
 
 def _errors(plan: AnyProcedure) -> tuple[float, ...]:
