@@ -124,7 +124,6 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
         "test_interface": "leaselab2" if name == AT_TWO else "eth1",
         "variant": VARIANTS.get(name, name),
         **PLACES[2 if name == AT_TWO else 1],
-        "relay_address": "198.18.0.30",
         "relay_addresses": ["198.18.0.30"],
         "relay_address6": "2001:2:0:1::30",
         "build": BUILT.get(name, {}),

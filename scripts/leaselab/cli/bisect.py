@@ -282,7 +282,7 @@ class Search:
             self._layouts[one.gap.place], _ = over_layouts(made, *tasks, layouts)
 
     def explain(self, end: End) -> None:
-        """Profile each culprit and its parent; errors as `leaselab.cli.profile.explain`."""
+        """Profile each culprit and its parent; errors as `leaselab.run.profile.explain`."""
         known = self._facts().known
         for one in end.culprits:
             tasks = self._task(one.gap.after), self._task(one.gap.place)
