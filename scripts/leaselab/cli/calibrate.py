@@ -157,15 +157,7 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or DEFAULT_SCENARIO, args.generator)
     task, _ = sides.tasks(args.server, args.server)
-    session = Session(
-        store,
-        inventory,
-        parameters_of(args),
-        sides.files,
-        full=args.full,
-        built=sides.built,
-        show=progress,
-    )
+    session = sides.session(store, inventory, parameters_of(args), full=args.full)
     check(task.scenario, session.procedure(task), inventory)
     slowdown = args.slowdown / 100
     try:

@@ -25,12 +25,13 @@ from leaselab.run.sources import open_source, source_folder
 from leaselab.run.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from leaselab.analysis.layouts import OverLayouts
     from leaselab.analysis.verdict import Comparison
     from leaselab.archive.store import Store
+    from leaselab.lab.inventory import Inventory
     from leaselab.lab.repository import Repository
     from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
@@ -81,6 +82,20 @@ class Sides:
         """
         b = self._task(second, None)
         return self._task(first, b.commit), b
+
+    def session(
+        self, store: Store, inventory: Inventory, overrides: Mapping[str, Any], *, full: bool
+    ) -> Session:
+        """Return the session that measures them; parameters as its fields."""
+        return Session(
+            store,
+            inventory,
+            overrides,
+            self.files,
+            full=full,
+            built=self.built,
+            show=progress,
+        )
 
     def _task(self, name: str, other: Commit | None) -> Task:
         what, _, scenario = name.partition("@")
@@ -205,15 +220,7 @@ def live(args: argparse.Namespace, store: Store) -> Lived:
             f"{second.scenario.name}",
         )
     inventory = inventory_of(args)
-    session = Session(
-        store,
-        inventory,
-        parameters_of(args),
-        sides.files,
-        full=args.full,
-        built=sides.built,
-        show=progress,
-    )
+    session = sides.session(store, inventory, parameters_of(args), full=args.full)
     for task in (first, second):
         check(task.scenario, session.procedure(task), inventory)
     if args.layouts:

@@ -22,7 +22,6 @@ from leaselab.cli.options import (
     print_json,
     write_output,
 )
-from leaselab.cli.progress import progress
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.duel import DUEL
@@ -37,7 +36,6 @@ from leaselab.report.review import (
 )
 from leaselab.run.contest import duel
 from leaselab.run.profile import explain
-from leaselab.run.session import Session
 from leaselab.run.sources import open_source
 
 if TYPE_CHECKING:
@@ -220,14 +218,7 @@ def _duel(
     where = args.repo or (record.source.repository if record.source else "")
     sides = Sides(open_source(where), series.scenario, record.scenario.generator)
     tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
-    session = Session(
-        store,
-        inventory,
-        {"name": DUEL},
-        sides.files,
-        full=args.full,
-        show=progress,
-    )
+    session = sides.session(store, inventory, {"name": DUEL}, full=args.full)
     for task in tasks:
         check(task.scenario, session.procedure(task), inventory)
     with session.leased(f"{NAME} {series.scenario}"):
