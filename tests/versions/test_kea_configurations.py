@@ -160,8 +160,8 @@ def written(suite):
         "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
         "tasks": [
             one
-            for release, family, shape in CASES
-            if release == suite
+            for wanted, family, shape in CASES
+            if wanted == suite
             for one in task(suite, family, shape, folder)
         ],
     }
@@ -172,8 +172,10 @@ def written(suite):
     return folder
 
 
-def secrets(place):
-    """What the role writes beside a configuration: of a pair, and of a hook that runs it."""
+@cache
+def release(suite):
+    """A release with what the role writes beside a configuration: a hook's script, secrets."""
+    place = unpacked_kea(suite)
     run(*AS_ROOT, "mkdir", "-p", f"{place}/usr/share/kea/scripts")
     script = f"{place}/usr/share/kea/scripts/leaselab-nothing.sh"
     run(*AS_ROOT, "tee", script, input="#!/bin/sh\n")
@@ -181,11 +183,12 @@ def secrets(place):
     names = yaml.safe_load((ROOT / "roles/kea/vars/main.yml").read_text(encoding="utf-8"))
     for name in ("kea_pair_user_file", "kea_pair_secret_file"):
         run(*AS_ROOT, "tee", f"{place}{names[name]}", input="leaselab")
+    return place
 
 
 def given(suite, path, program):
     """What a program of a release says of a file."""
-    place = unpacked_kea(suite)
+    place = release(suite)
     target = place / "etc/kea" / path.name
     run(*AS_ROOT, "cp", path, target)
     return run(*AS_ROOT, "chroot", place, f"/usr/sbin/{program}", "-t", f"/etc/kea/{path.name}")
@@ -193,7 +196,6 @@ def given(suite, path, program):
 
 @pytest.mark.parametrize(("suite", "family", "shape"), CASES)
 def test_a_release_takes_what_is_written_for_it(suite, family, shape):
-    secrets(unpacked_kea(suite))
     server = written(suite) / f"{family}-{shape}-kea-dhcp.json"
     status, told = given(suite, server, f"kea-dhcp{family}")
     assert status == 0, told
