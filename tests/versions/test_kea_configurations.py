@@ -7,7 +7,6 @@ words it knows, and whether the configuration that is written for it is one.
 import json
 import os
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -149,10 +148,13 @@ def task(suite, family, shape, folder):
         }
 
 
-@cache
-def written(suite):
-    """A folder with all configurations for a release, written by one playbook."""
-    folder = Path(tempfile.mkdtemp(prefix=f"leaselab-{suite}-"))
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """For a release, a folder with all its configurations, written by one playbook."""
+    return cache(lambda suite: write(tmp_path_factory.mktemp(suite), suite))
+
+
+def write(folder, suite):
     play = {
         "hosts": "localhost",
         "connection": "local",
@@ -195,7 +197,7 @@ def given(suite, path, program):
 
 
 @pytest.mark.parametrize(("suite", "family", "shape"), CASES)
-def test_a_release_takes_what_is_written_for_it(suite, family, shape):
+def test_a_release_takes_what_is_written_for_it(written, suite, family, shape):
     server = written(suite) / f"{family}-{shape}-kea-dhcp.json"
     status, told = given(suite, server, f"kea-dhcp{family}")
     assert status == 0, told
@@ -214,7 +216,7 @@ def test_the_releases_are_those_that_are_meant_and_differ_in_their_words(suite):
     assert known_words(suite, 4) == known_words(suite, 6) == WORDS[suite]
 
 
-def test_a_word_that_a_release_does_not_know_is_refused():
+def test_a_word_that_a_release_does_not_know_is_refused(written):
     """The judge can refuse: what is written for one release, given to another."""
     status, told = given("trixie", written("sid") / "4-alone-kea-dhcp.json", "kea-dhcp4")
     assert status != 0
