@@ -3,7 +3,6 @@
 import argparse
 
 import pytest
-from tests.made_up import Lab
 
 from leaselab.cli.bench_setup import inventory_of
 from leaselab.cli.profile import profile, profiles_of
@@ -13,11 +12,6 @@ from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import invalid_measurement, lab_broken
 
 WHY = "there is no profile: perf may not sample here"
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
 
 
 @pytest.fixture
