@@ -8,6 +8,7 @@ import msgspec.inspect
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.examples import trial_of
 
 from leaselab.lab import catalog
 from leaselab.lab.catalog import Family, find_procedure
@@ -22,7 +23,6 @@ from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
-from leaselab.model.trial import Trial
 
 STEADY = ("fixed-load", "event", "fill", "profile")
 
@@ -32,16 +32,7 @@ def refused(match):
 
 
 def made(lost=0, **fields):
-    return Trial(
-        rate=100,
-        duration_s=1,
-        attempted=100,
-        completed=100 - lost,
-        late=0,
-        lost=lost,
-        traffic_s=1.0,
-        **fields,
-    )
+    return trial_of(100, 1, lost, **fields)
 
 
 @given(st.integers(-3, 30), st.integers(-3, 15), st.sampled_from(list(PROCEDURES)))

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 from tests.bench_document import DOCUMENT
+from tests.examples import trial_of
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, Seen
@@ -31,16 +32,7 @@ REQUEST = Foreign("request", "DHCPDISCOVER", "02:00:00:00:00:09", "0.0.0.0", "",
 
 
 def made(lost=0, **fields):
-    return Trial(
-        rate=100,
-        duration_s=5,
-        attempted=500,
-        completed=500 - lost,
-        late=0,
-        lost=lost,
-        traffic_s=5.0,
-        **fields,
-    )
+    return trial_of(100, 5, lost, **fields)
 
 
 @dataclass
