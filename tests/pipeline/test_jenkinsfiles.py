@@ -4,6 +4,7 @@ Here `leaselab` is a stand-in that ends as it is told; tests/lab runs the true o
 """
 
 import shutil
+from functools import cache
 
 import pytest
 from tests.jobs.definitions import ROOT, parameters, pipelines
@@ -54,6 +55,7 @@ done
 """
 
 
+@cache
 def declared(path):
     """The parameters that the jobs which run a pipeline declare for it, and defaults of one."""
     place = str(path.relative_to(ROOT))
@@ -64,9 +66,6 @@ def declared(path):
     ]
     assert len({frozenset(job) for job in jobs}) == 1, f"{place}: its jobs differ in parameters"
     return jobs[0]
-
-
-PARAMETERS = {job: declared(path) for job, path in FILES.items()}
 
 
 RELEASE = ROOT / "jobs/release.Jenkinsfile"
@@ -103,7 +102,7 @@ class Site:
             folder / "jenkins",
             PROVIDES,
             FILES,
-            parameters=PARAMETERS,
+            parameters={job: declared(path) for job, path in FILES.items()},
             labels=("leaselab", "leaselab-selftest"),
         )
         self.controller.have_resources({"rack1": [LABEL], "rack2": [LABEL]})
