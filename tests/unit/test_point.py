@@ -432,7 +432,7 @@ def test_what_is_answered_late_is_told_after_the_warm_up():
 def test_a_server_that_answers_nobody_is_a_broken_server():
     world = World(answering=False)
     error, _ = ended(world)
-    assert error.outcome is Outcome.BUILD
+    assert (error.outcome, error.where) == (Outcome.BUILD, "leaselab-server")
     assert "completes no DHCPv4 exchange" in str(error)
     assert world.trials == 0
     assert not world.running

@@ -328,22 +328,6 @@ def test_a_server_that_started_is_tried_and_reset_again():
     assert world.did == ["start", "answers", "reset"]
 
 
-def test_a_server_that_answers_nobody_is_its_own_fault():
-    with pytest.raises(LeaselabError, match="completes no DHCPv4 exchange") as caught:
-        World(answering=False).trials().start_server()
-    assert caught.value.outcome is Outcome.BUILD
-    assert caught.value.where == "leaselab-server"
-
-
-def test_no_server_is_started_where_somebody_else_serves():
-    world = World(heard=[[REPLY]])
-    with pytest.raises(LeaselabError, match="no DHCPv4 exchange of the bench's") as caught:
-        world.trials().start_server()
-    assert caught.value.outcome is Outcome.LAB
-    assert "192.0.2.1" in caught.value.found
-    assert world.did == []
-
-
 @dataclass
 class Happening:
     """Something that happens under a load."""
