@@ -422,6 +422,27 @@ def begun(store: Store, record: Record) -> RunningSweep:
     return running
 
 
+def trial_of(rate, seconds=5, lost=0, **fields):
+    """A trial that began all that was due, lost some, and answered the others in time."""
+    attempted = fields.pop("attempted", rate * seconds)
+    return Trial(
+        rate=rate,
+        duration_s=seconds,
+        attempted=attempted,
+        completed=attempted - lost,
+        late=0,
+        lost=lost,
+        traffic_s=float(seconds),
+        **fields,
+    )
+
+
+def round_of(*trials, **fields):
+    """A round with these trials; it took no time."""
+    least = {"index": 1, "started_at": "2026-11-21T11:30:05Z", "metrics": {}}
+    return Round(trials=trials, **{**least, "traffic_s": 0.0, "wall_s": 0.0, **fields})
+
+
 def _percentiles(middle: float) -> Percentiles:
     factors = {"p50": 1.0, "p90": 2.5, "p99": 8.0, "p999": 15.0, "max": 22.0}
     return Percentiles(**{name: round(middle * factor, 6) for name, factor in factors.items()})

@@ -1,11 +1,21 @@
-"""Inventories of tests that ask no Ansible: it would reach hosts as plain variables say."""
+"""Inventories of tests that ask no Ansible, or once: it reads hosts as plain variables say."""
 
 import shlex
+from functools import cache
+from pathlib import Path
 
-from leaselab.lab.inventory import parse_inventory
+from leaselab.lab.inventory import parse_inventory, read_inventory
 from leaselab.lab.logins import Logins
 
+ROOT = Path(__file__).parents[1]
+
 _ARGUMENTS = ("ssh_args", "ssh_common_args", "ssh_extra_args")
+
+
+@cache
+def local_lab():
+    """The local lab, of which Ansible is asked once a process."""
+    return read_inventory(ROOT / "inventory/docker")
 
 
 def login(name, /, **variables):

@@ -1,7 +1,6 @@
 """``leaselab run --anchor``: the reference build in turn with the others, in every session."""
 
 import pytest
-from tests.made_up import Lab
 from tests.repositories import commit, git, make_repository
 
 from leaselab.cli.main import main
@@ -18,11 +17,6 @@ def hashes(place):
     made = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(4)]
     git(place, "tag", "v1", made[0])
     return made
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -438,7 +438,7 @@ def test_what_is_to_be_doubted_is_said(measured, compared):
     assert "so that one of 5 % may have gone unseen." in out.splitlines()[-1]
 
 
-@pytest.mark.parametrize("threshold", ["-1", "100", "nan", "much"])
+@pytest.mark.parametrize("threshold", ["-1", "100", "nan", "inf", "much"])
 def test_what_is_no_threshold_is_refused(measured, compared, threshold):
     measured("a")
     code, out, err, *_ = compared("last", "last", "--threshold", threshold)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.made_up import BROKEN, RATE, Lab
+from tests.made_up import BROKEN, RATE
 from tests.repositories import commit, git, make_repository
 
 from leaselab.cli.main import main
@@ -20,11 +20,6 @@ def place(tmp_path_factory):
     git(path, "checkout", "-q", "-b", "topic")
     commit(path, "Topic", {"a": "3"}, minute=3)
     return path
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
 
 
 def of(place, ref):

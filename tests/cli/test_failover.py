@@ -3,17 +3,12 @@
 import json
 
 import pytest
-from tests.made_up import RATE, Lab
+from tests.made_up import RATE
 
 from leaselab.cli.main import main
 from leaselab.model.procedures.event import AFTER_SLACK_S
 
 PAIR = "v4-memfile-hs"
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(

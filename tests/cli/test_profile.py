@@ -3,7 +3,6 @@
 import argparse
 
 import pytest
-from tests.made_up import Lab
 
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.progress import progress
@@ -14,11 +13,6 @@ from leaselab.run.session import Session
 from leaselab.run.task import Task
 
 WHY = "there is no profile: perf may not sample here"
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
 from tests.examples import archive_result, built, edited, example_result
+from tests.inventories import local_lab
 
 from leaselab.archive.published import published_bench
 from leaselab.archive.store import Store
 from leaselab.cli import bench_options, rerun
 from leaselab.cli.main import main
 from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import LeaselabError
 from leaselab.model.record import Generator
 from leaselab.run.preparation import LeasedBench
@@ -109,7 +109,7 @@ def test_it_is_measured_on_its_own_bench_and_not_on_the_first_that_is_free(
 
     def benches_of(args):
         asked.append(args.bench)
-        return (read_inventory(ROOT / "inventory" / "docker"),)
+        return (local_lab(),)
 
     monkeypatch.setattr(bench_options, "benches_of", benches_of)
     with pytest.raises(pytest.fail.Exception, match="it was measured"):

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from tests.examples import START, archive_result, invalid_result
-from tests.made_up import RATE, Lab
+from tests.made_up import RATE
 from tests.repositories import commit, make_repository
 
 from leaselab.cli import resume, run
@@ -26,11 +26,6 @@ from leaselab.model.errors import (
 from leaselab.model.procedures.max_rate import MaxRate
 
 MEASURED = 6006.0
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
 
 
 @pytest.fixture

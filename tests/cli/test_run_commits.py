@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from tests.made_up import BROKEN, ENVIRONMENT, Lab
+from tests.made_up import BROKEN, ENVIRONMENT
 from tests.repositories import commit, make_repository
 
 from leaselab.cli.main import main
@@ -20,11 +20,6 @@ def place(tmp_path):
 @pytest.fixture
 def hashes(place):
     return [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(4)]
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
 
 
 def measure(place, *arguments):

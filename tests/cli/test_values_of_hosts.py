@@ -5,7 +5,6 @@ from contextlib import redirect_stderr
 
 import pytest
 from tests.bench_document import DOCUMENT
-from tests.made_up import Lab
 
 from leaselab.archive.schema import decode
 from leaselab.cli.main import main
@@ -13,11 +12,6 @@ from leaselab.model.bounds import LONGEST
 
 LONG = "9" * (2 * LONGEST)
 DEEP = [[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
 
 
 def archived(lab):

@@ -36,12 +36,23 @@ def write_bench(folder, name, *, server="192.0.2.1", bench=None, builder=None):
     (folder / f"{name}.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
 
 
+def write_racks(folder):
+    write_bench(folder, "rack1", builder="192.0.2.9")
+    write_bench(folder, "rack2", server="192.0.2.2", builder="192.0.2.9")
+    return folder
+
+
 @pytest.fixture
 def racks(tmp_path):
-    """An inventory of two benches."""
-    write_bench(tmp_path, "rack1", builder="192.0.2.9")
-    write_bench(tmp_path, "rack2", server="192.0.2.2", builder="192.0.2.9")
-    return tmp_path
+    """An inventory of two benches, for a test to change."""
+    return write_racks(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def benches(tmp_path_factory):
+    """The two benches as they are read."""
+    folder = write_racks(tmp_path_factory.mktemp("racks"))
+    return read_benches(folder, folder / "kept")
 
 
 def refusal(call, *arguments):
@@ -95,36 +106,30 @@ def test_a_folder_without_a_bench_is_refused(tmp_path):
     )
 
 
-def test_a_bench_is_found_by_its_name(racks):
-    benches = read_benches(racks, racks / "kept")
+def test_a_bench_is_found_by_its_name(benches):
     assert bench_named(benches, "rack2") is benches[1]
     fault = refusal(bench_named, benches, "rack3")
     assert fault.outcome is Outcome.USAGE
     assert "wanted one of rack1, rack2" in str(fault)
 
 
-def test_the_first_free_bench_is_taken(racks):
-    benches = read_benches(racks, racks / "kept")
+def test_the_first_free_bench_is_taken(benches):
     held = {"rack1": HOLDER, "rack2": None}
     found = free_bench(benches, lambda bench: Occupancy(bench, held[bench.bench]))
     assert found.bench == "rack2"
 
 
-def test_a_bench_that_does_not_answer_is_not_free(racks):
+def test_a_bench_that_does_not_answer_is_not_free(benches):
     found = free_bench(
-        read_benches(racks, racks / "kept"),
+        benches,
         lambda bench: Occupancy(bench, None, "no answer" if bench.bench == "rack1" else ""),
     )
     assert found.bench == "rack2"
 
 
-def test_where_none_is_free_it_is_said_who_has_which(racks):
+def test_where_none_is_free_it_is_said_who_has_which(benches):
     problems = {"rack1": (HOLDER, ""), "rack2": (None, "gen2: no answer")}
-    fault = refusal(
-        free_bench,
-        read_benches(racks, racks / "kept"),
-        lambda bench: Occupancy(bench, *problems[bench.bench]),
-    )
+    fault = refusal(free_bench, benches, lambda bench: Occupancy(bench, *problems[bench.bench]))
     assert fault.outcome is Outcome.LAB
     assert "rack1: held by ana@laptop for 20261122T1; rack2: gen2: no answer" in str(fault)
 
@@ -136,13 +141,11 @@ def test_a_bench_that_this_checkout_holds_is_taken_again(racks, tmp_path, monkey
     assert inventory_of(args).bench == "rack2"
 
 
-def test_the_only_bench_is_not_asked(racks):
-    (racks / "rack2.yml").unlink()
-
+def test_the_only_bench_is_not_asked(benches):
     def never(bench):
         raise AssertionError(bench)
 
-    assert free_bench(read_benches(racks, racks / "kept"), never).bench == "rack1"
+    assert free_bench(benches[:1], never).bench == "rack1"
 
 
 def test_the_racks_of_the_checkout_are_two_benches_with_one_builder(tmp_path):

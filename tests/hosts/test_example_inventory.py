@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.inventories import local_lab
 
 from leaselab.lab.inventory import (
     GENERATOR_GROUP,
@@ -59,7 +60,7 @@ def test_its_addresses_belong_to_nobody(example):
 
 
 def test_every_variable_of_the_local_lab_is_set_for_every_machine(example):
-    local = read_inventory(ROOT / "inventory" / "docker")
+    local = local_lab()
     wanted = set.union(*(set(host.variables) for host in local.hosts))
     assert "leaselab_test_address" in wanted
     wanted.remove("leaselab_lab")  # a rack is not made by `lab up`
@@ -85,7 +86,7 @@ def test_machines_of_a_rack_are_tuned_and_containers_are_not(example):
     racks = [
         read_inventory(ROOT / "inventory/racks" / name) for name in ("rack1.yml", "rack2.yml")
     ]
-    local = read_inventory(ROOT / "inventory" / "docker")
+    local = local_lab()
     for inventory, tuned in (
         (example, True),
         (racks[0], True),

@@ -206,9 +206,10 @@ def test_a_path_beside_the_source_is_the_same_one_from_a_benchs_own_file(tmp_pat
 
 def test_a_builder_without_a_bench_is_that_of_all(tmp_path):
     path = program(tmp_path, racks("rack1", "rack2", builder={"hosts": ["bld"]}))
-    for bench in read_benches(path, tmp_path / "kept"):
+    one, two = read_benches(path, tmp_path / "kept")
+    for bench in (one, two):
         assert bench.only(BUILDER_GROUP).access.name == "bld"
-        assert listed(bench.path)[BUILDER_GROUP]["hosts"] == ["bld"]
+    assert listed(two.path)[BUILDER_GROUP]["hosts"] == ["bld"]
 
 
 def refused(listing, tmp_path):
@@ -221,9 +222,8 @@ def refused(listing, tmp_path):
 def test_a_host_without_a_bench_among_several_is_refused(tmp_path):
     listing = racks("rack1", "rack2")
     del listing["_meta"]["hostvars"]["rack2-generator"]["leaselab_bench"]
-    assert "found none for rack2-generator, wanted one of rack1, rack2" in refused(
-        listing, tmp_path
-    )
+    wanted = "found none for rack2-generator, wanted one of rack1, rack2"
+    assert wanted in refused(listing, tmp_path)
 
 
 def test_a_bench_whose_name_is_a_path_is_refused(tmp_path):

@@ -82,11 +82,11 @@ def test_the_changelog_is_short():
     assert words_of("CHANGELOG.md") <= CHANGELOG_WORDS
 
 
-@pytest.mark.parametrize("document", WRITTEN)
-def test_lines_have_one_width(document):
+def test_lines_have_one_width():
     """Tables, and lines that a link or an address makes long, aside."""
     long = [
-        line
+        (document, line)
+        for document in WRITTEN
         for line in text(document).splitlines()
         if len(line) > WIDTH
         and not re.match(r" *\|", line)
@@ -122,31 +122,28 @@ def test_every_page_and_picture_of_docs_is_reached_by_a_link():
     assert there - reached - {ROOT / "docs/README.md"} == set()
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_link_leads_somewhere(document):
-    for place, anchor in links(document):
-        assert place.exists(), place
+def test_every_link_leads_somewhere():
+    for document, (place, anchor) in ((one, link) for one in DOCUMENTS for link in links(one)):
+        assert place.exists(), (document, place)
         if anchor:
-            assert anchor in anchors(str(place.relative_to(ROOT))), (place, anchor)
+            known = anchors(str(place.relative_to(ROOT)))
+            assert anchor in known, (document, place, anchor)
 
 
-@pytest.mark.parametrize("document", WRITTEN)
-def test_every_file_named_exists(document):
+def test_every_file_named_exists():
     """Paths in backticks that begin with a folder of the repository, placeholders aside."""
     folders = FOLDERS - {"results"}  # what is in that one is not the repository's
-    for name in re.findall(r"`([\w.\-]+/[\w./\-]*)`", prose(document)):
-        if name.partition("/")[0] in folders:
-            assert (ROOT / name).exists(), name
+    for document in WRITTEN:
+        for name in re.findall(r"`([\w.\-]+/[\w./\-]*)`", prose(document)):
+            if name.partition("/")[0] in folders:
+                assert (ROOT / name).exists(), (document, name)
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [(document, words) for document in DOCUMENTS for words in launcher_calls(document)],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
-)
-def test_every_command_shown_is_understood(document, words):
-    assert words, document
-    parsed(words)
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_command_shown_is_understood(document):
+    for words in launcher_calls(document):
+        assert words
+        parsed(words)
 
 
 def every_option():
@@ -169,9 +166,8 @@ def test_every_command_and_option_named_in_passing_exists(document):
     assert options <= every_option() | ANSIBLES_OWN | OTHERS
 
 
-@pytest.mark.parametrize("document", WRITTEN)
-def test_every_playbook_call_shown_names_what_exists(document):
-    for line in shell_lines(document):
+def test_every_playbook_call_shown_names_what_exists():
+    for line in (line for document in WRITTEN for line in shell_lines(document)):
         words = shlex.split(line, comments=True)
         if words[:1] == ["ansible-playbook"]:
             assert (ROOT / words[words.index("-i") + 1]).exists(), line

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,19 @@ def defaults(role):
     return yaml.safe_load(defaults_text(role)) or {}
 
 
+@cache
+def read(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
 def entry_points(role):
-    path = ROOT / "roles" / role / "meta" / "argument_specs.yml"
-    return yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
+    return read(ROOT / "roles" / role / "meta" / "argument_specs.yml")["argument_specs"]
+
+
+def task_files():
+    """Each file of tasks of each role, with its tasks."""
+    for path in sorted((ROOT / "roles").glob("*/tasks/*.yml")):
+        yield path, read(path) or []
 
 
 def options(role):
@@ -61,48 +72,28 @@ def ansible_playbook(*arguments):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_default_is_declared_and_every_other_option_is_required(role):
-    declared = options(role)
-    optional = {name for name, said in declared.items() if not said[0].get("required")}
-    assert optional == set(defaults(role))
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_the_declared_default_is_the_real_one(role):
+def test_options_are_declared_as_they_are(role):
     """Ansible takes `default:` of a specification for words: it sets nothing."""
-    real = defaults(role)
-    for name, said in options(role).items():
-        for option in said:
-            assert option.get("default") == real.get(name), name
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_an_option_of_two_entry_points_is_the_same_one(role):
-    for name, said in options(role).items():
-        assert all(option == said[0] for option in said), name
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_every_option_has_a_type_a_description_and_the_roles_name(role):
-    for name, said in options(role).items():
+    real, declared = defaults(role), options(role)
+    optional = {name for name, said in declared.items() if not said[0].get("required")}
+    assert optional == set(real)
+    for name, said in declared.items():
+        assert said[0].get("default") == real.get(name), name
+        assert all(option == said[0] for option in said), f"{name} of two entry points differs"
         assert name.startswith(f"{role}_")
-        assert said[0]["type"]
-        assert said[0]["description"]
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_every_default_is_explained_above_it_or_above_its_block(role):
-    """A block is lines without an empty one between them; its first ones are a comment."""
-    for block in re.split(r"\n\s*\n", defaults_text(role)):
-        lines = [line for line in block.splitlines() if line != "---"]
-        if any(re.match(r"\w+:", line) for line in lines):
-            assert lines[0].startswith("#"), block
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_every_entry_point_has_its_tasks(role):
+        assert said[0]["type"], name
+        assert said[0]["description"], name
     for entry in entry_points(role):
-        assert (ROOT / "roles" / role / "tasks" / f"{entry}.yml").is_file()
+        assert (ROOT / "roles" / role / "tasks" / f"{entry}.yml").is_file(), entry
+
+
+def test_every_default_is_explained_above_it_or_above_its_block():
+    """A block is lines without an empty one between them; its first ones are a comment."""
+    for role in ROLES:
+        for block in re.split(r"\n\s*\n", defaults_text(role)):
+            lines = [line for line in block.splitlines() if line != "---"]
+            if any(re.match(r"\w+:", line) for line in lines):
+                assert lines[0].startswith("#"), (role, block)
 
 
 def test_every_playbook_is_one():
@@ -113,11 +104,10 @@ def test_every_playbook_is_one():
     assert "[WARNING]" not in done.stderr
 
 
-@pytest.mark.parametrize("playbook", PLAYBOOKS)
-def test_a_playbook_begins_by_saying_what_it_does(playbook):
-    first, second = (ROOT / "ansible" / playbook).read_text(encoding="utf-8").splitlines()[:2]
-    assert first == "---"
-    assert second.startswith("# ")
+def test_a_playbook_begins_by_saying_what_it_does():
+    for playbook in PLAYBOOKS:
+        text = (ROOT / "ansible" / playbook).read_text(encoding="utf-8")
+        assert text.startswith("---\n# "), playbook
 
 
 TAGS = yaml.safe_load((ROOT / "ansible/vars/tags.yml").read_text("utf-8"))["leaselab_tags"]
@@ -130,7 +120,7 @@ ENTERED = {
 
 
 def loaded(playbook):
-    return yaml.safe_load((ROOT / "ansible" / playbook).read_text(encoding="utf-8"))
+    return read(ROOT / "ansible" / playbook)
 
 
 def tags_of(tasks):
@@ -155,18 +145,17 @@ def listed(playbook):
     return {tag for tags in shown for tag in tags.split(", ") if tag}
 
 
-@pytest.mark.parametrize("playbook", sorted(set(PLAYBOOKS) - {"site.yml"}))
-def test_a_play_has_its_playbooks_name_as_a_tag_or_is_always_played(playbook):
-    name = playbook.removesuffix(".yml")
-    for play in loaded(playbook):
-        assert play["tags"] in ([name], ["always"]), play["name"]
-        assert tags_of(play.get("tasks", [])) <= VERBS | {"always"}
+def test_a_play_has_its_playbooks_name_as_a_tag_or_is_always_played():
+    for playbook in set(PLAYBOOKS) - {"site.yml"}:
+        for play in loaded(playbook):
+            assert play["tags"] in ([playbook.removesuffix(".yml")], ["always"]), play["name"]
+            assert tags_of(play.get("tasks", [])) <= VERBS | {"always"}, play["name"]
 
 
-@pytest.mark.parametrize("name", sorted(ENTERED))
-def test_facts_are_gathered_whatever_the_tags_are(name):
+def test_facts_are_gathered_whatever_the_tags_are():
     """A play gathers by its own tags alone, and not for a verb of it."""
-    assert [play["name"] for play in loaded(f"{name}.yml") if play["gather_facts"]] == []
+    plays = [play for name in ENTERED for play in loaded(f"{name}.yml")]
+    assert [play["name"] for play in plays if play["gather_facts"]] == []
 
 
 def test_site_shows_the_tags_of_all_that_it_is_made_of():
@@ -178,22 +167,20 @@ def test_site_shows_the_tags_of_all_that_it_is_made_of():
     assert parts | VERBS | {path.removesuffix(".yml") for path in PLAYBOOKS} == {*TAGS, "site"}
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_the_tasks_of_a_role_have_tags_that_are_known(role):
-    for path in (ROOT / "roles" / role / "tasks").glob("*.yml"):
-        assert tags_of(yaml.safe_load(path.read_text(encoding="utf-8"))) <= VERBS, path
+def test_the_tasks_of_a_role_have_tags_that_are_known():
+    for path, tasks in task_files():
+        assert tags_of(tasks) <= VERBS, path
 
 
-@pytest.mark.parametrize("name", sorted(ENTERED))
-def test_a_playbook_asks_for_all_hosts_that_it_changes_before_it_does(name):
+def test_a_playbook_asks_for_all_hosts_that_it_changes_before_it_does():
     """Whatever a limit leaves of them, the bench lock is asked."""
-    plays = [play for play in loaded(f"{name}.yml") if play["hosts"] != "localhost"]
-    first = plays[0]["tasks"][0]
-    assert first["ansible.builtin.import_tasks"] == "tasks/enter_bench.yml"
-    assert "always" in {*plays[0]["tags"], *first.get("tags", [])}
-    asked = set(plays[0]["hosts"].split(":"))
-    for play in plays:
-        assert set(play["hosts"].split(":")) <= asked
+    for name in ENTERED:
+        plays = [play for play in loaded(f"{name}.yml") if play["hosts"] != "localhost"]
+        first = plays[0]["tasks"][0]
+        assert first["ansible.builtin.import_tasks"] == "tasks/enter_bench.yml", name
+        assert "always" in {*plays[0]["tags"], *first.get("tags", [])}, name
+        asked = set(plays[0]["hosts"].split(":"))
+        assert all(set(play["hosts"].split(":")) <= asked for play in plays), name
 
 
 def test_no_other_playbook_changes_hosts_of_a_bench():
@@ -207,14 +194,12 @@ def test_no_other_playbook_changes_hosts_of_a_bench():
         assert path in ("check.yml", "lab_up.yml") or hosts == {"localhost"}, path
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_read_is_done_in_check_mode_as_well(role):
+def test_a_read_is_done_in_check_mode_as_well():
     """Or whatever uses it fails there; what starts something is left out of a check whole."""
-    for path in (ROOT / "roles" / role / "tasks").glob("*.yml"):
-        if path.stem in LEFT_OUT_OF_CHECKS.get(role, ()):
-            continue
-        for task in reads(yaml.safe_load(path.read_text(encoding="utf-8"))):
-            assert task.get("check_mode") is False, f"{path}: {task['name']}"
+    for path, tasks in task_files():
+        if path.stem not in LEFT_OUT_OF_CHECKS.get(path.parents[1].name, ()):
+            for task in reads(tasks):
+                assert task.get("check_mode") is False, f"{path}: {task['name']}"
 
 
 LEFT_OUT_OF_CHECKS = {
@@ -252,15 +237,10 @@ def reads(tasks):
 SCENARIOS = load_scenarios(ROOT / "scenarios")
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_fits_the_procedure_that_its_file_names(name):
-    procedure = find_procedure(ROOT / "scenarios", name, {})
-    check_fits(SCENARIOS[name], procedure)
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_says_what_it_is(name):
-    assert SCENARIOS[name].description
+def test_a_scenario_says_what_it_is_and_fits_the_procedure_that_its_file_names():
+    for name, scenario in SCENARIOS.items():
+        assert scenario.description, name
+        check_fits(scenario, find_procedure(ROOT / "scenarios", name, {}))
 
 
 WITH_BACKENDS = [one for one in roles_of("server") if f"{one}_backend" in options(one)]
@@ -273,41 +253,34 @@ def test_the_backends_of_the_scenarios_are_those_that_the_server_takes(server):
     assert {one.options["backend"] for one in scenarios} == set(taken)
 
 
-SERVERS_AND_BESIDE = re.compile("|".join(roles_of("server") + roles_of("beside")), re.I)
+def lines(pattern, *folders):
+    """Lines of YAML in these folders, comments aside, that a pattern is in."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*.yml"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if not line.lstrip().startswith("#") and re.search(pattern, line.split(" #")[0], re.I)
+    ]
 
 
 def test_no_play_names_a_server_or_what_serves_beside_one():
     """A new one needs no task in a playbook; comments may give examples."""
-    found = [
-        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-        for path in sorted((ROOT / "ansible").rglob("*.yml"))
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if not line.lstrip().startswith("#") and SERVERS_AND_BESIDE.search(line)
-    ]
-    assert [one for one in found if "such as kea_commit" not in one] == []
-
-
-ASKED_BY_PROGRAM = re.compile(r"\bdf\b|\bdpkg-query\b|os-release|\bnproc\b|\bfree -")
+    named = lines("|".join(roles_of("server") + roles_of("beside")), "ansible")
+    assert [one for one in named if "such as kea_commit" not in one] == []
 
 
 def test_tasks_read_hosts_by_modules():
     """Disks, packages, release and processors are facts; what programs print has to be read."""
-    found = [
-        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-        for folder in ("roles", "ansible")
-        for path in sorted((ROOT / folder).rglob("*.yml"))
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if not line.lstrip().startswith("#") and ASKED_BY_PROGRAM.search(line.split(" #")[0])
-    ]
-    assert [one for one in found if "docker system df" not in one] == []
+    asked = lines(r"\bdf\b|\bdpkg-query\b|os-release|\bnproc\b|\bfree -", "roles", "ansible")
+    assert [one for one in asked if "docker system df" not in one] == []
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_folder_is_made_before_its_time_is_set(role):
+def test_a_folder_is_made_before_its_time_is_set():
     """Ansible's `file` with a time fails where a parent of the folder is missing, too."""
-    for path in sorted((ROOT / "roles" / role / "tasks").glob("*.yml")):
+    for path, tasks in task_files():
         made = set()
-        for task in yaml.safe_load(path.read_text(encoding="utf-8")) or []:
+        for task in tasks:
             arguments = task.get("ansible.builtin.file", {})
             if {"modification_time", "access_time"} & set(arguments):
                 assert arguments["path"] in made, f"{path}: {task['name']}"

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 
-import pytest
 import yaml
 from tests.jobs.definitions import JOBS, ROOT, made, parameters, pipelines
 from tests.jobs.pipeline_reading import declared_parameters, used_parameters
@@ -129,24 +128,12 @@ def test_pushes_are_measured_with_some_of_the_scenarios_of_the_nights():
     assert SETTINGS["commit_scenario_default"] in SETTINGS["commit_scenario"]
 
 
-@pytest.mark.parametrize("name", pipelines())
-def test_the_pipeline_of_a_job_is_a_file_of_the_repository(name):
-    assert (ROOT / script(pipelines()[name])).is_file()
-
-
-@pytest.mark.parametrize("name", pipelines())
-def test_a_job_declares_every_parameter_its_pipeline_reads(name):
-    tree = pipelines()[name]
-    text = (ROOT / script(tree)).read_text("utf-8")
-    assert used_parameters(text) <= parameters(tree).keys()
-
-
-@pytest.mark.parametrize("name", pipelines())
-def test_what_a_pipeline_declares_itself_agrees_with_the_job(name):
+def test_a_job_declares_every_parameter_that_its_pipeline_reads_as_that_does():
     """Else the pipeline wins, at every run: each job would measure the same scenario."""
-    tree = pipelines()[name]
-    declared = declared_parameters((ROOT / script(tree)).read_text("utf-8"))
-    assert {**parameters(tree), **declared} == parameters(tree)
+    for name, tree in pipelines().items():
+        text = (ROOT / script(tree)).read_text("utf-8")
+        assert used_parameters(text) <= parameters(tree).keys(), name
+        assert {**parameters(tree), **declared_parameters(text)} == parameters(tree), name
 
 
 def test_jobs_of_one_pipeline_have_the_same_parameters():

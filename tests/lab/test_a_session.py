@@ -95,17 +95,6 @@ def test_what_was_measured_is_listed_shown_and_verified(measured):
     assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
 
 
-def test_a_rerun_measures_the_same_with_the_same_parameters(measured):
-    results, document = measured
-    done = leaselab("rerun", document["id"], "--results", results, "--json")
-    assert done.returncode == 0, done.stderr
-    again = json.loads(done.stdout)
-    assert again["id"] != document["id"]
-    assert again["procedure"] == document["procedure"]
-    assert again["bench"]["environment"] == document["bench"]["environment"]
-    assert len(leaselab("list", "--results", results).stdout.splitlines()) > 2
-
-
 def test_a_result_that_was_tampered_with_is_not_shown(measured, tmp_path):
     results = shutil.copytree(measured[0], tmp_path / "results")
     (path,) = results.glob(f"*/*/{measured[1]['id']}/result.json")

@@ -3,15 +3,12 @@
 import gzip
 import json
 import re
-import secrets
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import docker
 import pytest
-from tests.dnsmasq_changes import START, break_build, mend_build, slow_down
-from tests.hostile import COMMAND
+from tests.dnsmasq_changes import START, break_build, mend_build
 from tests.lab.commands import Engine, complaint, leaselab, playbook
 from tests.repositories import commit, git, make_repository
 from tests.sources import SourceLists, repository_of
@@ -23,10 +20,7 @@ SCENARIO = "v4-dnsmasq"
 COMMENT = "  /* a packet, a reply */\n"
 DIE = '  die("not today", NULL, EC_MISC);\n'
 """What ends a server before it serves."""
-SHORT = ["--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--warm-up-s=0", "--rounds=6"]
-SLOWER = 150
-"""By how many per cent answering a packet takes longer from the slow commit on: so much that
-the first look of each duel tells."""
+FIXED = ["--procedure=fixed-load", "--rate=200", "--duration-s=3", "--runs=1"]
 BUILD_S = 900
 
 
@@ -35,12 +29,10 @@ class Source:
 
     def __init__(self, folder):
         self.path = folder / "dnsmasq"
-        suites = ["bookworm", "trixie"]
-        lists = SourceLists(folder / "lists", suites)
-        self.old, self.base = repository_of("dnsmasq", suites, self.path, lists).values()
+        lists = SourceLists(folder / "lists", ["trixie"])
+        repository_of("dnsmasq", ["trixie"], self.path, lists)
         self.broken = break_build(self.path, minute=10)
         self.mended = mend_build(self.path, COMMENT, minute=11)
-        self.slow = slow_down(self.path, SLOWER, minute=12)
 
 
 @pytest.fixture(scope="module")
@@ -60,36 +52,24 @@ def build(source):
 
 
 @pytest.fixture(scope="module")
-def hunted(source, tmp_path_factory):
-    """The folder of a search's results, and what it found.
+def measured(source, tmp_path_factory):
+    """The folder of results of a commit that does not build and of one that is measured.
 
-    Of three commits the first does not build, and the last is slow.
+    Duels and searches of such commits are those of tests/lab/night.
     """
-    results = tmp_path_factory.mktemp("hunt") / "results"
-    words = ["bisect", SCENARIO, "--repo", source.path, "--good", source.base]
-    words += ["--bad", source.slow, *SHORT, "--no-profile", "--results", results]
-    done = leaselab(*words, "--json", timeout_s=BUILD_S)
-    assert done.returncode == 1, done.stderr
-    return results, json.loads(done.stdout)
+    results = tmp_path_factory.mktemp("commits") / "results"
+    words = ["run", SCENARIO, *FIXED, "--repo", source.path, "--results", results]
+    for name, code in ((source.broken, 5), (source.mended, 0)):
+        done = leaselab(*words, "--commit", name, timeout_s=BUILD_S)
+        assert done.returncode == code, done.stderr
+    return results
 
 
-def test_a_slow_commit_is_named_after_a_duel_with_its_parent(source, hunted):
-    _, found = hunted
-    (culprit,) = found["culprits"]
-    assert (culprit["hash"], culprit["after"]) == (source.slow, source.mended)
-    assert culprit["ci95"][1] < 1
-    duels = [(one["older"], one["newer"], one["answer"]) for one in found["duels"]]
-    assert duels[0] == (source.base, source.slow, "slower")
-    assert duels[-1] == (source.mended, source.slow, "slower")
-    assert len({pair[:2] for pair in duels}) == len(duels)
-
-
-def test_a_commit_that_does_not_build_is_a_result_with_the_compilers_words(source, hunted):
-    results, found = hunted
-    assert {one["hash"] for one in found["commits"] if one["broken"]} == {source.broken}
-    (row,) = json.loads(
-        leaselab("list", "--outcome", "build-failed", "--results", results, "--json").stdout
-    )
+def test_a_commit_that_does_not_build_is_a_result_with_the_compilers_words(source, measured):
+    results = measured
+    listed = leaselab("list", "--outcome", "build-failed", "--results", results, "--json")
+    (row,) = json.loads(listed.stdout)
+    assert row["commit"] == source.broken
     document = json.loads(leaselab("show", row["id"], "--results", results, "--json").stdout)
     (reason,) = document["reasons"]
     assert "rfc2131.c" in reason["text"]
@@ -99,15 +79,13 @@ def test_a_commit_that_does_not_build_is_a_result_with_the_compilers_words(sourc
     assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
 
 
-def test_a_result_says_what_it_was_built_from_and_how(source, hunted):
-    results, _ = hunted
-    document = json.loads(leaselab("show", "last", "--results", results, "--json").stdout)
-    assert document["experiment"]["both_up"] is True
+def test_a_result_says_what_it_was_built_from_and_how(source, measured):
+    document = json.loads(leaselab("show", "last", "--results", measured, "--json").stdout)
     server = document["servers"]["server"]
-    assert server["commit"] == source.slow
+    assert server["commit"] == source.mended
     assert server["package"] is None
     build = server["build"]
-    assert build["source"]["subject"] == "Wait for the clock"
+    assert build["source"]["subject"] == "Mend it"
     assert build["source"]["repository"] == str(source.path)
     assert not build["source"]["dirty"]
     assert build["options"] == {"cflags": "-O2", "copts": "-DHAVE_DBUS"}
@@ -115,19 +93,16 @@ def test_a_result_says_what_it_was_built_from_and_how(source, hunted):
     assert build["builder"]["distribution"] == "debian 13"
     assert "libc6" in build["runtime_packages"]
     assert server["version"] == build["source"]["described"].removeprefix("v")
-    shown = leaselab("show", "--all", "last", "--results", results).stdout
-    line = rf"\bcommit +{source.slow}, 2026-11-01, Wait for the clock$"
+    shown = leaselab("show", "--all", "last", "--results", measured).stdout
+    line = rf"\bcommit +{source.mended}, 2026-11-01, Mend it$"
     assert re.search(line, shown, re.MULTILINE)
 
 
-def test_a_commit_is_never_built_twice_even_by_two_at_once(source, build):
-    # of its own each time: the builder's cache outlasts labs and checkouts
-    files = {"a-file": secrets.token_hex()}
-    name = commit(source.path, f"A commit of its own {COMMAND}", files, minute=20)
-    with ThreadPoolExecutor(2) as both:
-        done = list(both.map(build, [name, name]))
-    assert [one.returncode for one in done] == [0, 0], done[0].stdout + done[1].stdout
-    assert sorted("found built" in one.stdout for one in done) == [False, True]
+@pytest.mark.usefixtures("measured")
+def test_a_commit_that_was_built_is_not_built_again(source, build):
+    done = build(source.mended)
+    assert done.returncode == 0, done.stdout
+    assert "found built" in done.stdout
 
 
 def test_a_checkout_whose_server_does_not_start_is_a_result(source, tmp_path):
@@ -178,10 +153,12 @@ def test_a_full_builder_is_the_labs_fault_and_not_the_commits(source, tmp_path):
     assert last["outcome"] not in (1, 2, 3, 5)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_build_ends_with_the_command_that_asked_for_it(source, tmp_path, number):
-    """On the builder as well, with all that it started; and the next build need not wait."""
-    makefile = {"Makefile": f"all:\n\tsleep 600 # {number}\n"}
+def test_a_build_ends_with_the_command_that_asked_for_it(source, tmp_path):
+    """On the builder as well, with all that it started; and the next build need not wait.
+
+    Other signals are those of tests/unit/test_build_limits.py and tests/cli/test_playbook.py.
+    """
+    makefile = {"Makefile": "all:\n\tsleep 600\n"}
     name = commit(source.path, "Never end", makefile, minute=22)
     words = ["step", "build", SCENARIO, "--repo", source.path, "--commit", name]
     engine = Engine(*words, "--results", tmp_path)
@@ -190,7 +167,7 @@ def test_a_build_ends_with_the_command_that_asked_for_it(source, tmp_path, numbe
         assert engine.process.poll() is None, engine.lines
         assert time.monotonic() < deadline
         time.sleep(1)
-    engine.process.send_signal(number)
+    engine.process.send_signal(signal.SIGTERM)
     engine.end()
     deadline = time.monotonic() + 30
     while running_on_the_builder():

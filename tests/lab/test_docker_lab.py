@@ -8,7 +8,7 @@ from pathlib import Path
 
 import docker
 import pytest
-from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, copy_inventory, lab, ours, pinned_keys
+from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, lab, ours
 
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.lock import PROGRAM, BenchLock, Hold
@@ -110,19 +110,6 @@ def test_only_this_users_key_opens_a_host_and_only_its_owner_reads_it(engine):
     assert engine.ping()
     assert (KEYS / "client").stat().st_mode & 0o777 == 0o600
     assert KEYS.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_changed_host_key_is_told_from_an_unreachable_host(engine, tmp_path):
-    """The generator's key is pinned for the server; nothing is sent to such a host."""
-    assert engine.ping()
-    keys = pinned_keys()
-    inventory = copy_inventory(tmp_path, {**keys, "22041": keys["22043"]})
-    done = lab("status", "-i", inventory, "--json")
-    assert done.returncode == 4
-    hosts = {host["name"]: host for host in json.loads(done.stdout)["hosts"]}
-    assert not hosts["leaselab-server"]["reachable"]
-    assert hosts["leaselab-server"]["problem"].startswith("host key has changed (found ")
-    assert hosts["leaselab-generator"]["reachable"]
 
 
 def test_up_starts_what_a_reboot_has_stopped(engine):

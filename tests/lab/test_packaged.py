@@ -43,7 +43,7 @@ def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(re
 
 
 @pytest.mark.usefixtures("deployed")
-def test_a_fixed_load_is_measured_second_by_second(results):
+def test_a_fixed_load_is_measured_second_by_second_and_again(results):
     """The load passes through the playbooks, whole, and comes out of bench.json."""
     load = ["--procedure=fixed-load", "--rate=200", "--duration-s=3", "--runs=1"]
     done = leaselab("run", "v6-dnsmasq-file", *load, "--results", results, "--json")
@@ -59,6 +59,12 @@ def test_a_fixed_load_is_measured_second_by_second(results):
     assert [second["attempted"] for second in trial["per_second"]] == pytest.approx(
         [200] * 3, abs=20
     )
+    done = leaselab("rerun", document["id"], "--results", results, "--json")
+    assert done.returncode == 0, done.stderr
+    again = json.loads(done.stdout)
+    assert again["id"] != document["id"]
+    assert again["procedure"] == procedure
+    assert again["bench"]["environment"] == document["bench"]["environment"]
 
 
 USER = "keeper"

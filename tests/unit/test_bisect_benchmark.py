@@ -67,7 +67,7 @@ def test_without_noise_a_design_finds_the_culprit(design):
 
 
 def test_the_shortened_benchmark_is_kept_and_says_so(capsys):
-    assert benchmark.main(["--json", "--histories", "8", "--processes", "1"]) == 0
+    assert benchmark.main(["--json", "--histories", "4", "--processes", "1"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["kept"] is True
     assert {row["design"] for row in document["rows"]} == set(DESIGNS)

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import archive_result, example_result
+from tests.examples import archive_result, example_result, trial_of
 
 from leaselab.analysis.ceiling import under
 from leaselab.analysis.credibility import flags
@@ -16,18 +16,9 @@ from leaselab.measure.trials import of_generator
 from leaselab.model import moment
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Ceiling
-from leaselab.model.trial import Trial
 
 LIMIT = MaxRate(rounds=1, limit="generator")
-TRIAL = Trial(
-    rate=1000,
-    duration_s=5,
-    attempted=4000,
-    completed=4000,
-    late=0,
-    lost=0,
-    traffic_s=5.0,
-)
+TRIAL = trial_of(1000, attempted=4000)
 
 
 @pytest.mark.parametrize("reason", [GENERATOR_LIMITED, GENERATOR_STALLED])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.examples import round_of, trial_of
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED
 from leaselab.measure.procedures.confirmation import Confirming
@@ -15,18 +16,13 @@ PROCEDURE = MaxRate(rounds=3)
 RATES = (2000.0, 2020.0, 1990.0)
 
 
-def trial_of(rate: int, losses: Sequence[float], reason: str = "") -> Trial:
+def lossy(rate: int, losses: Sequence[float], reason: str = "") -> Trial:
     """A trial that loses these shares, second by second."""
     completed = [round(rate * (1 - loss)) for loss in losses]
-    total = rate * len(losses)
-    return Trial(
-        rate=rate,
-        duration_s=len(losses),
-        attempted=total,
-        completed=sum(completed),
-        late=0,
-        lost=total - sum(completed),
-        traffic_s=float(len(losses)),
+    return trial_of(
+        rate,
+        len(losses),
+        rate * len(losses) - sum(completed),
         valid=not reason,
         reason=reason,
         per_second=tuple(
@@ -36,21 +32,14 @@ def trial_of(rate: int, losses: Sequence[float], reason: str = "") -> Trial:
     )
 
 
-def round_of(rate: float, *more: Trial) -> Round:
+def searched(rate: float, *more: Trial) -> Round:
     lower, upper = round(rate * 0.995), round(rate * 1.004)
-    trials = (trial_of(lower, [0.02] * 5), trial_of(upper, [0.03] * 5), *more)
-    return Round(
-        index=1,
-        started_at="2026-11-21T11:30:05Z",
-        metrics={"max_rate": rate},
-        bracket=Bracket(lower=lower, upper=upper, lower_trial=0, upper_trial=1),
-        traffic_s=0.0,
-        wall_s=0.0,
-        trials=trials,
-    )
+    bracket = Bracket(lower=lower, upper=upper, lower_trial=0, upper_trial=1)
+    trials = (lossy(lower, [0.02] * 5), lossy(upper, [0.03] * 5), *more)
+    return round_of(*trials, metrics={"max_rate": rate}, bracket=bracket)
 
 
-ROUNDS = [round_of(rate) for rate in RATES]
+ROUNDS = [searched(rate) for rate in RATES]
 BELOW, ABOVE = Confirming(PROCEDURE, ROUNDS, ()).rate, Confirming(PROCEDURE, ROUNDS, ()).above
 
 
@@ -68,7 +57,7 @@ def loads(shows, capacity=None, rounds=ROUNDS, procedure=PROCEDURE):
 
 def served(load, _number):
     """A sound server: it serves 2000/s, whatever is offered."""
-    return trial_of(load.rate, [max(0.0, 1 - 2000 / load.rate)] * load.duration_s)
+    return lossy(load.rate, [max(0.0, 1 - 2000 / load.rate)] * load.duration_s)
 
 
 def test_one_trial_without_a_rest_then_one_above_the_rounds_then_an_overload():
@@ -87,7 +76,7 @@ def test_its_clients_come_back_as_a_longer_trial_would_fill_the_server():
 def test_a_server_that_is_fast_for_a_while_does_not_sustain_it():
     def credit(load, _number):
         losses = [0.0] * 8 + [0.26] * load.duration_s
-        return trial_of(load.rate, losses[: load.duration_s])
+        return lossy(load.rate, losses[: load.duration_s])
 
     made, against, _ = loads(credit)
     assert against.reason is SearchReason.NOT_SUSTAINED
@@ -97,9 +86,7 @@ def test_a_server_that_is_fast_for_a_while_does_not_sustain_it():
 
 def test_losses_that_come_now_and_then_are_looked_at_for_longer_and_the_last_decides():
     def dead_1_s_in_40(load, _number):
-        return trial_of(
-            load.rate, [1.0 if t % 40 == 9 else 0.0 for t in range(load.duration_s)]
-        )
+        return lossy(load.rate, [1.0 if t % 40 == 9 else 0.0 for t in range(load.duration_s)])
 
     made, against, found = loads(dead_1_s_in_40)
     assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240]
@@ -111,7 +98,7 @@ def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
     def cold(load, number):
         losses = [0.5] * 8 if number == 0 else []
         return (
-            trial_of(load.rate, [*losses, *[0.0] * load.duration_s][: load.duration_s])
+            lossy(load.rate, [*losses, *[0.0] * load.duration_s][: load.duration_s])
             if load.rate == BELOW
             else served(load, number)
         )
@@ -123,7 +110,7 @@ def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
 
 
 def test_losses_that_no_load_explains_have_the_result_confirmed_for_longer():
-    odd = round_of(2000.0, trial_of(1500, [0.0, 0.9, 0.0, 0.0, 0.0]))
+    odd = searched(2000.0, lossy(1500, [0.0, 0.9, 0.0, 0.0, 0.0]))
     made, against, _ = loads(served, rounds=[*ROUNDS[1:], odd])
     assert made[0] == (BELOW, 120)
     assert against is None
@@ -133,9 +120,7 @@ def test_losses_that_no_load_explains_have_the_result_confirmed_for_longer():
 def test_a_server_that_became_faster_since_the_rounds_has_no_figure(passes, said):
     def faster(load, number):
         above = load.rate == ABOVE
-        return (
-            trial_of(ABOVE, [0.0] * 5) if above and number <= passes else served(load, number)
-        )
+        return lossy(ABOVE, [0.0] * 5) if above and number <= passes else served(load, number)
 
     _, against, _ = loads(faster)
     assert (against and against.reason) is said
@@ -145,7 +130,7 @@ def test_a_load_above_the_rounds_that_the_generator_cannot_offer_is_given_up():
     def limited(load, number):
         reason = GENERATOR_LIMITED if load.rate == ABOVE else ""
         return (
-            trial_of(load.rate, [0.0] * load.duration_s, reason)
+            lossy(load.rate, [0.0] * load.duration_s, reason)
             if reason
             else served(load, number)
         )
@@ -157,7 +142,7 @@ def test_a_load_above_the_rounds_that_the_generator_cannot_offer_is_given_up():
 
 def test_trials_that_do_not_count_confirm_nothing():
     def limited(load, _number):
-        return trial_of(load.rate, [0.0] * load.duration_s, GENERATOR_LIMITED)
+        return lossy(load.rate, [0.0] * load.duration_s, GENERATOR_LIMITED)
 
     made, against, _ = loads(limited)
     assert sum(rate == BELOW for rate, _ in made) == 3
@@ -171,7 +156,7 @@ def test_a_load_that_may_ask_for_so_much_only_is_offered_in_parts():
 
 
 def test_what_is_confirmed_is_near_the_figure_however_far_a_round_is_off():
-    rounds = [*(round_of(2000.0) for _ in range(4)), round_of(500.0)]
+    rounds = [*(searched(2000.0) for _ in range(4)), searched(500.0)]
     found = Confirming(MaxRate(rounds=5), rounds, ())
     assert found.rate == 1500
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as replace_struct
 from tests.doubles import Killed
+from tests.examples import round_of, trial_of
 from tests.formula import Flood, Zones, formula_bench
 
 from leaselab.analysis.duel import (
@@ -36,8 +37,6 @@ from leaselab.model.errors import (
 from leaselab.model.journal import entry_of
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, Duel, order_of
-from leaselab.model.record import Round
-from leaselab.model.trial import Trial
 from leaselab.run.duel import Fight
 
 PLAN = Duel(rounds=20)
@@ -47,13 +46,8 @@ def made(ratios, *, loss=0.05, cpu=1.0):
     """Rounds of A, and of B at these ratios to it."""
 
     def one(index, rate, cpu_us):
-        return Round(
-            index=index,
-            started_at="2026-11-24T12:00:00Z",
-            metrics={"completed_rate": rate, "loss_ratio": loss, "cpu_us": cpu_us},
-            traffic_s=6.0,
-            wall_s=20.0,
-        )
+        metrics = {"completed_rate": rate, "loss_ratio": loss, "cpu_us": cpu_us}
+        return round_of(index=index, metrics=metrics, traffic_s=6.0, wall_s=20.0)
 
     first = [one(index, 1000.0, 50.0) for index in range(1, len(ratios) + 1)]
     second = [
@@ -348,18 +342,7 @@ def test_a_budget_is_rounds_and_too_small_a_one_is_refused():
 
 
 def trial(rate, capacity, *, valid=True, reason=""):
-    done = min(rate, capacity)
-    return Trial(
-        rate=rate,
-        duration_s=3,
-        attempted=3 * rate,
-        completed=3 * done,
-        late=0,
-        lost=3 * (rate - done),
-        traffic_s=3.0,
-        valid=valid,
-        reason=reason,
-    )
+    return trial_of(rate, 3, 3 * max(0, rate - capacity), valid=valid, reason=reason)
 
 
 @pytest.mark.parametrize("capacity", [30, 700, 6000, 90_000])

@@ -5,6 +5,7 @@ import pytest
 from benchmarks._packets import perfdhcp_text, printed
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT, host
+from tests.examples import trial_of
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators.perfdhcp import Perfdhcp
@@ -14,7 +15,6 @@ from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
 from leaselab.model.procedures.event import Event
-from leaselab.model.trial import Trial
 
 PROCEDURE = Event(rate=500, before_s=10, after_s=30)
 LOAD = Load(500, 40)
@@ -161,18 +161,8 @@ def test_a_round_is_one_load_under_which_the_server_dies():
     [("the load was not served again", "not served again"), ("", "generator-limited")],
 )
 def test_a_round_whose_trial_does_not_count_ends_the_measurement(detail, what):
-    trial = Trial(
-        rate=500,
-        duration_s=40,
-        attempted=9,
-        completed=9,
-        late=0,
-        lost=0,
-        traffic_s=40.0,
-        valid=False,
-        reason="generator-limited",
-        detail=detail,
-    )
+    why = {"valid": False, "reason": "generator-limited", "detail": detail}
+    trial = trial_of(500, 40, attempted=9, **why)
     with pytest.raises(LeaselabError, match=what) as caught:
         method_of(PROCEDURE).measure(lambda *_, **__: trial, Pair({}, {}), [])
     assert caught.value.outcome is Outcome.INVALID

@@ -5,6 +5,7 @@ from collections import deque
 import pytest
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
+from tests.examples import trial_of
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
@@ -19,7 +20,7 @@ from leaselab.model.load import Load
 from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.trial import Percentiles, Sample, Second, Trial
+from leaselab.model.trial import Percentiles, Sample, Second
 
 PROCEDURE = FixedLoad(rate=100, duration_s=25, trial_s=10)
 
@@ -46,18 +47,8 @@ def samples(*taken):
 
 
 def made(*, lost=0, seconds=10, p50=0.001, p99=0.002, **fields):
-    attempted = 100 * seconds
-    return Trial(
-        rate=100,
-        duration_s=seconds,
-        attempted=attempted,
-        completed=attempted - lost,
-        late=0,
-        lost=lost,
-        traffic_s=float(seconds),
-        latency_s={"first": latency(9.0, 9.0), "whole exchange": latency(p50, p99)},
-        **fields,
-    )
+    told = {"first": latency(9.0, 9.0), "whole exchange": latency(p50, p99)}
+    return trial_of(100, seconds, lost, latency_s=told, **fields)
 
 
 STALLED = made(valid=False, reason=GENERATOR_STALLED)

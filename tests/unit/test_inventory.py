@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.inventories import parsed
+from tests.inventories import local_lab, parsed
 
 from leaselab.lab.inventory import (
     BUILDER_GROUP,
@@ -39,7 +39,7 @@ def refusal(call, *args):
 
 
 def test_the_local_lab_has_four_hosts_on_the_loopback_address():
-    inventory = read_inventory(ROOT / "inventory" / "docker")
+    inventory = local_lab()
     assert inventory.bench == "docker"
     assert [(h.access.name, h.access.port, h.test_address) for h in inventory.hosts] == [
         ("leaselab-server", 22041, "198.18.0.10"),
@@ -51,10 +51,7 @@ def test_the_local_lab_has_four_hosts_on_the_loopback_address():
     assert (access.address, access.user) == ("127.0.0.1", "root")
     assert access.key_file == str(ROOT / ".leaselab/docker/keys/client")
     assert access.known_hosts_file == str(ROOT / ".leaselab/docker/keys/known_hosts")
-
-
-def test_the_local_lab_has_a_builder_that_is_not_on_the_test_network():
-    builder = read_inventory(ROOT / "inventory" / "docker").only(BUILDER_GROUP)
+    builder = inventory.only(BUILDER_GROUP)
     assert builder.access.name == "leaselab-builder"
     assert (builder.test_address, builder.test_address6) == ("", "")
 

@@ -2,15 +2,12 @@
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+from tests.inventories import local_lab
 
 from leaselab.lab import leftovers
-from leaselab.lab.inventory import read_inventory
 from leaselab.model.errors import LeaselabError, Outcome
-
-INVENTORY = read_inventory(Path(__file__).parents[2] / "inventory" / "docker")
 
 
 @dataclass
@@ -40,7 +37,7 @@ def asked(monkeypatch):
 
 
 def test_traffic_is_stopped_before_the_servers(asked):
-    leftovers.stop_leftovers(INVENTORY)
+    leftovers.stop_leftovers(local_lab())
     hosts, scripts = zip(*asked["commands"], strict=True)
     assert hosts == ("leaselab-generator", "leaselab-server", "leaselab-partner")
     programs = ("dnsperf", "flame", "kxdpgun", "leaseload", "perfdhcp")
@@ -52,5 +49,5 @@ def test_traffic_is_stopped_before_the_servers(asked):
 def test_what_cannot_be_stopped_is_a_broken_lab(asked):
     asked["failing"] = "leaselab-server"
     with pytest.raises(LeaselabError, match="cannot be stopped: no such thing") as caught:
-        leftovers.stop_leftovers(INVENTORY)
+        leftovers.stop_leftovers(local_lab())
     assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "leaselab-server")

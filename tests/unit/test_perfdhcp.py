@@ -1,4 +1,4 @@
-"""perfdhcp's command line, and its recorded output read critically.
+"""perfdhcp's command line, the loads that fit it, and what a load comes to.
 
 The recordings in tests/data/perfdhcp are whole outputs of perfdhcp 2.6 at 300
 exchanges/s for 2 s, and of 400 and 700 clients that begin at once, the latter stopped after
@@ -6,12 +6,10 @@ exchanges/s for 2 s, and of 400 and 700 clients that begin at once, the latter s
 """
 
 import gzip
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 from benchmarks._packets import perfdhcp_text
 from hypothesis import given
@@ -20,11 +18,10 @@ from msgspec.structs import replace as change
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators import perfdhcp, perfdhcp_output, perfdhcp_reading
+from leaselab.measure.generators import perfdhcp, perfdhcp_output
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dhcp_load import REJECTED
 from leaselab.measure.generators.perfdhcp import Perfdhcp
-from leaselab.measure.generators.perfdhcp_output import Output, Stage
 from leaselab.measure.generators.transactions import Transactions
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.load import Load
@@ -40,56 +37,13 @@ from leaselab.model.record import Scenario
 from leaselab.model.trial import WHOLE, HostUse
 
 DATA = Path(__file__).parents[1] / "data" / "perfdhcp"
-LATE_S = 2.0
 RATE = 300
 LOAD = Load(RATE, 2)
 PROCEDURE = MaxRate(wait_s=2.0, late_s=2.0)
-MICROSECONDS_A_DAY = 24 * 3600 * 10**6
 
 
 def recorded(name):
     return (DATA / f"{name}.txt").read_bytes()
-
-
-def document(pairs, *, sent=None, second=((0, 1),)):
-    """An output whose first stage has these (sent, received) times (us), or text lines."""
-
-    def stage(name, times, sent_packets):
-        return (
-            f"***Statistics for: {name}***\nsent packets: {sent_packets}\n"
-            f"received packets: {len(times)}\nrejected leases: 0\nnon unique addresses: 0\n\n"
-        )
-
-    def stamps(name, times):
-        lines = "".join(
-            f"sent / received: {clock(before)} / {clock(after)}\n" for before, after in times
-        )
-        return f"***Timestamps for packets: {name}***\n{lines}\n"
-
-    first, other = perfdhcp_output.STAGES[4]
-    return (
-        stage(first, pairs, len(pairs) if sent is None else sent)
-        + stage(other, second, len(second))
-        + stamps(first, pairs)
-        + stamps(other, second)
-    ).encode()
-
-
-def clock(microseconds):
-    """Write a time as perfdhcp does: HHMMSS, and a fraction only where there is one."""
-    if isinstance(microseconds, str):
-        return microseconds
-    seconds, fraction = divmod(microseconds, 10**6)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    text = f"{hour:02}{minute:02}{second:02}"
-    return f"{text}.{fraction:06}" if fraction else text
-
-
-def stage(sent, latencies):
-    """A stage of which as many exchanges were answered as there are latencies (s)."""
-    sent_at = np.arange(len(latencies), dtype=float) / 300
-    return Stage(sent, len(latencies), 0, 0, sent_at, sent_at + np.array(latencies))
 
 
 # --- the command line ---------------------------------------------------------------
@@ -428,293 +382,6 @@ def test_a_burst_whose_end_is_missing_is_no_measurement():
     assert perfdhcp_output.parse_resent(older + b"needed, received 18 responses.") == 1
 
 
-# --- recorded outputs ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "family"), [("v4_clean", 4), ("v6_clean", 6)])
-def test_a_clean_trial(name, family):
-    output = perfdhcp_output.parse(recorded(name), family)
-    assert (output.first.sent, output.first.received) == (599, 599)
-    assert (output.second.sent, output.second.received) == (599, 599)
-    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
-    assert (counts.attempted, counts.completed, counts.late, counts.lost) == (599, 599, 0, 0)
-
-
-def test_times_and_counters_tell_the_same_story():
-    """perfdhcp's own mean delay comes out of the times again."""
-    text = recorded("v4_clean")
-    means = [float(found) for found in re.findall(rb"avg delay: ([\d.]+) ms", text)]
-    output = perfdhcp_output.parse(text, 4)
-    assert 1000 * output.first.latency_s.mean() == pytest.approx(means[0], abs=0.01)
-    assert 1000 * output.second.latency_s.mean() == pytest.approx(means[1], abs=0.01)
-
-
-def test_the_printed_rate_is_not_the_offered_one():
-    """It divides by the exit wait, too: half of 300 for 2 s of traffic and 2 s of wait."""
-    rate = float(re.search(rb"^Rate: ([\d.]+)", recorded("v4_clean"), re.M)[1])
-    assert rate == pytest.approx(149.7, abs=0.1)
-    output = perfdhcp_output.parse(recorded("v4_clean"), 4)
-    assert perfdhcp_reading.judge(output, LATE_S, RATE).completed / LOAD.duration_s == 299.5
-
-
-def test_a_trial_with_losses_in_both_stages():
-    """599 started, 486 offers, 443 ACKs: the second stage's `sent` hides the first's loss."""
-    output = perfdhcp_output.parse(recorded("v4_late"), 4)
-    assert (output.first.sent, output.second.sent) == (599, 486)
-    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
-    assert (counts.attempted, counts.completed, counts.late, counts.lost) == (599, 443, 0, 156)
-
-
-def test_in_order_late_replies_count_as_late_although_perfdhcp_received_them():
-    """Judged at 0.5 s, offers of the same recording are late; nothing becomes lost by it."""
-    output = perfdhcp_output.parse(recorded("v4_late"), 4)
-    slow = int((perfdhcp_output.join(output).latency_s > 0.5).sum())
-    assert 0 < slow < 443
-    counts = perfdhcp_reading.judge(output, 0.5, RATE)
-    assert (counts.completed, counts.late, counts.lost) == (443 - slow, slow, 156)
-
-
-@pytest.mark.parametrize("name", ["v4_silent", "v4_aborted"])
-def test_a_silent_server_completes_nothing(name):
-    output = perfdhcp_output.parse(recorded(name), 4)
-    assert output.first.sent > 0
-    assert output.first.latency_s.shape == (0,)
-    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
-    assert (counts.completed, counts.late, counts.lost) == (0, 0, output.first.sent)
-    assert perfdhcp_output.percentiles(output.first.latency_s) is None
-
-
-def test_an_error_of_perfdhcp_is_no_measurement():
-    with pytest.raises(LeaselabError, match="does not parse") as caught:
-        perfdhcp_output.parse(recorded("v4_error"), 4)
-    assert caught.value.outcome is Outcome.LAB
-    assert "Invalid argument" in caught.value.found
-
-
-def test_no_output_at_all_is_said_so():
-    with pytest.raises(LeaselabError, match="found nothing"):
-        perfdhcp_output.parse(b"", 4)
-
-
-def test_output_of_the_other_family_does_not_parse():
-    with pytest.raises(LeaselabError, match="SOLICIT-ADVERTISE"):
-        perfdhcp_output.parse(recorded("v4_clean"), 6)
-
-
-@pytest.mark.parametrize("name", ["v4_clean", "v4_late"])
-def test_output_cut_short_at_any_line_raises(name):
-    """Never fewer exchanges than there were: a cut is no loss."""
-    lines = recorded(name).splitlines(keepends=True)
-    last = max(at for at, line in enumerate(lines) if line.startswith(b"sent / received"))
-    # every boundary before the times, and a spread of those between them
-    times = min(at for at, line in enumerate(lines) if line.startswith(b"sent / received"))
-    for length in [*range(times + 1), *range(times + 1, last, 37), last]:
-        with pytest.raises(LeaselabError, match="does not parse") as caught:
-            perfdhcp_output.parse(b"".join(lines[:length]), 4)
-        assert caught.value.outcome is Outcome.LAB
-    perfdhcp_output.parse(b"".join(lines[: last + 1]), 4)
-
-
-@given(st.integers(0, 10**6))
-def test_a_line_lost_in_the_middle_raises_or_changes_nothing(at):
-    lines = recorded("v4_late").splitlines(keepends=True)
-    at %= len(lines)
-    rest = b"".join(lines[:at] + lines[at + 1 :])
-    try:
-        counts = perfdhcp_reading.judge(perfdhcp_output.parse(rest, 4), LATE_S, RATE)
-    except LeaselabError:
-        return
-    assert counts == perfdhcp_reading.judge(
-        perfdhcp_output.parse(recorded("v4_late"), 4), LATE_S, RATE
-    )
-
-
-@pytest.mark.parametrize("rubbish", ["x", "1.2.3", "0.1 0.2", "--", "", "nan", "inf"])
-def test_times_that_are_no_times_raise(rubbish):
-    with pytest.raises(LeaselabError, match="times of DISCOVER-OFFER"):
-        perfdhcp_output.parse(document([(0, rubbish)]), 4)
-
-
-def test_a_counter_that_is_no_number_raises():
-    text = document([(0, 1)]).replace(b"sent packets: 1", b"sent packets: many")
-    with pytest.raises(LeaselabError, match="no 'sent packets' of DISCOVER-OFFER"):
-        perfdhcp_output.parse(text, 4)
-
-
-# --- times --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("000000.000001", 1e-6),
-        ("000059.5", 59.5),
-        ("000100.25", 60.25),
-        ("000102", 62.0),
-        ("010203.5", 3723.5),
-        ("000005", 5.0),
-    ],
-)
-def test_a_time_is_hours_minutes_seconds(text, seconds):
-    output = perfdhcp_output.parse(document([("000000", text)]), 4)
-    assert output.first.received_at.tolist() == [seconds]
-
-
-@given(
-    st.lists(
-        st.lists(st.integers(0, MICROSECONDS_A_DAY - 1), min_size=2, max_size=2).map(sorted),
-        min_size=1,
-        max_size=20,
-    )
-)
-def test_times_survive_the_round_trip(pairs):
-    output = perfdhcp_output.parse(document(pairs), 4)
-    assert output.first.sent_at == pytest.approx([before / 1e6 for before, _ in pairs])
-    assert output.first.received_at == pytest.approx([after / 1e6 for _, after in pairs])
-
-
-# --- judging ------------------------------------------------------------------------
-
-latencies = st.lists(st.floats(0, 5, allow_nan=False), max_size=30)
-
-
-@given(latencies, latencies, st.integers(0, 30))
-def test_counts_add_up_and_are_never_negative(first, second, unanswered):
-    second = second[: len(first)]
-    output = Output(stage(len(first) + unanswered, first), stage(len(first), second), ())
-    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
-    assert counts.completed + counts.late + counts.lost == counts.attempted == output.first.sent
-    assert min(counts.completed, counts.late, counts.lost) >= 0
-
-
-def exchanges(offer_s, ack_s, *, rate=RATE, requests_follow_s=1e-5):
-    """An output of exchanges started at a rate, by the delays of both stages (s; inf: lost)."""
-    offer_s, ack_s = np.asarray(offer_s, float), np.asarray(ack_s, float)
-    started = np.arange(offer_s.size) / rate
-    offered = started + offer_s
-    came = np.isfinite(offered)
-    order = np.argsort(offered[came])
-    requested = offered[came][order] + requests_follow_s
-    acked = requested + ack_s[came][order]
-    done = np.isfinite(acked)
-    first = Stage(
-        offer_s.size, int(came.sum()), 0, 0, started[came][order], offered[came][order]
-    )
-    second = Stage(int(came.sum()), int(done.sum()), 0, 0, requested[done], acked[done])
-    return Output(first, second, ())
-
-
-def test_a_reply_exactly_at_the_limit_is_in_time():
-    counts = perfdhcp_reading.judge(
-        exchanges([0.125] * 4, [1.75, 1.874, 1.876, 0.1]), LATE_S, 1
-    )
-    assert (counts.late, counts.lost) == (1, 0)
-
-
-def test_an_exchange_that_is_late_and_then_lost_is_counted_once():
-    """The stages are joined: the one whose offer is late is the one that lost its ACK."""
-    offers = [0.1, 2.5, 0.1, 0.1] * 5
-    acks = [0.1, np.inf, 0.1, 0.1] * 5
-    counts = perfdhcp_reading.judge(exchanges(offers, acks), LATE_S, 1)
-    assert (counts.completed, counts.late, counts.lost) == (15, 0, 5)
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(1e-4, 3) | st.just(np.inf), st.floats(1e-4, 3) | st.just(np.inf)),
-        min_size=1,
-        max_size=40,
-    )
-)
-def test_the_stages_are_joined_exchange_by_exchange(delays):
-    offers, acks = zip(*delays, strict=True)
-    joined = perfdhcp_output.join(exchanges(offers, acks, requests_follow_s=1e-6))
-    wanted = sorted(
-        at / RATE + offer + ack
-        for at, (offer, ack) in enumerate(delays)
-        if np.isfinite(offer + ack)
-    )
-    assert sorted(joined.answered_at) == pytest.approx(wanted, abs=1e-4)
-    assert (joined.latency_s >= 0).all()
-    assert joined.started_at.size == len(wanted)
-
-
-@pytest.mark.parametrize("name", ["v4_clean", "v6_clean", "v4_late"])
-def test_a_request_follows_its_offer_at_once_in_every_recorded_output(name):
-    output = perfdhcp_output.parse(recorded(name), 6 if name.startswith("v6") else 4)
-    offered = np.sort(output.first.received_at)
-    follows = [sent - offered[offered <= sent].max() for sent in output.second.sent_at]
-    assert max(follows) < 0.0003
-
-
-def buffered(rate, capacity, seconds, buffer):
-    """A server that completes `capacity` exchanges/s and keeps up to `buffer` waiting.
-
-    What comes to a full buffer is lost.  Whole exchanges; a real one is of packets
-    (`leaselab dev bench faults`).
-    """
-    free_at, delays = 0.0, []
-    for number in range(rate * seconds):
-        now = number / rate
-        free_at = max(free_at, now)
-        waiting = (free_at - now) * capacity
-        if waiting > buffer:
-            delays.append(np.inf)
-        else:
-            free_at += 1 / capacity
-            delays.append(free_at - now)
-    return exchanges([1e-5] * len(delays), delays, rate=rate)
-
-
-@pytest.mark.parametrize("rate", [500, 1000, 4000])
-def test_what_lay_in_a_buffer_as_the_traffic_ended_was_not_served_in_its_time(rate):
-    """At 4 % too much nothing needs to be lost in 5 s, as a buffer takes it all."""
-    output = buffered(rate, rate / 1.04, 5, buffer=138)
-    counts = perfdhcp_reading.judge(output, LATE_S, rate)
-    assert (counts.late + counts.lost) / counts.attempted == pytest.approx(0.0385, abs=0.004)
-
-
-@pytest.mark.parametrize("latency_s", [0.001, 0.1, 0.5])
-def test_what_is_under_way_in_a_server_that_keeps_up_is_no_loss(latency_s):
-    count = 5 * RATE
-    output = exchanges([latency_s / 2] * count, [latency_s / 2] * count)
-    counts = perfdhcp_reading.judge(output, LATE_S, RATE)
-    assert counts.completed >= 0.995 * count
-
-
-def test_a_receiver_that_has_ended_says_so_on_standard_error_only():
-    told = "Something went wrong: boost::bad_lexical_cast"
-    assert perfdhcp_output.complaint(f"noise\n{told}\n") == told
-    assert perfdhcp_output.complaint("WARNING: no route") == ""
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b"sent packets: 599", b"sent packets: 598"),
-        (
-            b"sent packets: 486\nreceived packets: 443",
-            b"sent packets: 487\nreceived packets: 443",
-        ),
-    ],
-)
-def test_counts_that_contradict_each_other_are_no_measurement(old, new):
-    text = recorded("v4_late" if b"486" in old else "v4_clean")
-    assert old in text
-    with pytest.raises(LeaselabError, match="it contradicts itself"):
-        perfdhcp_output.parse(text.replace(old, new, 1), 4)
-
-
-def test_a_reply_before_its_request_is_no_measurement():
-    with pytest.raises(LeaselabError, match="a reply before its request"):
-        perfdhcp_output.parse(document([(2, 1)]), 4)
-
-
-def test_malformed_packets_are_counted():
-    text = recorded("v4_clean").replace(b"Malformed packets: 0", b"Malformed packets: 400")
-    assert perfdhcp_output.parse(text, 4).malformed == 400
-
-
 @given(st.integers(10, 100_000), st.integers(1, 60), st.floats(0.001, 0.5))
 def test_what_may_be_in_flight_comes_on_top_of_what_may_be_lost(rate, seconds, loss):
     load, procedure = Load(rate, seconds), MaxRate(loss_ratio=loss)
@@ -728,30 +395,6 @@ def test_an_early_end_proves_what_the_whole_trial_may_not_lose(lost, conclusive)
     counts = Transactions(due=100, begun=100, answered=100 - lost, slow=5)
     reading.__dict__.update(aborted=True, counts=counts)
     assert reading.conclusive is conclusive
-
-
-def test_percentiles_of_a_stage():
-    found = perfdhcp_output.percentiles(np.array([at / 100 for at in range(101)]))
-    assert (found.p50, found.p90, found.p99, found.max) == pytest.approx((0.5, 0.9, 0.99, 1.0))
-
-
-@pytest.mark.parametrize(
-    ("reports", "attempted"),
-    [
-        # the last report may be missing: what is left was sent in the last second
-        (((2, 2, 2, 2), (4, 3, 3, 3)), [2, 2, 1]),
-        (((2, 2, 2, 2), (4, 3, 3, 3), (5, 3, 4, 3)), [2, 2, 1]),
-        (((2, 2, 2, 2),), [2, None, None]),
-    ],
-)
-def test_per_second_splits_starts_and_completions(reports, attempted):
-    first = Stage(5, 4, 0, 0, np.array([0.1, 0.6, 1.2, 1.9]), np.array([0.2, 0.9, 1.3, 2.4]))
-    second = Stage(4, 3, 0, 0, np.array([0.2, 0.9, 1.3]), np.array([0.3, 1.0, 1.4]))
-    rows = perfdhcp_output.per_second(Output(first, second, reports), 3)
-    assert [row.attempted for row in rows] == attempted
-    assert [row.completed for row in rows] == [2, 1, 0]
-    assert rows[0].p50_s == pytest.approx(0.2)
-    assert rows[2].p50_s is None
 
 
 # --- the probe ----------------------------------------------------------------------

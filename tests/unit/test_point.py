@@ -56,15 +56,8 @@ def ended(world, of=None):
     return point.error, point
 
 
-@pytest.fixture(scope="module")
-def whole():
-    """A sweep that nothing interrupted."""
-    world = World()
-    return world, world.measure()
-
-
-def test_every_run_has_its_bracket_and_the_files_of_its_trials(whole):
-    world, point = whole
+def test_every_run_has_its_bracket_and_the_files_of_its_trials():
+    world, point = quiet()
     assert [one.index for one in point.rounds] == [1, 2, 3]
     for one in point.rounds:
         bracket = one.bracket
@@ -76,29 +69,28 @@ def test_every_run_has_its_bracket_and_the_files_of_its_trials(whole):
         assert {trial.raw_file for trial in one.trials} <= set(world.files)
     assert len(world.files) == sum(len(one.trials) for one in point.rounds)
     assert not world.running
+    assert world.stops == len(point.rounds), "a server is started and stopped once a run"
 
 
-def test_a_server_is_started_and_stopped_once_a_run(whole):
-    world, point = whole
-    assert world.stops == len(point.rounds)
+@cache
+def quiet(**parameters):
+    """The world of a sweep that nothing interrupted, and its point."""
+    world = World()
+    return world, world.measure(bench(**parameters))
 
 
-WHOLE = World()
-WHOLE_ROUNDS = without_times(WHOLE.measure().rounds)
+def whole_rounds():
+    return without_times(quiet()[1].rounds)
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    kills=st.lists(
-        st.tuples(st.integers(1, len(WHOLE.events)), st.booleans()), min_size=1, max_size=4
-    )
-)
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 999), st.booleans()), min_size=1, max_size=4))
 def test_a_sweep_killed_anywhere_goes_on_to_the_same_result(kills):
     """Whatever was killed, no trial that lasted is made again."""
-    world = World()
+    world, (whole, _) = World(), quiet()
     lost = 0
     for at, before in kills:
-        world.kill_at, world.kill_before = at, before
+        world.kill_at, world.kill_before = 1 + at % len(whole.events), before
         count = len(world.events)
         try:
             point = world.measure()
@@ -110,10 +102,10 @@ def test_a_sweep_killed_anywhere_goes_on_to_the_same_result(kills):
     else:
         world.kill_at = 10**9
         point = world.measure()
-    assert without_times(point.rounds) == WHOLE_ROUNDS
-    assert [name for name, _ in world.events] == [name for name, _ in WHOLE.events]
-    assert world.files == WHOLE.files
-    assert WHOLE.trials <= world.trials <= WHOLE.trials + lost
+    assert without_times(point.rounds) == whole_rounds()
+    assert [name for name, _ in world.events] == [name for name, _ in whole.events]
+    assert world.files == whole.files
+    assert whole.trials <= world.trials <= whole.trials + lost
 
 
 CONFIRMED = {"warm_up_s": 1, "confirm_s": 6}
@@ -135,26 +127,15 @@ def test_a_sweep_warms_up_and_confirms_its_result_and_counts_the_seconds():
     assert not world.running
 
 
-@cache
-def confirmed_trials():
-    """The trials of the confirmation where nothing is killed."""
-    return World().measure(bench(**CONFIRMED)).confirmation.trials
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 80), st.booleans())
-def test_a_sweep_killed_anywhere_goes_on_to_the_same_confirmation(at, before):
-    wanted = confirmed_trials()
-    world = World(kill_at=at, kill_before=before)
-    try:
-        point = world.measure(bench(**CONFIRMED))
-    except Killed:
-        world.kill_at = 10**9
-        point = world.measure(bench(**CONFIRMED))
-    assert [trial.rate for trial in point.confirmation.trials] == [
-        trial.rate for trial in wanted
-    ]
-    assert [name for name, _ in world.events].count("confirmation") == len(wanted)
+@pytest.mark.parametrize("before", [False, True])
+def test_a_sweep_killed_in_its_confirmation_goes_on_to_the_same(before):
+    whole, point = quiet(**CONFIRMED)
+    wanted = [trial.rate for trial in point.confirmation.trials]
+    names = [name for name, _ in whole.events]
+    for at in range(names.index("confirmation"), len(names) + 1):
+        world, again = killed_once(CONFIRMED, at, before=before)
+        assert [trial.rate for trial in again.confirmation.trials] == wanted
+        assert [name for name, _ in world.events].count("confirmation") == len(wanted)
 
 
 def test_a_server_that_stands_still_now_and_then_has_no_figure():
@@ -179,9 +160,7 @@ def test_a_disturbed_lab_is_waited_for_and_the_result_is_that_of_a_quiet_one(sta
     assert world.slept_s == pauses
     told = [data for name, data in world.events if name == "pause"]
     assert told == [{"s": seconds, "reason": GENERATOR_STALLED} for seconds in pauses]
-    assert [one.metrics["max_rate"] for one in point.rounds] == [
-        one.metrics["max_rate"] for one in WHOLE_ROUNDS
-    ]
+    assert rates(point) == rates(quiet()[1])
     bad = [trial for one in point.rounds for trial in one.trials if not trial.valid]
     assert [trial.reason for trial in bad] == [GENERATOR_STALLED] * stalled
     waited = [text for text in world.phases if text.startswith("waiting")]
@@ -199,9 +178,7 @@ def test_a_sweep_killed_while_it_waits_goes_on_to_the_same_result():
             world.measure()
         world.kill_at = 10**9
         point = world.measure()
-        assert [one.metrics["max_rate"] for one in point.rounds] == [
-            one.metrics["max_rate"] for one in WHOLE_ROUNDS
-        ]
+        assert rates(point) == rates(quiet()[1])
         told = [data["s"] for name, data in world.events if name == "pause"]
         assert point.paused_s == sum(told)
         assert 65 <= sum(told) <= 65 + 30, "a pause that was cut short is made again"
@@ -239,9 +216,7 @@ def test_a_slow_generator_is_not_waited_for():
 
 @pytest.mark.parametrize(("stalled", "pauses"), [(3, [5, 10]), (5, [5, 10, 20, 30])])
 def test_a_confirmation_outlives_a_disturbance_as_well(stalled, pauses):
-    quiet = World()
-    quiet.measure(bench(**CONFIRMED))
-    last = quiet.trials - 3
+    last = quiet(**CONFIRMED)[0].trials - 3
     world = World(stalls_in=range(last + 1, last + 1 + stalled))
     found = world.measure(bench(**CONFIRMED)).confirmation
     assert found.holds
@@ -252,9 +227,7 @@ def test_a_confirmation_outlives_a_disturbance_as_well(stalled, pauses):
 
 def test_a_disturbance_that_lasts_is_no_verdict_on_the_server():
     """Not-sustained would be one."""
-    quiet = World()
-    quiet.measure(bench(**CONFIRMED))
-    world = World(stalls_in=range(quiet.trials - 2, 10**6))
+    world = World(stalls_in=range(quiet(**CONFIRMED)[0].trials - 2, 10**6))
     error, point = ended(world, bench(**CONFIRMED))
     assert error.reason is SearchReason.INVALID_TRIAL
     assert "disturbed" in error.what
@@ -267,9 +240,7 @@ def test_a_disturbance_that_lasts_is_no_verdict_on_the_server():
 
 def test_a_load_that_was_not_offered_confirms_nothing():
     """Each trial served all that there was, which was half of what it had to be."""
-    quiet = World()
-    quiet.measure(bench(**CONFIRMED))
-    last = quiet.trials - 4
+    last = quiet(**CONFIRMED)[0].trials - 4
 
     class Tired(World):
         def generate(self, argv, environment, timeout_s):
@@ -354,12 +325,12 @@ def test_a_journal_that_another_search_wrote_is_refused():
 
 
 def test_a_server_that_dies_ends_the_sweep_as_invalid_with_its_trials_kept():
-    world = World(die_in=WHOLE.trials)
+    world = World(die_in=quiet()[0].trials)
     error, point = ended(world)
     assert error.outcome is Outcome.INVALID
     assert "the server died" in str(error)
     *finished, last = point.rounds
-    assert without_times(finished) == WHOLE_ROUNDS[: len(finished)]
+    assert without_times(finished) == whole_rounds()[: len(finished)]
     assert last.metrics["max_rate"] is None
     assert len(last.trials) >= 1
     assert [name for name, _ in world.events].count("round-done") == len(finished)
@@ -381,11 +352,11 @@ def test_a_lost_lock_stops_the_sweep_and_keeps_its_journal():
     assert [name for name, _ in world.events].count("trial") == 2
     assert not world.running
     world.lock_lost_at = 10**9
-    assert without_times(world.measure().rounds) == WHOLE_ROUNDS
+    assert without_times(world.measure().rounds) == whole_rounds()
 
 
-def test_a_pass_of_a_broken_pair_is_made_again_and_the_pair_settles_first(whole):
-    (first, *_) = whole[1].rounds
+def test_a_pass_of_a_broken_pair_is_made_again_and_the_pair_settles_first():
+    (first, *_) = quiet()[1].rounds
     passed = next(n for n, trial in enumerate(first.trials) if trial.loss_ratio <= 0.025)
     world = World(troubles=[*[""] * passed, "hot-standby, the partner partner-down"])
     point = world.measure()
@@ -442,7 +413,7 @@ def test_no_server_is_started_where_somebody_else_serves():
     error, _ = ended(world)
     assert (error.outcome, error.found) == (Outcome.LAB, SOMEBODY)
     assert (world.started_at, world.trials) == (0, 0)
-    assert without_times(world.measure().rounds) == WHOLE_ROUNDS
+    assert without_times(world.measure().rounds) == whole_rounds()
 
 
 def test_what_is_answered_late_is_told_after_the_warm_up():
@@ -455,7 +426,7 @@ def test_what_is_answered_late_is_told_after_the_warm_up():
 def test_a_server_that_answers_nobody_is_a_broken_server():
     world = World(answering=False)
     error, _ = ended(world)
-    assert error.outcome is Outcome.BUILD
+    assert (error.outcome, error.where) == (Outcome.BUILD, "leaselab-server")
     assert "completes no DHCPv4 exchange" in str(error)
     assert world.trials == 0
     assert not world.running
@@ -487,7 +458,7 @@ def test_what_is_no_measurement_is_never_a_loss_and_the_sweep_goes_on(left, what
     assert [name for name, _ in world.events].count("trial") == 1
     assert not world.running
     world.broken_output = None
-    assert without_times(world.measure().rounds) == WHOLE_ROUNDS
+    assert without_times(world.measure().rounds) == whole_rounds()
 
 
 def test_a_generator_that_is_slower_than_the_server_says_nothing_about_it():
@@ -721,8 +692,7 @@ def test_a_server_that_does_not_tell_what_it_holds_cannot_be_filled():
 @pytest.mark.parametrize(("again", "loads"), [(1, 2), (9, 2)])
 def test_a_load_that_a_stall_spoiled_is_offered_again_while_it_fits(again, loads):
     """Of 200 free addresses a spoiled one takes 60: it fits once more, and then not."""
-    quiet = World()
-    (first, *_) = quiet.measure(bench(**FILLING)).rounds
+    (first, *_) = World().measure(bench(**FILLING)).rounds
     at = len(first.trials)
     world = World(stalls_in=range(at, at + again))
     of = bench(**{**FILLING, "rate": 60})

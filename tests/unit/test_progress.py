@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace as change
 from rich.console import Console
 from tests.bench_document import DOCUMENT
+from tests.examples import round_of, trial_of
 from tests.hostile import CODES
 
 from leaselab.cli import progress as module
@@ -19,35 +20,22 @@ from leaselab.model.load import Load
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Bracket, Round
-from leaselab.model.trial import Trial
+from leaselab.model.record import Bracket
 from leaselab.report.live import CONFIRMING, trial_words
 
 
 def trial(rate, lost=0, **fields):
-    return Trial(
-        rate=rate,
-        duration_s=5,
-        attempted=rate * 5,
-        completed=rate * 5 - lost,
-        late=0,
-        lost=lost,
-        traffic_s=5.0,
-        **fields,
-    )
+    return trial_of(rate, 5, lost, **fields)
 
 
 LOWER, UPPER = trial(6000, 100), trial(6050, 1500)
-
-
-FOUND = Round(
-    index=1,
-    started_at="2026-11-21T11:30:05Z",
+FOUND = round_of(
+    UPPER,
+    LOWER,
     metrics={"max_rate": 6020.4},
     bracket=Bracket(lower=6000, upper=6050, lower_trial=1, upper_trial=0),
     traffic_s=10.0,
     wall_s=20.0,
-    trials=(UPPER, LOWER),
 )
 
 

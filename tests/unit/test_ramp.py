@@ -5,26 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.doubles import Killed
+from tests.examples import trial_of
 from tests.formula import CACHED, Zones, formula_bench, formula_point
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.procedures import ramp
 from leaselab.measure.trials import Trials
-from leaselab.model.trial import Second, Trial
+from leaselab.model.trial import Second
 
 RAMP = {"name": "ramp", "rates": [1000, 20_000, 5000], "step_s": 6, "rounds": 2}
 
 
 def step(*completed, rate=1000):
     """A step by what was completed in each of its seconds."""
-    return Trial(
-        rate=rate,
-        duration_s=len(completed),
-        attempted=rate * len(completed),
-        completed=sum(completed),
-        late=0,
-        lost=rate * len(completed) - sum(completed),
-        traffic_s=float(len(completed)),
+    return trial_of(
+        rate,
+        len(completed),
+        rate * len(completed) - sum(completed),
         per_second=tuple(
             Second(t=at, attempted=rate, completed=count, p50_s=0.001, p99_s=0.001)
             for at, count in enumerate(completed)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.examples import trial_of
 
 from leaselab.measure.outcomes import Outcomes
 from leaselab.measure.search import Searched, search
@@ -63,14 +64,11 @@ class Bench:
         attempted = offered * load.duration_s
         valid = attempted >= 0.99 * load.rate * load.duration_s
         completed = math.floor(attempted * self.passed(offered, self.max_rate * factor) + 1e-9)
-        return Trial(
-            rate=load.rate,
-            duration_s=load.duration_s,
+        return trial_of(
+            load.rate,
+            load.duration_s,
+            attempted - completed,
             attempted=attempted,
-            completed=completed,
-            late=0,
-            lost=attempted - completed,
-            traffic_s=float(load.duration_s),
             valid=valid,
             reason="" if valid else "generator-limited",
         )

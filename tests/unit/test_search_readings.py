@@ -10,30 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.examples import trial_of
 
 from leaselab.measure.belief import Belief, Observation, combine, expect
 from leaselab.measure.outcomes import Outcomes
 from leaselab.measure.response import Response
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.trial import Trial
 
 PROCEDURE = MaxRate()
 
 
 def trial(rate, loss_ratio, duration_s=5, valid=True, reason=""):
-    attempted = rate * duration_s
-    completed = round(attempted * (1 - loss_ratio))
-    return Trial(
-        rate=rate,
-        duration_s=duration_s,
-        attempted=attempted,
-        completed=completed,
-        late=0,
-        lost=attempted - completed,
-        traffic_s=float(duration_s),
-        valid=valid,
-        reason=reason,
-    )
+    lost = rate * duration_s - round(rate * duration_s * (1 - loss_ratio))
+    return trial_of(rate, duration_s, lost, valid=valid, reason=reason)
 
 
 def test_a_trial_at_the_goal_reads_as_its_own_rate():

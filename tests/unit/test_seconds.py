@@ -2,11 +2,9 @@
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import example_result
+from tests.examples import example_result, round_of, trial_of
 
 from leaselab.analysis.seconds import server_points, traffic_points
-from leaselab.model.record import Round
-from leaselab.model.trial import Trial
 
 ROUND = example_result().rounds[0]
 """Its trials begin 0.9, 8.9 and 16.9 s after it."""
@@ -105,25 +103,9 @@ def test_a_server_that_tells_nothing_has_gaps_and_no_zeros():
 
 def test_a_round_that_is_measured_has_what_there_is_of_it():
     """As a page shows it meanwhile: the trial under way has samples, but no seconds yet."""
-    begun = Trial(
-        rate=6000,
-        duration_s=5,
-        attempted=0,
-        completed=0,
-        late=0,
-        lost=0,
-        traffic_s=0.0,
-        started_at="2026-11-21T11:30:30Z",
-        samples={"server": ROUND.trials[0].samples["server"][:2]},
-    )
-    running = Round(
-        index=1,
-        started_at="2026-11-21T11:30:05Z",
-        metrics={},
-        traffic_s=0.0,
-        wall_s=0.0,
-        trials=(begun,),
-    )
+    samples = {"server": ROUND.trials[0].samples["server"][:2]}
+    begun = trial_of(6000, attempted=0, started_at="2026-11-21T11:30:30Z", samples=samples)
+    running = round_of(begun)
     assert list(traffic_points(running)) == []
     (point,) = server_points(running)
     assert (point["s"], point["trial"]) == (pytest.approx(26.0), 1)

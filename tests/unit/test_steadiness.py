@@ -5,43 +5,28 @@ import statistics
 
 import pytest
 from msgspec.structs import replace
+from tests.examples import round_of, trial_of
 
 from leaselab.analysis.statistics import interval, trimmed_mean
 from leaselab.analysis.steadiness import cpu_trend, machine_speeds, moved, unsteady
-from leaselab.model.record import Metric, Round
-from leaselab.model.trial import HostUse, Trial
+from leaselab.model.record import Metric
+from leaselab.model.trial import HostUse
 
 
-def round_of(*works, role="server"):
+def worked(*works, role="server"):
     """A round of trials that took these times for the fixed piece of work (s)."""
-    trials = tuple(
-        Trial(
-            rate=6000,
-            duration_s=5,
-            attempted=0,
-            completed=0,
-            late=0,
-            lost=0,
-            traffic_s=0.0,
-            hosts={role: HostUse(work_s=work, steal_s=0, throttled_s=0, receive_errors=0)}
-            if work
-            else {},
-        )
-        for work in works
-    )
-    return Round(
-        index=1,
-        started_at="2026-11-21T11:30:05Z",
-        metrics={},
-        traffic_s=0.0,
-        wall_s=0.0,
-        trials=trials,
+
+    def uses(work):
+        return HostUse(work_s=work, steal_s=0, throttled_s=0, receive_errors=0)
+
+    return round_of(
+        *(trial_of(6000, hosts={role: uses(work)} if work else {}) for work in works)
     )
 
 
 def runs(*times, role="server"):
     """Rounds whose trials all took these times."""
-    return [round_of(*[(time, time)] * 3, role=role) for time in times]
+    return [worked(*[(time, time)] * 3, role=role) for time in times]
 
 
 def metric(rates, trim):
@@ -64,7 +49,7 @@ def test_a_run_in_which_the_work_takes_longer_is_a_slower_one():
 
 
 def test_one_trial_that_was_disturbed_moves_nothing():
-    disturbed = round_of(*[(0.010, 0.010)] * 3, (0.010, 0.100))
+    disturbed = worked(*[(0.010, 0.010)] * 3, (0.010, 0.100))
     assert moved([disturbed, *runs(0.010)]) == 0.0
 
 
@@ -75,7 +60,7 @@ def test_of_several_servers_the_slower_counts_and_the_generator_does_not():
 
 
 @pytest.mark.parametrize(
-    "read", [[], runs(0.01), [round_of(None)] * 2, runs(1, 2, role="generator")]
+    "read", [[], runs(0.01), [worked(None)] * 2, runs(1, 2, role="generator")]
 )
 def test_where_it_was_not_read_nothing_is_said(read):
     assert moved(read) is None
@@ -113,7 +98,7 @@ def test_a_run_of_few_trials_is_not_taken_for_a_slower_machine():
         def reading():
             return 0.01 * (1 + draw.expovariate(20))
 
-        return round_of(*((reading(), reading()) for _ in range(trials)))
+        return worked(*((reading(), reading()) for _ in range(trials)))
 
     speeds = [machine_speeds([run(3), run(15)]) for _ in range(400)]
     assert statistics.fmean(few / many for few, many in speeds) == pytest.approx(1.0, abs=0.004)
@@ -121,7 +106,7 @@ def test_a_run_of_few_trials_is_not_taken_for_a_slower_machine():
 
 def costing(*cpu_us):
     """Rounds in which a transaction cost so much CPU time (us)."""
-    return [replace(round_of(), metrics={"cpu_us": value}) for value in cpu_us]
+    return [replace(worked(), metrics={"cpu_us": value}) for value in cpu_us]
 
 
 RATES = (6000.0, 6010.0, 5990.0, 6005.0, 5995.0, 6002.0, 5998.0, 6004.0, 5996.0)

@@ -2,12 +2,19 @@
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import MAX_RATES, PROCEDURE, START, example_result, example_round
+from tests.examples import (
+    MAX_RATES,
+    PROCEDURE,
+    START,
+    example_result,
+    example_round,
+    round_of,
+    trial_of,
+)
 
 from leaselab.analysis.summary import at_least, metrics_of, other_cpu_us
 from leaselab.model.errors import LeaselabError
-from leaselab.model.record import Round
-from leaselab.model.trial import Sample, Trial
+from leaselab.model.trial import Sample
 
 KINDS = PROCEDURE.metrics("exchanges")
 
@@ -69,29 +76,9 @@ def test_a_procedure_that_leaves_no_round_is_refused():
 def trial(completed, cpu_us=None, loss_ratio=0.0, *, valid=True, samples=None):
     """A trial of the full length of which so many completed; `samples` by role."""
     attempted = round(completed / (1 - loss_ratio)) if completed else 1000
-    return Trial(
-        rate=attempted // 5,
-        duration_s=5,
-        attempted=attempted,
-        completed=completed,
-        late=0,
-        lost=attempted - completed,
-        traffic_s=5.0,
-        valid=valid,
-        cpu_us=cpu_us,
-        samples=samples or {},
-    )
-
-
-def round_with(*trials):
-    return Round(
-        index=1,
-        started_at="2026-11-21T11:30:05Z",
-        metrics={},
-        traffic_s=0.0,
-        wall_s=0.0,
-        trials=trials,
-    )
+    seen = {"valid": valid, "cpu_us": cpu_us, "samples": samples or {}}
+    lost = attempted - completed
+    return trial_of(attempted // 5, 5, lost, attempted=attempted, **seen)
 
 
 def test_cpu_time_is_weighted_over_passing_trials():
@@ -125,14 +112,14 @@ def test_unknown_cpu_time_is_unknown():
 
 def test_a_load_that_every_round_passed_is_the_lowest_of_their_highest():
     rounds = [
-        round_with(trial(25_000), trial(50_000), trial(90_000, valid=False)),
-        round_with(trial(40_000), trial(60_000, loss_ratio=0.1)),
+        round_of(trial(25_000), trial(50_000), trial(90_000, valid=False)),
+        round_of(trial(40_000), trial(60_000, loss_ratio=0.1)),
     ]
     assert at_least(rounds, PROCEDURE) == 8000.0
-    assert at_least([*rounds, round_with(trial(60_000, loss_ratio=0.1))], PROCEDURE) is None
+    assert at_least([*rounds, round_of(trial(60_000, loss_ratio=0.1))], PROCEDURE) is None
     assert at_least([], PROCEDURE) is None
     short = replace(trial(25_000), duration_s=1)
-    assert at_least([round_with(short)], PROCEDURE) is None
+    assert at_least([round_of(short)], PROCEDURE) is None
 
 
 def sampled(cpu, **beside):
@@ -163,12 +150,12 @@ def test_what_serves_beside_the_server_costs_too():
     lossy = {"server": sampled([0.0, 0.1], database=[2.1, 9.0])}
     alone = {"server": sampled([0.0, 0.1], database=[0.0, 1.4])}
     rounds = [
-        round_with(
+        round_of(
             trial(1000, samples=first),
             trial(1000, samples=second),
             trial(1000, loss_ratio=0.5, samples=lossy),
         ),
-        round_with(trial(2000, samples=alone)),
+        round_of(trial(2000, samples=alone)),
     ]
     assert other_cpu_us(rounds, PROCEDURE) == pytest.approx(
         {"database": 600.0, "partner": 300.0, "partner's database": 100.0}
@@ -176,5 +163,5 @@ def test_what_serves_beside_the_server_costs_too():
 
 
 def test_one_server_without_a_database_has_nothing_beside_it():
-    rounds = [round_with(trial(1000, samples={"server": sampled([0.0, 0.1])}))]
+    rounds = [round_of(trial(1000, samples={"server": sampled([0.0, 0.1])}))]
     assert other_cpu_us(rounds, PROCEDURE) == {}

@@ -16,7 +16,7 @@ from tests.examples import (
 )
 
 from leaselab.analysis.incompatibilities import incompatibilities
-from leaselab.analysis.verdict import Change, Limit, check_threshold, compare, verdict
+from leaselab.analysis.verdict import Change, Limit, compare, verdict
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import Build, Experiment, Reason
 from leaselab.model.source import Commit
@@ -338,13 +338,6 @@ def test_a_verdict_is_its_comparisons_outcome():
     assert compare(BASE, later(1.1)).outcome is Outcome.OK
     assert compare(BASE, later(1.1)).word == "improvement"
     assert compare(BASE, later()).word == "no change"
-
-
-@pytest.mark.parametrize("percent", [-1.0, 100.0, float("nan"), float("inf")])
-def test_what_is_no_threshold_is_refused(percent):
-    with pytest.raises(LeaselabError, match="threshold") as caught:
-        check_threshold(percent)
-    assert caught.value.outcome is Outcome.USAGE
 
 
 def lower_is_better(record, better="lower"):

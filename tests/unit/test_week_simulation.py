@@ -1,19 +1,16 @@
-"""The simulated lab: it agrees with queueing theory, and nothing is lost or done twice."""
+"""The simulated lab: nothing is lost or done twice; test_queueing.py holds it to theory."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import statistics
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import simpy
 from benchmarks._locks import Bench, Locks
 from benchmarks._week import simulate
 from benchmarks._week_figures import COUNTED, UNTIL_H, observe
-from scipy import stats
 
 from leaselab.analysis.arrivals import Commit, Demand, Job, Kind, demand
 from leaselab.analysis.workload import WEEK_H, Lab
@@ -37,46 +34,6 @@ def job(ready_h, measure_h, commit=None, kind=Kind.COMMIT, group=0):
 
 def run(lab, jobs, until_h=1e6, chance=(1, 0)):
     return simulate(lab, Demand((), tuple(jobs)), (0.0, jobs[-1].ready_h + 1), until_h, chance)
-
-
-def erlang_c(servers, offered):
-    """The share of the jobs that have to wait, by the textbook."""
-    terms = [offered**number / math.factorial(number) for number in range(servers)]
-    all_busy = offered**servers / math.factorial(servers) * servers / (servers - offered)
-    return all_busy / (sum(terms) + all_busy)
-
-
-SERVICE_H = 0.02
-"""Mean time of a job where theory is asked: so short that hourly checks are few."""
-
-
-def waits(benches, load, services):
-    """The 99.9 % interval of a job's mean wait, over its mean time: ten times 3600 jobs."""
-    means = []
-    for week in range(10):
-        rng = np.random.default_rng([7, week])
-        arrivals = rng.exponential(SERVICE_H / (benches * load), 4000).cumsum()
-        asked = [job(*times) for times in zip(arrivals, services(rng, 4000), strict=True)]
-        log = run(replace(PLAIN, benches=benches), asked)
-        means.append(statistics.fmean(ran.waited_h / SERVICE_H for ran in log.ran[400:]))
-    half = stats.t.ppf(0.9995, len(means) - 1) * stats.sem(means)
-    return statistics.fmean(means) - half, statistics.fmean(means) + half
-
-
-@pytest.mark.parametrize(("benches", "load"), [(1, 0.5), (3, 0.7), (10, 0.8)])
-def test_waits_are_those_of_erlang(benches, load):
-    low, high = waits(benches, load, lambda rng, jobs: rng.exponential(SERVICE_H, jobs))
-    wanted = erlang_c(benches, benches * load) / (benches * (1 - load))
-    assert low < wanted < high
-    assert high - low < wanted
-
-
-def test_waits_of_equal_jobs_are_half_of_that():
-    """Pollaczek and Khinchine: what does not spread waits half as long."""
-    low, high = waits(1, 0.6, lambda _, jobs: np.full(jobs, SERVICE_H))
-    wanted = 0.6 / (2 * (1 - 0.6))
-    assert low < wanted < high
-    assert high - low < wanted
 
 
 def overlaps(spans):

@@ -7,7 +7,6 @@ words it knows, and whether the configuration that is written for it is one.
 import json
 import os
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -149,10 +148,13 @@ def task(suite, family, shape, folder):
         }
 
 
-@cache
-def written(suite):
-    """A folder with all configurations for a release, written by one playbook."""
-    folder = Path(tempfile.mkdtemp(prefix=f"leaselab-{suite}-"))
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """For a release, a folder with all its configurations, written by one playbook."""
+    return cache(lambda suite: write(tmp_path_factory.mktemp(suite), suite))
+
+
+def write(folder, suite):
     play = {
         "hosts": "localhost",
         "connection": "local",
@@ -160,8 +162,8 @@ def written(suite):
         "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
         "tasks": [
             one
-            for release, family, shape in CASES
-            if release == suite
+            for wanted, family, shape in CASES
+            if wanted == suite
             for one in task(suite, family, shape, folder)
         ],
     }
@@ -172,8 +174,10 @@ def written(suite):
     return folder
 
 
-def secrets(place):
-    """What the role writes beside a configuration: of a pair, and of a hook that runs it."""
+@cache
+def release(suite):
+    """A release with what the role writes beside a configuration: a hook's script, secrets."""
+    place = unpacked_kea(suite)
     run(*AS_ROOT, "mkdir", "-p", f"{place}/usr/share/kea/scripts")
     script = f"{place}/usr/share/kea/scripts/leaselab-nothing.sh"
     run(*AS_ROOT, "tee", script, input="#!/bin/sh\n")
@@ -181,19 +185,19 @@ def secrets(place):
     names = yaml.safe_load((ROOT / "roles/kea/vars/main.yml").read_text(encoding="utf-8"))
     for name in ("kea_pair_user_file", "kea_pair_secret_file"):
         run(*AS_ROOT, "tee", f"{place}{names[name]}", input="leaselab")
+    return place
 
 
 def given(suite, path, program):
     """What a program of a release says of a file."""
-    place = unpacked_kea(suite)
+    place = release(suite)
     target = place / "etc/kea" / path.name
     run(*AS_ROOT, "cp", path, target)
     return run(*AS_ROOT, "chroot", place, f"/usr/sbin/{program}", "-t", f"/etc/kea/{path.name}")
 
 
 @pytest.mark.parametrize(("suite", "family", "shape"), CASES)
-def test_a_release_takes_what_is_written_for_it(suite, family, shape):
-    secrets(unpacked_kea(suite))
+def test_a_release_takes_what_is_written_for_it(written, suite, family, shape):
     server = written(suite) / f"{family}-{shape}-kea-dhcp.json"
     status, told = given(suite, server, f"kea-dhcp{family}")
     assert status == 0, told
@@ -212,7 +216,7 @@ def test_the_releases_are_those_that_are_meant_and_differ_in_their_words(suite):
     assert known_words(suite, 4) == known_words(suite, 6) == WORDS[suite]
 
 
-def test_a_word_that_a_release_does_not_know_is_refused():
+def test_a_word_that_a_release_does_not_know_is_refused(written):
     """The judge can refuse: what is written for one release, given to another."""
     status, told = given("trixie", written("sid") / "4-alone-kea-dhcp.json", "kea-dhcp4")
     assert status != 0

@@ -3,19 +3,19 @@
 import copy
 
 import pytest
+from tests.inventories import local_lab
 from tests.lab_reading import GENERATOR, MANAGEMENT, RECORDED, ROOT, SERVER
 
 from leaselab.lab.catalog import load_scenarios, measured_by
 from leaselab.lab.contact import Contact
 from leaselab.lab.inspection import judge
-from leaselab.lab.inventory import read_inventory
 
 DNS = {"bind9", "nsd", "powerdns", "responder", "unbound"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def inventory():
-    return read_inventory(ROOT / "inventory" / "docker")
+    return local_lab()
 
 
 @pytest.fixture(scope="session")
