@@ -10,6 +10,7 @@ import yaml
 
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken
+from leaselab.model.journal import written
 from leaselab.run import build_progress
 from leaselab.run.build_progress import BUILDING, BuildFollower
 
@@ -23,8 +24,8 @@ class Feed:
     def __init__(self):
         self.told = []
 
-    def write(self, name, /, **data):
-        self.told.append((name, data))
+    def write(self, entry):
+        self.told.append(written(entry))
 
 
 class Terminal(io.StringIO):
@@ -39,6 +40,7 @@ def reading(phase="make", step=None, steps=None, doing="", commit=COMMIT):
     return {
         "name": "kea",
         "commit": commit,
+        "described": "Kea-3.1.0",
         "phase": phase,
         "step": step,
         "steps": steps,

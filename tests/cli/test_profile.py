@@ -18,12 +18,7 @@ WHY = "there is no profile: perf may not sample here"
 @pytest.fixture
 def session(lab):
     inventory = inventory_of(argparse.Namespace(inventory=None, bench=None))
-    session = Session(
-        lab.store,
-        inventory,
-        {"name": "fixed-load", "rate": 300},
-        show=progress,
-    )
+    session = Session(lab.store, inventory, {"name": "fixed-load", "rate": 300}, show=progress)
     with session.leased("a test"):
         yield session
 

@@ -95,7 +95,7 @@ class TestSeal:
 
     def test_the_journal_stays_beside_the_result(self, root):
         place = Store(root).place(archive_result(root).id)
-        assert "created" in (place / "journal.jsonl").read_text()
+        assert "fault" in (place / "journal.jsonl").read_text()
 
     def test_nothing_is_ever_overwritten(self, root, store):
         record = archive_result(root)

@@ -161,13 +161,7 @@ def run(args: argparse.Namespace) -> Outcome:
     inventory = inventory_of(args)
     check(scenario, plan, inventory)
     store = open_store(args)
-    session = Session(
-        store,
-        inventory,
-        parameters,
-        full=args.full,
-        show=progress,
-    )
+    session = Session(store, inventory, parameters, full=args.full, show=progress)
     search = Search(session, scenario, repository, commits, plan, limits)
     if args.dry_run:
         session.lab.environment = environment_of(inventory)

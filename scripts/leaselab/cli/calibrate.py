@@ -116,13 +116,7 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
     if args.scenario is not None:
         like = find_scenario(folder, args.scenario, args.generator)
     tasks = ceiling_tasks(like, [like.generator if like else args.generator])
-    session = Session(
-        store,
-        inventory,
-        {"rounds": RUNS},
-        full=args.full,
-        show=progress,
-    )
+    session = Session(store, inventory, {"rounds": RUNS}, full=args.full, show=progress)
     for task in tasks:
         check(task.scenario, session.procedure(task), inventory)
     records: list[Record] = []

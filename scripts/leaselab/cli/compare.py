@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.layouts import Cause
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
-from leaselab.archive.anchors import anchors_of
 from leaselab.cli.commits import LISTING, add_listing, list_commits
 from leaselab.cli.duel import OPTIONS, add_live, live
 from leaselab.cli.options import (
@@ -44,6 +43,7 @@ from leaselab.run.contest import with_budget
 from leaselab.run.pair import (
     PREVIOUS,
     VERSION,
+    anchors_of,
     commit_names,
     load_named,
     load_previous,

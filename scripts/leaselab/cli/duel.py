@@ -88,13 +88,7 @@ class Sides:
     ) -> Session:
         """Return the session that measures them; parameters as its fields."""
         return Session(
-            store,
-            inventory,
-            overrides,
-            self.files,
-            full=full,
-            built=self.built,
-            show=progress,
+            store, inventory, overrides, self.files, full=full, built=self.built, show=progress
         )
 
     def _task(self, name: str, other: Commit | None) -> Task:

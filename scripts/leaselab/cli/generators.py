@@ -75,13 +75,7 @@ def run(args: argparse.Namespace) -> Outcome:
     store, inventory = open_store(args), inventory_of(args)
     scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
     tasks = [Task(measured_by(scenario, name)) for name in args.generator]
-    session = Session(
-        store,
-        inventory,
-        {"rounds": args.runs},
-        full=args.full,
-        show=progress,
-    )
+    session = Session(store, inventory, {"rounds": args.runs}, full=args.full, show=progress)
     ceilings = ceiling_tasks(scenario, args.generator)
     for task in [*ceilings, *tasks]:
         check(task.scenario, session.procedure(task), inventory)

@@ -117,15 +117,7 @@ def run(args: argparse.Namespace) -> Outcome:
     generator = generator_source_of(args, scenarios)
     overrides = procedure_overrides(args)
     anchor = anchor_of(args, commits, files)
-    session = Session(
-        store,
-        inventory,
-        overrides,
-        files,
-        args.full,
-        generator,
-        show=progress,
-    )
+    session = Session(store, inventory, overrides, files, args.full, generator, show=progress)
     tasks = [
         Task(scenario, commit, distribution)
         for distribution in _distributions(args, inventory)

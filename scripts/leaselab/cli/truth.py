@@ -74,13 +74,7 @@ def run(args: argparse.Namespace) -> Outcome:
     outcome is a regression where a figure of the project's own generator is too far off.
     """
     store, inventory = open_store(args), inventory_of(args)
-    session = Session(
-        store,
-        inventory,
-        {"rounds": args.runs},
-        full=args.full,
-        show=progress,
-    )
+    session = Session(store, inventory, {"rounds": args.runs}, full=args.full, show=progress)
     chosen = _chosen(args.scenario, args.generator, session)
     rows: list[Judged] = []
     missing: dict[str, str] = {}

@@ -330,3 +330,15 @@ def cpu_kind(plural: str) -> MetricKind:
 def refuse(what: str, found: str, wanted: str, todo: str = "") -> NoReturn:
     """Raise a usage error for parameters that no measurement could meet."""
     raise usage_error(what, where=WHERE, found=found, wanted=wanted, todo=todo)
+
+
+class Unjudged(Procedure, frozen=True, kw_only=True):
+    """A procedure whose trials count whatever they lost."""
+
+    @property
+    def loss_goal(self) -> None:
+        """Nothing is asked of a trial."""
+
+    def counts(self, trial: Trial) -> bool:
+        """Whether a trial is valid, whatever it lost."""
+        return trial.valid

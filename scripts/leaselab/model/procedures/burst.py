@@ -14,9 +14,9 @@ from leaselab.model.procedure import (
     Length,
     MetricKind,
     Rounds,
+    Unjudged,
     cpu_kind,
 )
-from leaselab.model.procedures.unjudged import Unjudged
 
 RESENT = "resent"
 """Metric of a burst, and figure of its trials: packets sent again, as no reply had come."""

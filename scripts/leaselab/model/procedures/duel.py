@@ -22,10 +22,10 @@ from leaselab.model.procedure import (
     Rate,
     Ratio,
     ReplyTime,
+    Unjudged,
     cpu_kind,
     refuse,
 )
-from leaselab.model.procedures.unjudged import Unjudged
 
 DUEL: Final = "duel"
 """Name of the procedure."""

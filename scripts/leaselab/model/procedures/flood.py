@@ -15,9 +15,9 @@ from leaselab.model.procedure import (
     Length,
     MetricKind,
     Rounds,
+    Unjudged,
     cpu_kind,
 )
-from leaselab.model.procedures.unjudged import Unjudged
 
 DROPPED = 1
 """Floods at the beginning of a round that count for nothing: the server warms up."""

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Self
 
 import msgspec
 
-from leaselab.model.procedure import Procedure, Rate, Rounds
-from leaselab.model.procedures.unjudged import Unjudged
+from leaselab.model.procedure import Procedure, Rate, Rounds, Unjudged
 
 
 class OneLoad(Unjudged, frozen=True, kw_only=True):

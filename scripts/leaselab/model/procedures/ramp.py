@@ -14,10 +14,10 @@ from leaselab.model.procedure import (
     MetricKind,
     Rate,
     Rounds,
+    Unjudged,
     cpu_kind,
     of_step,
 )
-from leaselab.model.procedures.unjudged import Unjudged
 
 COMPLETED, LOSS, P99, SETTLED = "completed_rate", "loss_ratio", "p99_s", "settled_s"
 """Metrics of a ramp as a whole; those of a step are named by `of_step`."""
