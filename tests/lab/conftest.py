@@ -47,6 +47,7 @@ ORDER = (
     "test_range",
     "test_duel",
     "test_hunt",
+    "test_tutorial",
     "test_faults_pair",
     "test_pipeline",
 )
