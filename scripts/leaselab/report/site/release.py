@@ -138,11 +138,12 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
         "release": report.release.name,
         "against": report.against.name,
         "news": news,
+        "slower": next((one.scenario for one in news if one.look == "worse"), ""),
         "judged": len(judged),
         "apart": sum(one.comparison.apart for one in entries),
         "unjudged": sum(one.comparison.verdict is None for one in entries),
         "sections": sections,
-        "missing": [part.name for one in sections for part in one.parts if not part.tables],
+        "missing": [name for one in sections for name in one.missing],
         "history": [one for one in history if one is not None],
         "benches": _benches(records),
         "built": {

@@ -74,7 +74,9 @@ class Entry:
             return f"{found.basis.value} {found.anchor}".rstrip()
         if self.other.outcome not in BELIEVED:
             return self.other.reasons[0].text if self.other.reasons else self.other.outcome
-        return str(self.comparison.error or "no result to compare with")
+        if self.base is None:
+            return "no result to compare with"
+        return str(self.comparison.error)
 
     @property
     def cells(self) -> dict[str, Any]:
@@ -130,6 +132,11 @@ class Section:
     parts: tuple[Part, ...]
     count: tuple[int, int]
     """Scenarios that have a result of the release, of how many."""
+
+    @property
+    def missing(self) -> list[str]:
+        """Families of which nothing was measured with the release."""
+        return [part.name for part in self.parts if not part.tables]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +199,8 @@ class Report:
         gone = [one for one in scenarios if one not in self.entries]
         if not gone:
             return ""
-        of = f"not measured with {self.release.name}"
-        if len(gone) == len(scenarios):
-            return f"Missing: this experiment was {of}."
-        return f"Missing: {len(gone)} of {len(scenarios)} scenarios, {of}: {', '.join(gone)}."
+        of = f"{len(gone)} of {len(scenarios)} scenarios"
+        return f"Missing: {of}, not measured with {self.release.name}: {', '.join(gone)}."
 
     def _changes(
         self, entries: Sequence[Entry], place: str, name: str
