@@ -91,7 +91,7 @@ class Entry:
             "interval": interval_words(found.ci95) if found else "-",
             "basis": self.basis,
             "figures": [_figure(one, metric.name) if one else "-" for one in both],
-            "runs": [len(one.rounds) if one else 0 for one in both],
+            "runs": [len(one.rounds) if one else "-" for one in both],
             "p99": [None if one is None else 1000 * one for one in latency],
             "ids": [one.id if one else "" for one in both],
         }
