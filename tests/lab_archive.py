@@ -21,11 +21,13 @@ from tests.examples import (
     confirmed,
     example_result,
     example_trial,
+    fixed_load_result,
     invalid_result,
 )
 from tests.past import fought, name_of
 
 from leaselab.analysis.summary import metrics_of
+from leaselab.archive.ident import new_id
 from leaselab.lab.catalog import load_scenarios
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment, Reason, Record, Round, Scenario
@@ -56,6 +58,13 @@ COST = 0.966
 SINCE = 19
 """The first of the builds that is slower, from 0."""
 SWEEP = MaxRate(rounds=9)
+RELEASES = ("Kea-2.4.1", "Kea-2.6.3", "Kea-3.0.4")
+"""Of `release_archive`, oldest first; the newest is slower than the one before by `COST`."""
+IN_TURN = (
+    *("v4-memfile", "v6-memfile", "v4-mysql", "v4-memfile-hs"),
+    *(f"v4-threads-{count}" for count in (1, 2, 4)),
+)
+RELEASED = "v4-long-run-renewed"
 _SCENARIOS = Path(__file__).parents[1] / "scenarios"
 _RATES = {
     "mysql": 520.0,
@@ -146,6 +155,34 @@ def lab_archive(root: Path) -> None:
             elif age == 0:
                 found = confirmed(found)
             archive_result(root, found)
+
+
+def release_archive(root: Path) -> None:
+    """Write results of three releases into an empty folder.
+
+    Each scenario was measured with all in turn; `RELEASED` with the newest alone, `v4-memfile`
+    once more with it, another day.
+    """
+    scenarios = load_scenarios(_SCENARIOS)
+    chance = random.Random(7)  # noqa: S311  # a simulation
+    for place, name in enumerate(IN_TURN):
+        points = []
+        for number, (tag, ratio) in enumerate(zip(RELEASES, (0.9, 1.0, COST), strict=True)):
+            started = START + timedelta(hours=place, minutes=number)
+            made = _record(
+                scenarios[name], started, "eeee", speed=ratio, rounds=5, chance=chance
+            )
+            points.append(built(made, name_of(number), subject="Release", described=tag))
+        ids = tuple(one.id for one in points)
+        session = Experiment(id=ids[0], points=ids, interleaved=True)
+        for one in points:
+            archive_result(root, replace(one, experiment=session))
+    long_run = fixed_load_result([0.0064], started=START + timedelta(days=1))
+    alone = replace(long_run, scenario=scenarios[RELEASED], id=new_id(START, RELEASED, "eeee"))
+    archive_result(root, built(alone, name_of(2), described=RELEASES[2]))
+    later = START + timedelta(days=2)
+    again = _record(scenarios["v4-memfile"], later, "ffff", speed=1, rounds=5, chance=chance)
+    archive_result(root, built(again, name_of(2), described=RELEASES[2]))
 
 
 def _builds(root: Path, name: str, record: Callable[..., Record]) -> Iterator[Record]:

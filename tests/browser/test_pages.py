@@ -11,10 +11,12 @@ import pytest
 from playwright.sync_api import sync_playwright
 from tests.formula import archived_profiles
 from tests.hostile import ATTACK, hostile_archive
+from tests.lab_archive import RELEASES, release_archive
 
 from leaselab.analysis.capacity import configurations
 from leaselab.analysis.demand import Demand, Population, Rush
 from leaselab.archive.store import Store
+from leaselab.cli.main import main
 from leaselab.report.site.capacity import write_capacity
 from leaselab.report.site.site import write_site
 
@@ -61,6 +63,17 @@ def profiles(tmp_path_factory):
     root = tmp_path_factory.mktemp("profiles")
     archived_profiles(root, {"main;answer": 9.0, f"main;answer;{ATTACK}": 1.0})
     return write_site(Store(root), root / "report").parent
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """The report of a release."""
+    root = tmp_path_factory.mktemp("released")
+    release_archive(root)
+    path = root / "release.html"
+    command = ["report", "--release", RELEASES[2], "--against", RELEASES[1], "-o", str(path)]
+    assert main([*command, "--results", str(root)]) == 0
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -273,10 +286,27 @@ def test_a_page_fits_paper_and_a_small_screen(report, look):
     page = look()
     page.goto(f"file://{report}/index.html")
     assert page.pdf(format="A4").startswith(b"%PDF")
-    page.set_viewport_size({"width": 400, "height": 800})
+    page.set_viewport_size({"width": 390, "height": 844})
     for name in pages(report):
         page.goto(f"file://{report}/{name}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+
+
+def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_paper(released, look):
+    page = look(java_script_enabled=False)
+    page.goto(f"file://{released}")
+    assert page.requested == [f"file://{released}"]
+    assert page.complaints == []
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    drawn = page.locator("figure svg.marks")
+    assert drawn.count() > 5
+    for font in ("DejaVu Sans", "Liberation Sans"):
+        assert page.evaluate(OVERLAPS, font)[0] == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for link in page.locator("ol.contents a").all():
+        link.click()
+        assert page.url.endswith(link.get_attribute("href"))
 
 
 def test_no_chart_is_cut_off_or_wider_than_its_page(report, look):

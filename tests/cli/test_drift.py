@@ -14,7 +14,7 @@ from tests.repositories import commit, make_repository
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.report.site import site
-from leaselab.report.site.vega import GREEN, ORANGE, RED
+from leaselab.report.site.colours import BETTER, DOUBT, WORSE
 
 BUILDS = 40
 CALLED = re.compile(r"\b(regression|improvement|slower|faster|worse|better)\b", re.IGNORECASE)
@@ -148,7 +148,7 @@ def test_no_page_calls_a_build_faster_or_slower(equal, tmp_path, monkeypatch):
     assert pages["index"].count(">the anchor<") == len(ratios) == 25
     assert [float(ratio) for ratio in ratios] == pytest.approx([1.0] * 25, abs=0.03)
     history = pages["history"]
-    assert not {RED, ORANGE, GREEN} & set(re.findall(r"#[0-9a-f]{6}", history))
+    assert not {WORSE, DOUBT, BETTER} & set(re.findall(r"#[0-9a-f]{6}", history))
     by_commit = history.split('data-chart="commits"')[1].split("</figure>")[0]
     assert "ratio to kea 2.6.3 (aaaaaaaaaa)" in by_commit
     points = "".join(path.read_text("utf-8") for path in folder.rglob("*.js*"))

@@ -1,17 +1,23 @@
 """Metrics as Prometheus itself takes them, and the dashboard's questions to it."""
 
+import enum
 import json
 import socket
 import subprocess
 import time
+import typing
 import urllib.parse
 import urllib.request
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 from tests.examples import START, archive_result, example_result
 from tests.hostile import hostile_archive
+from tests.past import past
 from tests.tools import unpacked
 
 from leaselab.archive.store import Store
@@ -34,11 +40,12 @@ def programs():
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
-    """A history of ten results, hostile ones among them."""
+    """A history of results, hostile ones and two builds with an anchor among them."""
     root = tmp_path_factory.mktemp("results")
     hostile_archive(root)
     for day in range(6):
         archive_result(root, example_result(started=START + timedelta(days=5 + day)))
+    past(root, (1.0, 0.9), scenario="v4-hooks-none")
     return Store(root).index.every()
 
 
@@ -125,6 +132,62 @@ def panels():
         for panel in document["panels"]
         for target in panel["targets"]
     ]
+
+
+def lost(asked, taken, where=""):
+    """Where a document has what another one lacks or says otherwise."""
+    if isinstance(asked, dict) and isinstance(taken, dict):
+        for key, value in asked.items():
+            if key not in taken:
+                yield f"{where}.{key}"
+            else:
+                yield from lost(value, taken[key], f"{where}.{key}")
+    elif isinstance(asked, list) and isinstance(taken, list):
+        for place, both in enumerate(zip(asked, taken, strict=True)):
+            yield from lost(*both, f"{where}[{place}]")
+    elif asked != taken:
+        yield f"{where}: {asked!r}, {taken!r}"
+
+
+def unknown_words(model, where=""):
+    """Values of a model of Grafana's that are not among those its type has."""
+    if isinstance(model, list | dict):
+        members = model.items() if isinstance(model, dict) else enumerate(model)
+        for key, value in members:
+            yield from unknown_words(value, f"{where}[{key}]")
+    if not hasattr(model, "to_json"):
+        return
+    hints = typing.get_type_hints(type(model).__init__)
+    for name, value in vars(model).items():
+        hint = hints.get(name)
+        kinds = [one for one in (hint, *typing.get_args(hint)) if isinstance(one, type)]
+        words = [one for one in kinds if issubclass(one, enum.Enum)]
+        if value is not None and words and value not in [one.value for one in words[0]]:
+            yield f"{where}.{name}: {value}"
+        yield from unknown_words(value, f"{where}.{name}")
+
+
+def in_grafana(document):
+    """A dashboard as Grafana's own model takes it."""
+    register_default_plugins()
+    return Dashboard.from_json(document)
+
+
+def test_the_dashboard_has_nothing_that_the_model_of_grafana_does_not_know():
+    document = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    model = in_grafana(document)
+    assert list(lost(document, json.loads(json.dumps(model, cls=JSONEncoder)))) == []
+    assert list(unknown_words(model)) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"), [("options", "legendary", 1), ("gridPos", "width", 24)]
+)
+def test_a_dashboard_with_a_mistake_in_it_is_found_out(part, key, value):
+    document = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    document["panels"][1][part][key] = value
+    taken = json.loads(json.dumps(in_grafana(document), cls=JSONEncoder))
+    assert list(lost(document, taken)) == [f".panels[1].{part}.{key}"]
 
 
 @pytest.mark.parametrize(("title", "expression"), panels())

@@ -309,6 +309,8 @@ def test_two_releases_are_compared_and_others_are_shown(site, commits, compared)
     verdicts = [call.split() for call in calls if call.startswith("compare")]
     assert [call[4] for call in verdicts] == compared
     assert all(call[-3:] == ["--", "v1", "v2"] for call in verdicts)
+    pages = [call for call in calls if "--release=v2 --against=v1" in call]
+    assert len(pages) == len(compared)
 
 
 def test_what_runs_at_night_is_tested_after_a_suite_that_failed_as_well(site):

@@ -132,6 +132,10 @@ def test_facts_say_where_the_sweep_is(running):
     assert facts["trial"].startswith("6000/s for 5 s, since ")
     assert facts["estimate so far"] == "6015/s"
     assert "above the limit" in facts["last trial"]
+    assert re.fullmatch(
+        r"[\d.]+ CPUs busy, [\d.]+ MB of memory, \d+ leases held, \d+ packets dropped/s",
+        facts["server"],
+    )
 
 
 def test_facts_say_how_the_bracket_closes_and_how_long_it_takes_yet(running):

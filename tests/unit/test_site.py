@@ -37,7 +37,7 @@ from leaselab.report.site import site
 from leaselab.report.site.history import history, lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_benches, write_site
-from leaselab.report.site.vega import BLUE, ORANGE, PURPLE, RED
+from leaselab.report.site.colours import DOUBT, MEASURED, SERIES, WORSE
 
 WHEN = "2026-11-23T10:00:00.000Z"
 SECONDS = [f"seconds-{run}" for run in range(1, 10)]
@@ -154,7 +154,7 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
     line = f"Confirmed at {rate} exchanges/s over 60 s: loss 1.30 %."
     assert text.index("95 % interval") < text.index(line) < text.index('id="runs"')
     loss = text.split('data-chart="loss"')[1].split("</figure>")[0]
-    assert loss.count(f'fill="{PURPLE}"') == 1 + 1, "its trial, and the legend's"
+    assert loss.count(f'fill="{SERIES[1]}"') == 1 + 1, "its trial, and the legend's"
     table = text.split("<summary>The confirmation:")[1].split("</table>")[0]
     assert table.count(f'<td class="figure">{rate}</td>') == 1
     assert table.count(f'<td class="figure">{4 * rate}</td>') == 1
@@ -202,9 +202,9 @@ def test_a_history_has_nine_dots_a_mean_and_an_interval_by_bench_and_environment
 
 def test_dots_of_a_history_have_the_colour_of_the_change_before_them(tmp_path):
     records = past(tmp_path, [1.02] * 8 + [0.97] * 4, noise=0.002, days=0.1)
-    assert _colours(Store(tmp_path)) == {BLUE: 8, ORANGE: 4}
+    assert _colours(Store(tmp_path)) == {MEASURED: 8, DOUBT: 4}
     fought(tmp_path, records[7], records[8], 0.95, days=4)
-    assert _colours(Store(tmp_path)) == {BLUE: 8, RED: 4}
+    assert _colours(Store(tmp_path)) == {MEASURED: 8, WORSE: 4}
 
 
 def _colours(store):

@@ -30,7 +30,7 @@ from leaselab.report.site.overview import overview
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_site
 from leaselab.report.site.sweep import sweep
-from leaselab.report.site.vega import BLUE, RED
+from leaselab.report.site.colours import MEASURED, WORSE
 
 FEW = replace(PROCEDURE, rounds=3, trim=0)
 """A procedure of three rounds: pages of nine take three times as long to draw."""
@@ -150,7 +150,7 @@ def test_a_result_far_below_the_one_before_it_is_no_change_of_level():
     (line,) = lines_of("one", rows_with((6000, fields), (7000, fields), (5000, fields)))
     _, (chart,) = history(line, [], lambda row: row["id"])
     drawn = chart.drawing.split("means_marks")[1].split("</g>")[0]
-    assert (drawn.count(RED), drawn.count(BLUE)) == (0, 3)
+    assert (drawn.count(WORSE), drawn.count(MEASURED)) == (0, 3)
     assert "orange where it is suspected" not in chart.note
 
 

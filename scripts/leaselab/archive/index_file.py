@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INDEX = "index.sqlite"
-_VERSION = 11
+_VERSION = 12
 _SETTLED_NS = 2_000_000_000
 _UNSETTLED = -1
 _PATIENCE_S = 10.0

@@ -49,6 +49,8 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     # of the commit: that of the committer, or of the author where only that is known
     "commit_date": lambda one: one.source and one.source.date,
     "subject": lambda one: one.source and one.source.subject,
+    # such as the tag of a release, where the commit has one
+    "described": lambda one: one.source and one.source.described,
     # 1: a checkout with changes that no commit has
     "dirty": lambda one: int(bool(one.source and one.source.dirty)),
     # JSON: the procedure, as far as results of another one are not compared

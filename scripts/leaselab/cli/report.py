@@ -6,21 +6,28 @@ import argparse
 import sys
 from pathlib import Path
 
+from leaselab.analysis.releases import Release
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
 from leaselab.cli.options import (
     add_json,
     add_results,
+    checkout_root,
+    only_with,
     open_store,
     print_answer,
     whole,
     without_effect,
 )
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.cli.source import open_source
+from leaselab.lab.catalog import load_families
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.pair import PREVIOUS, load_previous
 
 HELP = "Write results as pages that open from a disk: overview, history, every sweep, compare."
 FOLDER = "report"
+RELEASES = "releases"
+"""Of the results, in which reports of releases lie unless another place is named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,17 +41,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--against",
-        metavar="ID|previous",
+        metavar="ID|previous|RELEASE",
         help="the named results beside this one, with which they are compared; previous: the "
-        "last one before them that compares, as `leaselab compare` finds it, if there is any",
+        "last one before them that compares, as `leaselab compare` finds it, if there is any; "
+        "with --release: the earlier release",
+    )
+    parser.add_argument(
+        "--release",
+        metavar="RELEASE",
+        help="one page of a release, such as Kea-3.0.4, compared with that of --against: the "
+        "tag of its commit, or the version of its package",
+    )
+    parser.add_argument(
+        "--repo",
+        metavar="URL|PATH",
+        help="with --release: both are branches, tags or hashes of this git repository",
     )
     parser.add_argument(
         "-o",
         "--output",
-        metavar="DIR",
+        metavar="DIR|FILE",
         type=Path,
         help="folder of the pages (default: report/ of the results; where results are named, "
-        "report-ID/, after the first)",
+        "report-ID/, after the first); with --release: the file (default: in releases/ of the "
+        "results, with a name that no report of other results has)",
     )
     parser.add_argument(
         "--sweeps",
@@ -59,9 +79,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Write the pages; say where they are."""
+    store = open_store(args, existing=True)
+    only_with(args, "--release", "--repo")
+    if args.release is not None:
+        return _release(args, store)
     from leaselab.report.site.site import SWEEPS, write_site  # noqa: PLC0415  # draws; slow to import
 
-    store = open_store(args, existing=True)
     named = f"{FOLDER}-{store.find(args.refs[0]).name}" if args.refs else FOLDER
     folder = args.output or store.root / named
     sweeps = SWEEPS if args.sweeps is None else args.sweeps
@@ -72,10 +95,41 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
+def _release(args: argparse.Namespace, store: Store) -> Outcome:
+    """Write the page of a release; say where it is."""
+    from leaselab.report.site.release import release_report  # noqa: PLC0415  # draws; slow to import
+
+    without_effect(args, "a report of results", "--sweeps")
+    if args.refs or args.against is None:
+        raise usage_error(
+            "a release is compared with another one",
+            where="--release",
+            found=", ".join(args.refs) or "no --against",
+            wanted="two releases, and no results",
+            todo="such as: leaselab report --release Kea-3.0.4 --against Kea-2.6.3",
+        )
+    repository = open_source(args.repo) if args.repo is not None else None
+    release, against = (
+        Release(name, repository.resolve(name).hash if repository else None)
+        for name in (args.release, args.against)
+    )
+    families = {
+        name: [*family.scenarios.values()]
+        for name, family in load_families(checkout_root() / "scenarios").items()
+    }
+    name, page = release_report(store, release, against, families)
+    path = (args.output or store.root / RELEASES / f"{name}.html").absolute()
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    print_told(args, {"path": str(path)}, path)
+    return Outcome.OK
+
+
 def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
     """The result that the named ones are compared with, none where none was asked for."""
     if not args.refs:
-        without_effect(args, "ids of results beside it", "--against")
+        without_effect(args, "ids of results, or --release, beside it", "--against")
     if args.against is None:
         return []
     if args.against != PREVIOUS:

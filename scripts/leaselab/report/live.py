@@ -189,6 +189,8 @@ class LiveView:
             facts["time left"] = left
         if bracket := self._bracket():
             facts["bracket"] = bracket
+        if server := self._server():
+            facts["server"] = server
         facts["last trial"] = self.last
         facts["estimate so far"] = estimate_words(self.values, self._kind, self.procedure.trim)
         return facts
@@ -202,6 +204,23 @@ class LiveView:
         runs = self.procedure.rounds - self.run + 1
         seconds = runs * each - (now - last).total_seconds()
         return f"about {span(max(0.0, seconds))} to the end of the last run"
+
+    def _server(self) -> str:
+        """What the server did in the last second that was sampled; empty without one."""
+        last = next(reversed([*server_points(self.round())]), None)
+        if last is None:
+            return ""
+        known = {
+            "CPUs busy": last["cpu"],
+            "MB of memory": last["rss_mb"],
+            f"{self.holds} held".strip(): last["held"],
+            "packets dropped/s": last["drops"],
+        }
+        return ", ".join(
+            f"{figure_words(value)} {words}"
+            for words, value in known.items()
+            if value is not None
+        )
 
     def _bracket(self) -> str:
         """The present run's bracket so far; empty while one of its ends is open."""

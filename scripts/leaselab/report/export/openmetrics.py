@@ -13,6 +13,8 @@ from prometheus_client.registry import Collector
 
 from leaselab.archive.row import PLACE
 from leaselab.model.errors import BELIEVED
+from leaselab.model.source import SHORT
+from leaselab.report.site.anchors import anchor_of, to_anchor
 
 _LABELS = ("scenario", "procedure", "server", "durability", "bench", "environment")
 """What one line of a history has in common; version and commit are `leaselab_result_info`'s."""
@@ -24,6 +26,7 @@ _ENDS = {
 """What a metric's figure and the ends of its interval are called, and told by."""
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 """How names of metrics that are times end, and their unit in seconds."""
+_Sample = tuple[str, str, str, float | None, Mapping[str, str]]
 _INFO = ("id", "version", "commit", "release", "outcome")
 
 
@@ -34,13 +37,23 @@ def openmetrics(rows: Sequence[Mapping[str, Any]], *, history: bool) -> bytes:
     (``promtool tsdb create-blocks-from openmetrics``).  Without, the newest of
     each line counts and has no time, as a scraper wants it.
     """
-    return bytes(generate_latest(_Results(rows if history else _newest(rows), timed=history)))
+    known = {row["id"]: row for row in rows}
+    shown = rows if history else _newest(rows)
+    return bytes(generate_latest(_Results(shown, known, timed=history)))
 
 
 class _Results(Collector):
     """What prometheus_client asks for the metrics."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]], *, timed: bool) -> None:
+    def __init__(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        known: Mapping[str, Mapping[str, Any]],
+        *,
+        timed: bool,
+    ) -> None:
+        self._known = known
+        """Rows by id, anchors among them."""
         # samples of one line have to stand together, in the order of time
         self._rows = sorted(rows, key=lambda row: (_labels(row), row["finished_at"]))
         self._timed = timed
@@ -50,7 +63,8 @@ class _Results(Collector):
         families: dict[str, GaugeMetricFamily] = {}
         units: dict[str, dict[str, None]] = {}
         for row in self._rows:
-            for name, words, unit, value, more in _figures(row):
+            figures = (*_figures(row), *_to_anchor(row, self._known))
+            for name, words, unit, value, more in figures:
                 if value is None:
                     continue
                 if name not in families:
@@ -96,9 +110,7 @@ def _labels(row: Mapping[str, Any]) -> list[str]:
     return [str(row[name] or "") for name in _LABELS]
 
 
-def _figures(
-    row: Mapping[str, Any],
-) -> Iterator[tuple[str, str, str, float | None, Mapping[str, str]]]:
+def _figures(row: Mapping[str, Any]) -> Iterator[_Sample]:
     """Name, help, unit, value and labels of its own, of all that may be plotted of a row.
 
     How those ended whose figures may not is `leaselab_result_info`'s.
@@ -114,6 +126,22 @@ def _figures(
         words = f"{_words(name)} of one run"
         yield f"run_{name}", words, unit, _times(scale, value), {"run": str(number)}
     yield "sweep_duration_seconds", "Time the sweep was worked on", "s", row["wall_s"], {}
+
+
+def _to_anchor(
+    row: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]
+) -> Iterator[_Sample]:
+    """The same of the ratio to the anchor, which took turns with it; of that build's commit."""
+    base = anchor_of(row, known)
+    ratio = to_anchor(base, row) if base else None
+    if ratio is None:
+        return
+    more = {"commit": (row["commit"] or "")[:SHORT], "subject": row["subject"] or ""}
+    told = "The figure over that of the anchor"
+    for (end, words), value in zip(
+        _ENDS.items(), (ratio.value, *(ratio.ci95 or (None, None))), strict=True
+    ):
+        yield f"to_anchor_ratio{end}", told + words, "ratio", value, more
 
 
 def _words(name: str) -> str:

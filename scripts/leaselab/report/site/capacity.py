@@ -13,11 +13,12 @@ from leaselab.report.capacity import (
     rate_words,
     texts,
 )
+from leaselab.report.site.colours import ASIDE, MEASURED
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.pages import Pages, sweep_page
 from leaselab.report.site.review import REVIEW
 from leaselab.report.site.site import BENCHES, CAPACITY, NAV
-from leaselab.report.site.vega import BLUE, RED, Spec, chart, dashed, dots, layer, names, told
+from leaselab.report.site.vega import Spec, chart, dashed, dots, layer, names, told
 from leaselab.report.site.vega import number as position
 
 if TYPE_CHECKING:
@@ -91,10 +92,10 @@ def _chart(found: Sequence[Configuration]) -> Spec | None:
     x = position("room", "head room", scale=scale, axis={"tickCount": 6})
     tooltip = told(("label", "", ""), ("room", "head room", ".3~g"), ("rate", "max rate", ""))
     layers = [
-        layer([{"one": 1}], dashed(RED), {"x": position("one", None, scale=scale)}),
+        layer([{"one": 1}], dashed(ASIDE), {"x": position("one", None, scale=scale)}),
         layer(
             values,
-            dots(70, color=BLUE),
+            dots(70, color=MEASURED),
             {"x": x, "y": names("label", 320), "tooltip": tooltip},
         ),
     ]

@@ -18,10 +18,9 @@ from leaselab.model.server import server_name, settings_of
 from leaselab.report.facts import config_text
 from leaselab.report.listing import sentence
 from leaselab.report.matrix import shown
+from leaselab.report.site.colours import ASIDE, MEASURED
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
-    BLUE,
-    RED,
     Spec,
     chart,
     dashed,
@@ -198,8 +197,8 @@ def _chart(bars: Sequence[tuple[str, Ratio]], *, name: str, axis: str) -> Spec:
     )
     known = [value for value in values if value["low"] is not None]
     layers = [
-        layer([{"one": 1}], dashed(RED), {"x": number("one", None)}),
-        layer(known, lines(2, color=BLUE), {"x": low, "x2": {"field": "high"}, "y": y}),
-        layer(values, dots(70, color=BLUE), {"x": x, "y": y, "tooltip": tooltip}),
+        layer([{"one": 1}], dashed(ASIDE), {"x": number("one", None)}),
+        layer(known, lines(2, color=MEASURED), {"x": low, "x2": {"field": "high"}, "y": y}),
+        layer(values, dots(70, color=MEASURED), {"x": x, "y": y, "tooltip": tooltip}),
     ]
     return chart(layers, height=max(50, 34 * len(values)), name=name, width=300)

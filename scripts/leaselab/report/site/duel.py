@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.duel import RATE, Answer
 from leaselab.analysis.verdict import compare, one_duel
 from leaselab.report.closing import closing, duel_title, judged_title
+from leaselab.report.site.colours import ASIDE, BETTER, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
-    BLUE,
-    GREEN,
-    GREY,
-    RED,
     WIDTH,
     Spec,
     chart,
@@ -74,10 +71,10 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
     found = verdict.duel
     if found is None:
         return None
-    known = {Answer.SLOWER: RED, Answer.FASTER: GREEN}
-    changes = [("completed rate", found.ratio, found.ci95, known.get(found.answer, BLUE))]
+    known = {Answer.SLOWER: WORSE, Answer.FASTER: BETTER}
+    changes = [("completed rate", found.ratio, found.ci95, known.get(found.answer, MEASURED))]
     changes += [
-        (judged_title(one, other), one.ratio, one.ci95, RED if one.worse else BLUE)
+        (judged_title(one, other), one.ratio, one.ci95, WORSE if one.worse else MEASURED)
         for one in found.others
     ]
     values = [
@@ -103,7 +100,7 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
     x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
     return chart(
         [
-            layer([{"change": 0}], dashed(GREY), {"x": number("change", axis)}),
+            layer([{"change": 0}], dashed(ASIDE), {"x": number("change", axis)}),
             layer(values, lines(3), ends),
             layer(values, dots(80), {"x": x, "y": y, "color": colour, "tooltip": tooltip}),
         ],
@@ -121,7 +118,7 @@ def _pairs(base: Record, other: Record) -> Spec | None:
     """What A and B completed in each round; None without a round of both."""
     first = {one.index: one.metrics.get(RATE) for one in base.rounds}
     values = [
-        {"round": one.index, "A": start, "B": rate, "colour": RED if rate < start else GREEN}
+        {"round": one.index, "A": start, "B": rate, "colour": WORSE if rate < start else BETTER}
         for one in other.rounds
         if (rate := one.metrics.get(RATE)) and (start := first.get(one.index))
     ]
@@ -138,7 +135,7 @@ def _pairs(base: Record, other: Record) -> Spec | None:
     tooltip = told(("server", "", ""), ("round", "round", "d"), ("rate", axis, ".6~g"))
     y = number("rate", axis, scale={"padding": 12})
     of = {
-        "color": looks("server", dict(zip(LETTERS, (GREY, BLUE), strict=True))),
+        "color": looks("server", dict(zip(LETTERS, (ASIDE, MEASURED), strict=True))),
         "shape": looks("server", dict(zip(LETTERS, ("circle", "diamond"), strict=True))),
     }
     return chart(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _BASE = "https://vega.github.io/vega-datasets/"
 """What vl-convert puts before a relative link; Vega in a browser leaves them alone."""
-_SIZE = re.compile(r'<svg( [^>]*?) width="[\d.]+" height="[\d.]+"')
+_SIZE = re.compile(r'<svg( [^>]*? width="[\d.]+") height="[\d.]+"')
 _PRECISE = re.compile(r"(?<!\d)(\d+\.\d)\d+")
 _EMPTY = re.compile(r'<path class="(?:back|fore)ground" aria-hidden="true" d=""[^>]*/>')
 _IDLE = re.compile(
@@ -77,7 +77,7 @@ def svg(spec: Spec) -> Markup:
     """Draw a chart, ready to stand in a page.
 
     Its look is in presentation attributes, not in styles, which a strict content
-    policy would drop.  It has no size of its own and fills what holds it.
+    policy would drop.  What holds it makes it smaller, and never larger.
     """
     drawn = vl_convert.vegalite_to_svg(_roomy(spec))
     drawn = _FONT.sub(

@@ -15,11 +15,11 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.review import percent, state_words
 from leaselab.report.site.anchors import anchor_words, rounds, to_anchor
+from leaselab.report.site.colours import ASIDE, MEASURED
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import Mark, Step, history_chart
 from leaselab.report.site.news import news_of
 from leaselab.report.site.review import change_colour
-from leaselab.report.site.vega import BLUE, GREY
 from leaselab.report.units import rows_in_shown_units
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _colours(series: Sequence[Series]) -> dict[str, str]:
             for change in each.changes
             if change.state is not State.REFUTED
         }
-        colour = BLUE
+        colour = MEASURED
         for point in each.points:
             colour = begun.get(point.build, colour)
             colours |= dict.fromkeys(point.ids, colour)
@@ -302,7 +302,7 @@ class _Drawing:
             "high": row["ci_high"],
             "runs": [(value, dropped) for value, dropped in runs if value is not None],
             "href": self._href(row),
-            "colour": GREY if grey else self._colours.get(row["id"], BLUE),
+            "colour": ASIDE if grey else self._colours.get(row["id"], MEASURED),
         }
 
 
@@ -333,7 +333,7 @@ def _note(points: Sequence[Mapping[str, Any]], *, anchored: bool) -> str:
     )
     if anchored:
         told += " A grey dot is the anchor."
-    if any(point["colour"] not in (BLUE, GREY) for point in points):
+    if any(point["colour"] not in (MEASURED, ASIDE) for point in points):
         told += f" {_COLOURED}"
     if len(points) > _DRAWN:
         told += (

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leaselab.report.site.colours import ASIDE, DOUBT, MEASURED
 from leaselab.report.site.vega import (
-    BLUE,
-    GREY,
-    ORANGE,
     ZOOM,
     Spec,
     chart,
@@ -77,7 +75,7 @@ def history_chart(
     if not means:
         return None
     colour = {"field": "colour", "type": "nominal", "scale": None}
-    dropped = {"test": "datum.dropped", "value": GREY}
+    dropped = {"test": "datum.dropped", "value": ASIDE}
     ends = [
         {name: mean[name] for name in ("at", "place", "low", "high", "colour")}
         for mean in means
@@ -90,7 +88,7 @@ def history_chart(
             {
                 "x": x,
                 "y": number("value", axis),
-                "color": {"condition": dropped, "value": BLUE},
+                "color": {"condition": dropped, "value": MEASURED},
             },
         ),
         layer(
@@ -168,7 +166,7 @@ def _marks(marks: Sequence[Mark], x: Spec) -> Iterator[Spec]:
     values = [
         {"at": mark.at, "number": str(mark.number), "label": mark.label} for mark in marks
     ]
-    colour = {"value": ORANGE}
+    colour = {"value": DOUBT}
     tooltip = told(("label", "goal", ""), ("at", "from", ""))
     yield layer(
         values,

@@ -44,6 +44,8 @@ class News:
     sure: str
     command: str
     """What makes it surer; empty for one that is settled."""
+    cause: str
+    """What finds the commit and its functions, of one that is settled and for the worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def news_of(
         duel=f"{fought}.html" if fought and has_page(fought) else "",
         sure=_sure(change, confirmed=confirmed),
         command="" if confirmed else "leaselab review --confirm",
+        cause=_bisect(series.scenario, change) if confirmed and change.worse else "",
     )
 
 
@@ -132,6 +135,14 @@ def _sure(change: Change, *, confirmed: bool) -> str:
     if change.duel is not None:
         return "suspected: a duel could not tell"
     return "suspected: no duel of the builds before and after it"
+
+
+def _bisect(scenario: str, change: Change) -> str:
+    good, bad = change.before.commit, change.after.commit
+    if not good or not bad:
+        return ""
+    ends = f"--good {good[:SHORT]} --bad {bad[:SHORT]}"
+    return f"leaselab bisect {scenario} --repo REPO {ends}"
 
 
 def _build_words(point: Point) -> str:

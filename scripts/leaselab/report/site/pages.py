@@ -53,6 +53,18 @@ def live_page(title: str) -> str:
     return _environment().get_template("live.html").render(title=title, version=__version__)
 
 
+def single_page(template: str, values: Mapping[str, Any]) -> str:
+    """A page that needs no other file: its style is inside, and it has no scripts."""
+    style = Markup(page_file("leaselab.css").decode())  # noqa: S704  # ours, and no text of others
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **values, nav=(), up="", page="", charted=False, style=style, version=__version__
+        )
+    )
+
+
 def page_file(name: str) -> bytes:
     """A style sheet or script of ours."""
     return (_HERE / "static" / name).read_bytes()
@@ -77,13 +89,6 @@ class Pages:
         self._stale: set[str] = set()
         self._known = self._read_manifest()
         self._environment = _environment()
-        self._environment.filters |= {
-            "moment": moment_words,
-            "span": span,
-            "amount": number,
-            "short": short,
-            "sentence": sentence,
-        }
 
     def write(
         self,
@@ -114,6 +119,7 @@ class Pages:
             page=name,
             nav=self._nav,
             up="../" * name.count("/"),
+            style="",
             charted=bool(drawn),
             version=__version__,
         )
@@ -199,7 +205,7 @@ class Pages:
 
 
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         finalize=_shown,
@@ -207,6 +213,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters |= {
+        "moment": moment_words,
+        "span": span,
+        "amount": number,
+        "short": short,
+        "sentence": sentence,
+    }
+    return made
 
 
 def _shown(value: object) -> object:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.profile import difference
 from leaselab.report.profile import headings, notes, rows, short_name, summary
+from leaselab.report.site.colours import ASIDE, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.vega import BLUE, GREY, RED, WIDTH, Spec, chart, layer, number, told
+from leaselab.report.site.vega import WIDTH, Spec, chart, layer, number, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -110,7 +111,7 @@ def flames(found: ProfileDifference) -> Spec | None:
     colour = {
         "field": "more",
         "type": "quantitative",
-        "scale": {"domain": [-most, 0, most], "range": [BLUE, GREY, RED]},
+        "scale": {"domain": [-most, 0, most], "range": [MEASURED, ASIDE, WORSE]},
         "legend": {"title": f"B - A ({found.unit})", "gradientLength": 180, "tickCount": 3},
     }
     tooltip = told(
@@ -119,7 +120,7 @@ def flames(found: ProfileDifference) -> Spec | None:
         ("before", "A", ".2f"),
         ("more", "B - A", "+.2f"),
     )
-    mark = {"type": "rect", "stroke": GREY, "strokeWidth": 0.4}
+    mark = {"type": "rect", "stroke": ASIDE, "strokeWidth": 0.4}
     strong = {"condition": {"test": "datum.seen", "value": 1}, "value": 0.45}
     text = {"type": "text", "align": "left", "dx": 3, "baseline": "middle", "fontSize": 11}
     middle = {**y, "field": "middle"}

@@ -16,22 +16,10 @@ from leaselab.report.review import (
     review_document,
     state_words,
 )
+from leaselab.report.site.colours import ASIDE, BETTER, DOUBT, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.pages import Pages
-from leaselab.report.site.vega import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    RED,
-    Spec,
-    chart,
-    dots,
-    layer,
-    lines,
-    number,
-    told,
-)
+from leaselab.report.site.vega import Spec, chart, dots, layer, lines, number, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +30,7 @@ if TYPE_CHECKING:
 
 REVIEW = ("review", "Review")
 """The page, and its words."""
-_COLOURS = {"suspected": ORANGE, "confirmed": RED, "refuted": GREY}
+_COLOURS = {"suspected": DOUBT, "confirmed": WORSE, "refuted": ASIDE}
 """Of the lines of changes, by state; one for the better that is confirmed is green."""
 
 
@@ -159,7 +147,7 @@ def _chart(series: Series) -> Spec:
     layers = [
         layer(
             list(_levels(series)),
-            {"type": "rule", "color": GREY, "strokeWidth": 2, "aria": False},
+            {"type": "rule", "color": ASIDE, "strokeWidth": 2, "aria": False},
             {"x": x, "x2": {"field": "last"}, "y": y},
         ),
         layer(
@@ -173,12 +161,12 @@ def _chart(series: Series) -> Spec:
         ),
         layer(
             points,
-            lines(1.5, color=BLUE),
+            lines(1.5, color=MEASURED),
             {"x": x, "y": number("low", axis), "y2": {"field": "high"}},
         ),
         layer(
             points,
-            dots(40, color=BLUE),
+            dots(40, color=MEASURED),
             {
                 "x": x,
                 "y": y,
@@ -199,7 +187,7 @@ def _place(series: Series, change: Change) -> float:
 def change_colour(change: Change) -> str:
     """The colour of a change, by what is known of it."""
     if change.state.value == "confirmed" and not change.worse:
-        return GREEN
+        return BETTER
     return _COLOURS[change.state.value]
 
 

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leaselab.analysis.seconds import server_points, traffic_points
 from leaselab.model.record import SERVER
+from leaselab.report.site.colours import ASIDE, MEASURED, SERIES
 from leaselab.report.site.vega import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
     WIDTH,
     ZOOM,
     Spec,
@@ -35,11 +30,11 @@ if TYPE_CHECKING:
 
 _PANEL = 76
 """Height of one panel (px)."""
-_OF_ROLES = (PURPLE, ORANGE, GREY)
+_OF_ROLES = SERIES[1:4]
 """Colours of the servers beside the one under test."""
-_BESIDE = (GREEN, ORANGE, RED, GREY)
+_BESIDE = SERIES[1:5]
 """Colours of what serves beside them."""
-_OF_COUNTERS = (GREY, BLUE, RED, ORANGE, PURPLE, GREEN)
+_OF_COUNTERS = SERIES
 """Colours of a server's own counters."""
 
 
@@ -129,7 +124,7 @@ def _panel(
     layers = [{**layer([], shown, encoding, params=[zoom]), "data": table(values)}]
     if goal is not None:
         y = number("goal", title, scale=scale)
-        layers.append(layer([{"goal": 100 * goal}], dashed(GREY), {"y": y}))
+        layers.append(layer([{"goal": 100 * goal}], dashed(ASIDE), {"y": y}))
     return {"width": WIDTH, "height": _PANEL, "layer": layers}
 
 
@@ -155,20 +150,16 @@ def _lines(one: Round, plural: str, holds: str, *, offered: bool) -> dict[str, l
         for own in by_role["CPUs busy"]
         for line in (own, *_beside(own.name, own.points, looks))
     ]
-    by_role["dropped (1/s)"] = [
-        line._replace(colour=RED) if line.name == SERVER else line
-        for line in by_role["dropped (1/s)"]
-    ]
     return {
         f"{plural}/s": [
-            *([_Line("offered", traffic, "offered", ORANGE)] if offered else []),
-            _Line("started", traffic, "attempted", GREY),
-            _Line("completed", traffic, "completed", BLUE),
+            *([_Line("offered", traffic, "offered", SERIES[1])] if offered else []),
+            _Line("started", traffic, "attempted", ASIDE),
+            _Line("completed", traffic, "completed", MEASURED),
         ],
-        "loss (%)": [_Line("loss", traffic, "loss", RED)],
+        "loss (%)": [_Line("loss", traffic, "loss", MEASURED)],
         "latency (ms)": [
-            _Line("median", traffic, "p50_ms", BLUE),
-            _Line("99 %", traffic, "p99_ms", ORANGE),
+            _Line("median", traffic, "p50_ms", MEASURED),
+            _Line("99 %", traffic, "p99_ms", SERIES[1]),
         ],
         **by_role,
         "its counters (1/s)": list(_counters(servers[0][1])),
@@ -178,7 +169,7 @@ def _lines(one: Round, plural: str, holds: str, *, offered: bool) -> dict[str, l
 def _servers(one: Round) -> list[tuple[str, Sequence[Point], str]]:
     """Each server of the round: its role, its points and its colour."""
     roles = dict.fromkeys([SERVER, *(role for trial in one.trials for role in trial.samples)])
-    looks = (BLUE, *_OF_ROLES)
+    looks = (MEASURED, *_OF_ROLES)
     return [
         (role, list(server_points(one, role)), looks[place % len(looks)])
         for place, role in enumerate(roles)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
-from leaselab.analysis.profile import spent_of
-from leaselab.archive.checksums import PRUNED, SUMS, read_pruned
+from leaselab.archive.checksums import PRUNED, SUMS
 from leaselab.archive.disk import content_of
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.report.listing import common_kind
@@ -24,20 +19,18 @@ from leaselab.report.site.history import history, history_line, lines_of
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
+from leaselab.report.site.results import Results
 from leaselab.report.site.review import REVIEW, review_page
 from leaselab.report.site.sweep import sweep
 from leaselab.report.site.validity import NOT_OK, validity
 
 if TYPE_CHECKING:
     from leaselab.analysis.history import Series
-    from leaselab.analysis.profile import Spent
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
-    from leaselab.model.trial import Trial
     from leaselab.report.site.history import Line
 
-_log = logging.getLogger(__name__)
 NAV = (
     ("index", "Overview"),
     ("histories", "History"),
@@ -105,10 +98,7 @@ class _Site:
         self._experiments = self._index.experiments()
         self._pages = pages
         self._sweeps = sweeps
-        self._records: dict[str, Record] = {}
-        self._refused: dict[str, str] = {}
-        beside = folder.resolve().is_relative_to(store.root.resolve())
-        self._to_results = os.path.relpath(store.root, folder) if beside else None
+        self._results = Results(store, folder)
         self._first = folder / "index.html"
 
     def write(self) -> Path:
@@ -136,14 +126,14 @@ class _Site:
                 compared = choose(line.rows)
                 for ref in compared:
                     self._write_sweep(ref)
-                compared = [ref for ref in compared if ref not in self._refused]
+                compared = [ref for ref in compared if ref not in self._results.refused]
                 if len(compared) > 1:
                     groups.append((line.name, compared))
             for line in figures:
                 self._write_history(line, rows, [one for one in figures if one is not line])
             lines += figures
         if len(self._named) > 1:
-            named = [ref for ref in self._named if ref not in self._refused]
+            named = [ref for ref in self._named if ref not in self._results.refused]
             groups = [("the results that were named", named)] if len(named) > 1 else []
         told = [history_line(line) for line in lines]
         listed = {"lines": told, "kind": common_kind(told)}
@@ -203,7 +193,7 @@ class _Site:
                 continue
             for ref in refs:
                 self._write_sweep(ref)
-            points = [one for ref in refs if (one := self._light(ref)) is not None]
+            points = [one for ref in refs if (one := self._results.light(ref)) is not None]
             if not points:
                 continue
             order = points[0].experiment.points if points[0].experiment else ()
@@ -218,15 +208,7 @@ class _Site:
         return listed[:EXPERIMENTS]
 
     def _experiment(self, points: Sequence[Record]) -> tuple[Mapping[str, Any], list[Any]]:
-        return experiment(points, [self._spent(one) for one in points])
-
-    def _spent(self, record: Record) -> Sequence[Spent]:
-        """What its rounds were spent on; nothing where that is not to be believed."""
-        try:
-            return spent_of(record, partial(self._store.read, record.id))
-        except (LeaselabError, OSError, ValueError) as error:
-            _log.warning("%s: its profile is left out: %s", record.id, error)
-            return ()
+        return experiment(points, [self._results.spent(one) for one in points])
 
     def _write_summaries(
         self,
@@ -236,7 +218,7 @@ class _Site:
         experiments: Sequence[Mapping[str, Any]],
     ) -> None:
         """The pages that show results of all scenarios."""
-        records = [one for ref in newest if (one := self._light(ref)) is not None]
+        records = [one for ref in newest if (one := self._results.light(ref)) is not None]
         known = {row["id"]: row for row in self._index.every(newest=2 * NEWEST)}
         latest = [
             {**row, "against": anchor_words(row, known)}
@@ -258,8 +240,11 @@ class _Site:
         self._pages.write(
             "validity",
             "validity.html",
-            [newest, failed, [self._href(row) for row in failed], self._refused],
-            lambda: ({**validity(records, failed), **linked, "refused": self._refused}, ()),
+            [newest, failed, [self._href(row) for row in failed], self._results.refused],
+            lambda: (
+                {**validity(records, failed), **linked, "refused": self._results.refused},
+                (),
+            ),
         )
         self._pages.write("compare", "compare.html", groups, partial(self._compared, groups))
 
@@ -296,24 +281,24 @@ class _Site:
         try:
             # a result never changes but for what is pruned of it: its checksums stand for it
             sums = content_of(self._store.place(ref) / SUMS)
-            source = [sums.decode(errors="replace"), self._to_results, self._pruned(ref)]
+            source = [
+                sums.decode(errors="replace"),
+                self._results.to_results,
+                self._results.pruned(ref),
+            ]
             self._pages.write(page, "sweep.html", source, partial(self._sweep, ref))
         except (LeaselabError, OSError) as error:
-            self._refuse(ref, error)
+            self._results.refuse(ref, error)
             self._pages.drop(page)
-
-    def _refuse(self, ref: str, error: Exception) -> None:
-        self._store.index.say_unreadable(ref, error)
-        self._refused[ref] = str(error)
 
     def _sweep(self, ref: str) -> tuple[Mapping[str, Any], list[Any]]:
         place = self._store.place(ref)
-        return sweep(self._store.load(ref), place, self._raw(ref, "../"), self._pruned(ref))
-
-    def _pruned(self, ref: str) -> str:
-        """The day on which raw outputs of a result were removed; empty where they are there."""
-        pruned = read_pruned(self._store.place(ref))
-        return pruned.at[:10] if pruned else ""
+        return sweep(
+            self._store.load(ref),
+            place,
+            self._results.raw(ref, "../"),
+            self._results.pruned(ref),
+        )
 
     def _compared(
         self, groups: Sequence[tuple[str, Sequence[str]]]
@@ -323,11 +308,13 @@ class _Site:
             results = [
                 (one, self._store.place(ref))
                 for ref in refs
-                if (one := self._light(ref)) is not None
+                if (one := self._results.light(ref)) is not None
             ]
             if len(results) > 1:
                 anchors = {one.anchor for one, _ in results if one.anchor}
-                known = [found for ref in sorted(anchors) if (found := self._light(ref))]
+                known = [
+                    found for ref in sorted(anchors) if (found := self._results.light(ref))
+                ]
                 made.append(group(name, results, {one.id: one for one in known}))
         return {"groups": made}, [one.figure for one in made]
 
@@ -350,43 +337,5 @@ class _Site:
         """Where a result is shown: on its page, else as it lies in the archive."""
         if self._has_page(row["id"]):
             return f"{up}{sweep_page(row['id'])}.html"
-        place = self._raw(row["id"], up)
+        place = self._results.raw(row["id"], up)
         return f"{place}/result.json" if place else ""
-
-    def _raw(self, ref: str, up: str) -> str | None:
-        """The way from a page to the result's folder; None for a site that lies elsewhere."""
-        if self._to_results is None:
-            return None
-        place = self._store.place(ref).relative_to(self._store.root)
-        return f"{up}{self._to_results}/{place.as_posix()}"
-
-    def _light(self, ref: str) -> Record | None:
-        """A result for the pages that show many: without its seconds, which are most of it.
-
-        None for one that is not to be believed; it is told on a page of its own kind.
-        """
-        if ref not in self._records and ref not in self._refused:
-            try:
-                self._records[ref] = _without_seconds(self._store.load(ref))
-            except (LeaselabError, OSError) as error:
-                self._refuse(ref, error)
-        return self._records.get(ref)
-
-
-def _without_seconds(record: Record) -> Record:
-    """The record without what its trials say of each second, but for their first and last."""
-    found = record.confirmation
-    return replace(
-        record,
-        rounds=tuple(
-            replace(one, trials=tuple(map(_trial_without_seconds, one.trials)))
-            for one in record.rounds
-        ),
-        confirmation=found
-        and replace(found, trials=tuple(map(_trial_without_seconds, found.trials))),
-    )
-
-
-def _trial_without_seconds(trial: Trial) -> Trial:
-    samples = {role: (*taken[:1], *taken[-1:]) for role, taken in trial.samples.items()}
-    return replace(trial, per_second=(), samples=samples)

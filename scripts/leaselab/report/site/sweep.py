@@ -72,12 +72,12 @@ def sweep(
             "stages", "Latency of each stage by offered load", stages_chart(record)
         ),
     }
-    typical = _typical(record)
+    typical = typical_run(record)
     seconds = [
         figure(
             f"seconds-{one.index}",
             f"Run {one.index}, second by second",
-            _seconds(record, one),
+            run_seconds(record, one),
             at_once=one is typical,
         )
         for one in record.rounds
@@ -132,7 +132,8 @@ def _loss_note(record: Record) -> str:
     return told + (f" Those at {beyond} are in their table alone." if beyond else "")
 
 
-def _seconds(record: Record, one: Round, other: str = "") -> Spec | None:
+def run_seconds(record: Record, one: Round, other: str = "") -> Spec | None:
+    """One run second by second; `other` says what it is of, where that is no run."""
     return seconds_chart(
         one,
         plural=record.scenario.transaction.plural,
@@ -143,7 +144,7 @@ def _seconds(record: Record, one: Round, other: str = "") -> Spec | None:
     )
 
 
-def _typical(record: Record) -> Round | None:
+def typical_run(record: Record) -> Round | None:
     """The run in the middle of all, by the figure: the one to see without scripts."""
     name = record.figure.name
     known = [one for one in record.rounds if one.metrics.get(name) is not None]
@@ -174,7 +175,7 @@ def _confirmation(record: Record) -> dict[str, Any] | None:
         "seconds": figure(
             "seconds-confirmation",
             "Confirmation, second by second",
-            _seconds(record, as_round, "Confirmation"),
+            run_seconds(record, as_round, "Confirmation"),
             at_once=False,
         ),
     }

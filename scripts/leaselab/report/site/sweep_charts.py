@@ -5,16 +5,12 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from leaselab.analysis.latency import PERCENTILES
 from leaselab.model.trial import WHOLE
 from leaselab.report.facts import confirming
 from leaselab.report.listing import sentence
+from leaselab.report.site.colours import ASIDE, BETTER, DOUBT, MEASURED, SERIES
 from leaselab.report.site.vega import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
     WIDTH,
     ZOOM,
     Spec,
@@ -37,7 +33,7 @@ if TYPE_CHECKING:
     from leaselab.model.record import Metric, Record
     from leaselab.model.trial import Trial
 
-_PERCENTILES = {"p50": BLUE, "p90": GREEN, "p99": ORANGE, "p99.9": PURPLE, "max": GREY}
+_PERCENTILES = dict(zip(PERCENTILES, SERIES, strict=False))
 _AXIS = 75
 """Width of a panel's vertical axis with the gap before it (px)."""
 _LOSSES = [0, 1, 2.5, 5, 10, 25, 50, 100]
@@ -48,11 +44,11 @@ _NEAR = 0.25
 _CLOSE = 0.02
 """How far apart loads may be that make one point (0..)."""
 _VERDICTS = {
-    "passed": (GREEN, "circle"),
-    "counted": (GREEN, "circle"),
-    "failed": (ORANGE, "triangle-up"),
-    "not valid": (GREY, "cross"),
-    "confirmation": (PURPLE, "diamond"),
+    "passed": (BETTER, "circle"),
+    "counted": (BETTER, "circle"),
+    "failed": (DOUBT, "triangle-up"),
+    "not valid": (ASIDE, "cross"),
+    "confirmation": (SERIES[1], "diamond"),
 }
 """What came of a trial, or what it was for: colour and shape of its mark."""
 
@@ -89,7 +85,7 @@ def runs_chart(record: Record) -> Spec | None:
         return None
     bracketed = [value for value in values if value["lower"] is not None]
     x = {"field": "run", "type": "ordinal", "title": "run", "axis": {"labelAngle": 0}}
-    place = {"x": x, "color": looks("dropped", {"counted": BLUE, "dropped": GREY})}
+    place = {"x": x, "color": looks("dropped", {"counted": MEASURED, "dropped": ASIDE})}
     proofs = [("lower", "passed at", ".0f"), ("upper", "failed at", ".0f")]
     tooltip = told(
         ("run", "run", ""),
@@ -128,11 +124,11 @@ def _mean(figure: Metric) -> Iterator[Spec]:
     if figure.ci95 is not None:
         yield layer(
             [{"low": figure.ci95[0], "high": figure.ci95[1]}],
-            {"type": "rect", "opacity": 0.15, "color": BLUE, "aria": False},
+            {"type": "rect", "opacity": 0.15, "color": MEASURED, "aria": False},
             {"y": number("low", None), "y2": {"field": "high"}},
         )
     if figure.value is not None:
-        yield layer([{"mean": figure.value}], dashed(BLUE), {"y": number("mean", None)})
+        yield layer([{"mean": figure.value}], dashed(MEASURED), {"y": number("mean", None)})
 
 
 def loss_chart(record: Record) -> Spec | None:
@@ -177,7 +173,7 @@ def loss_chart(record: Record) -> Spec | None:
     }
     asked = [] if goal is None else [{"goal": 100 * goal}]
     layers = [
-        layer(asked, dashed(RED), {"y": {**loss, "field": "goal"}}),
+        layer(asked, dashed(ASIDE), {"y": {**loss, "field": "goal"}}),
         layer(values, dots(42, opacity=0.75), encoding, params=[ZOOM]),
     ]
     name = "Loss by offered load"

@@ -1,8 +1,7 @@
 """Pieces of Vega-Lite charts, as dicts that both the drawing and the browser take.
 
-Colours of text, axes and grid are left to the style sheet, which knows whether
-it is dark; those of marks are of Okabe and Ito's palette, told apart by colour-blind
-eyes and readable on both grounds.  Each chart is `width` wide; a page scales it down.
+Colours of marks are in `colours`; those of text, axes and grid are left to the style sheet,
+which knows whether it is dark.  Each chart is `width` wide; a page scales it down.
 """
 
 from __future__ import annotations
@@ -10,22 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from leaselab.report.site.colours import SERIES
+
 Spec = dict[str, Any]
 WIDTH = 500
 """Of one panel; with its axis two charts stand beside each other in a window of 1280 px, and
 the words of one that is scaled to a phone can still be read."""
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
-    "#3a87c8",
-    "#e08a1e",
-    "#1b9e77",
-    "#d1495b",
-    "#b06fb0",
-    "#8a8a8a",
-)
-PALETTE = (BLUE, PURPLE, GREEN, ORANGE, RED, GREY)
-"""Colours of things that have none of their own, in their order."""
 _MANY = {"scheme": "tableau20"}
-"""Colours of more things than the palette has."""
+"""Colours of more things than have one of their own."""
 _ISO = (
     "utcFormat(datum.value, utcseconds(datum.value) ? '%Y-%m-%d %H:%M:%S'"
     " : utchours(datum.value) || utcminutes(datum.value) ? '%Y-%m-%d %H:%M' : '%Y-%m-%d')"
@@ -145,8 +136,8 @@ def moments(field: str, title: str) -> Spec:
 
 def colours(field: str, names: Sequence[str], **options: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
     """A colour by name, in the order of the names."""
-    few = len(names) <= len(PALETTE)
-    told_apart = {"range": list(PALETTE[: len(names)])} if few else _MANY
+    few = len(names) <= len(SERIES)
+    told_apart = {"range": list(SERIES[: len(names)])} if few else _MANY
     scale = {"domain": list(names), **told_apart}
     return {"field": field, "type": "nominal", "scale": scale, **options}
 

@@ -12,6 +12,20 @@ function tell(facts) {
   }));
 }
 
+const NARROW = 640; // px, below which panels take what room there is
+const AXIS = 90; // px that the axis of a panel takes
+
+// The chart as wide as its place, with legends above: on a phone it would be cut, or too small.
+function fitted(chart) {
+  const room = document.getElementById("chart").clientWidth;
+  if (room >= NARROW) return chart;
+  const above = (layer) => layer.encoding.color
+    ? { ...layer, encoding: { ...layer.encoding, color: { ...layer.encoding.color, legend: { orient: "top" } } } }
+    : layer;
+  const panels = chart.vconcat.map((panel) => ({ ...panel, width: room - AXIS, layer: panel.layer.map(above) }));
+  return { ...chart, vconcat: panels };
+}
+
 const TRIES = 5;
 let failed = 0;
 
@@ -22,7 +36,7 @@ async function follow() {
     document.getElementById("title").textContent = state.title;
     tell(state.facts);
     if (state.chart) {
-      await globalThis.vegaEmbed("#chart", state.chart, { actions: false, renderer: "svg" });
+      await globalThis.vegaEmbed("#chart", fitted(state.chart), { actions: false, renderer: "svg" });
     }
   } catch (error) {
     failed += 1;

@@ -1,0 +1,114 @@
+"""Two releases of a server: which of their results are held against each other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.history import build_of
+from leaselab.model.errors import BELIEVED
+from leaselab.model.identity import Conditions
+from leaselab.model.procedures.profile import PROFILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Row = Mapping[str, Any]
+    Pair = tuple[Row | None, Row]
+    """What is compared with, and what is judged."""
+
+_BETWEEN = re.compile(r"-\d+-g[0-9a-f]+$")
+"""How the description of a commit ends that has no tag of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release of a server: a tag of its repository, or the version of a package."""
+
+    name: str
+    commit: str | None = None
+    """Full hash, where it is known; else the name tells which results are of it."""
+
+    def has(self, row: Row) -> bool:
+        """Whether a row of the index is of it; checkouts with changes are of none."""
+        if row["dirty"]:
+            return False
+        if self.commit is not None:
+            return bool(row["commit"] == self.commit)
+        return self.name.casefold() in {name.casefold() for name in _names(row)}
+
+
+def _names(row: Row) -> list[str]:
+    """What the build of a row is called, the name for people first; none between releases."""
+    if row["commit"]:
+        described = row["described"] or ""
+        return [] if row["dirty"] or _BETWEEN.search(described) else [described]
+    if not row["version"]:
+        return []
+    return [f"{row['server']}-{row['version']}", str(row["version"])]
+
+
+def releases_of(rows: Iterable[Row]) -> list[Release]:
+    """The releases that rows are of, by the dates of their commits, packages last."""
+    dates: dict[str, str] = {}
+    for row in rows:
+        if names := _names(row):
+            dates.setdefault(names[0], row["commit_date"] or f"~{row['started_at']}")
+    return [Release(name) for name in sorted(dates, key=lambda name: (dates[name], name))]
+
+
+def pairs_of(rows: Sequence[Row], release: Release, against: Release) -> list[Pair]:
+    """One result of the release for each scenario, procedure and durability, and its base.
+
+    `rows` are of the index, oldest first.  Of several results, one that has a base comes first,
+    then points that took turns, then those with an anchor in common, then the newest.  The base
+    has the same conditions (`Conditions`).  It is None where `against` has no such result.
+    """
+    rows = [row for row in rows if row["scenario"] and row["procedure"] != PROFILE]
+    rows = [row for row in rows if not row["slowdown"]]
+    anchors = _anchors(rows)
+    theirs: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        if against.has(row) and row["outcome"] in BELIEVED:
+            theirs.setdefault((_place(row), Conditions.of_row(row)), []).append(row)
+    ours: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        if release.has(row):
+            ours.setdefault(_place(row), []).append(row)
+
+    def rank(pair: Pair) -> tuple[Any, ...]:
+        base, other = pair
+        together = base is not None and _together(base, other)
+        anchor = anchors.get(other["id"])
+        common = base is not None and anchor and anchors.get(base["id"]) == anchor
+        newest = (other["started_at"], base["started_at"] if base else "")
+        return other["outcome"] in BELIEVED, base is not None, together, bool(common), newest
+
+    found = []
+    for place, others in ours.items():
+        pairs: list[Pair] = [
+            (base, other)
+            for other in others
+            for base in (*theirs.get((place, Conditions.of_row(other)), ()), None)
+        ]
+        found.append(max(pairs, key=rank))
+    return found
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return row["scenario"], row["procedure"], row["durability"], row["metric"]
+
+
+def _together(one: Row, two: Row) -> bool:
+    return one["experiment"] is not None and bool(one["experiment"] == two["experiment"])
+
+
+def _anchors(rows: Iterable[Row]) -> dict[str, tuple[Any, ...]]:
+    """By the id of each result that has an anchor: that one's build and conditions."""
+    known = {row["id"]: row for row in rows}
+    return {
+        ident: (build_of(base), Conditions.of_row(base))
+        for ident, row in known.items()
+        if (base := known.get(row["anchor"])) is not None
+    }

@@ -1,0 +1,178 @@
+"""The charts of an experiment: its points along a factor or one by one, and every run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.curve import Standing
+from leaselab.report.listing import sentence
+from leaselab.report.site.colours import ASIDE, BETTER, MEASURED
+from leaselab.report.site.vega import (
+    WIDTH,
+    ZOOM,
+    Spec,
+    chart,
+    colours,
+    dots,
+    layer,
+    lines,
+    looks,
+    moments,
+    names,
+    number,
+    told,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leaselab.model.record import Record
+
+_LOOKS = {
+    Standing.BEST: (BETTER, "diamond"),
+    Standing.ALIKE: (MEASURED, "circle"),
+    Standing.UNTOLD: (MEASURED, "square"),
+    Standing.OTHER: (ASIDE, "triangle-down"),
+}
+"""How a point stands to the best one: colour and shape of its mark."""
+_TICKS = 16
+"""Values of a factor that stand on its axis; of more, some do."""
+_LOGARITHMIC = 30
+"""Highest over lowest value from which on an axis is logarithmic."""
+_WORD, _WIDER = 36, 820
+"""Room for the words of a value on an axis, and the width of a chart that has to make room for
+them (px)."""
+_LABEL_WIDTH = 300
+"""Room for the label of a point (px): one that is cut may look like another."""
+_SYMBOL_WIDTH, _LETTER_WIDTH = 40, 7
+"""Room in a legend for the mark of a label, and for each of its letters (px)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One point as the page shows it."""
+
+    record: Record
+    label: str
+    """What tells it from the others."""
+    cells: tuple[str, ...]
+    """Its values of what the points differ in, in the order of `experiment.varied`."""
+    measured: bool
+    """Whether it has a figure that is one."""
+    standing: Standing | None
+    """How it stands to the best point; None where one of the two has no figure."""
+    latencies_ms: tuple[float | None, ...]
+    """Of the whole transaction at the load that its runs stand for, by
+    `experiment.LATENCIES` (ms)."""
+
+
+def curve_chart(
+    marks: Sequence[Mapping[str, Any]], axis: str, name: str, along: str
+) -> Spec | None:
+    """The figure along a numeric factor; None without a figure."""
+    if not marks:
+        return None
+    places = [mark["at"] for mark in marks]
+    wide = min(places) > 0 and max(places) / min(places) >= _LOGARITHMIC
+    scale = {"type": "log", "nice": False, "padding": 20} if wide else {"padding": 20}
+    ticks: Spec = {"format": ".9~g"}  # else 0.96 and 0.999 are both 1
+    if len(set(places)) <= _TICKS:
+        ticks["values"] = sorted(set(places))
+    x, y = number("at", along, scale=scale, axis=ticks), number("value", axis)
+    line = layer(
+        marks,
+        {"type": "line", "color": ASIDE, "strokeWidth": 1, "aria": False},
+        {"x": x, "y": y},
+    )
+    interval = {"y": number("low", axis), "y2": {"field": "high"}}
+    layers = _points_layers(marks, {"x": x}, interval, {"y": y}, axis)
+    close = _closest(sorted(set(places)), logarithmic=wide) * WIDTH < _WORD
+    return chart([line, *layers], height=300, name=name, width=_WIDER if close else WIDTH)
+
+
+def _closest(places: Sequence[float], *, logarithmic: bool) -> float:
+    """How far apart the two values stand that are closest, as a share of the axis."""
+    at = [math.log(place) for place in places] if logarithmic else places
+    gaps = [after - before for before, after in pairwise(at)]
+    return min(gaps) / (at[-1] - at[0]) if gaps else 1.0
+
+
+def dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> Spec | None:
+    """The figure of each point, one below the other; None without a figure."""
+    if not marks:
+        return None
+    x = number("value", axis, scale={"padding": 20}, axis={"tickCount": 8})
+    interval = {"x": number("low", axis), "x2": {"field": "high"}}
+    layers = _points_layers(
+        marks, {"y": names("label", _LABEL_WIDTH)}, interval, {"x": x}, axis
+    )
+    return chart(layers, height=max(50, 34 * len(marks)), name=name, width=300)
+
+
+def _points_layers(
+    marks: Sequence[Mapping[str, Any]], place: Spec, interval: Spec, value: Spec, axis: str
+) -> list[Spec]:
+    """Intervals and points; `place`, `interval` and `value` say where they stand."""
+    standings = [one for one in _LOOKS if any(mark["standing"] == one for mark in marks)]
+    look: Spec = {"color": {"value": MEASURED}}
+    if standings:
+        look = {
+            channel: looks("standing", {one: _LOOKS[one][which] for one in standings})
+            for which, channel in enumerate(("color", "shape"))
+        }
+    tooltip = told(
+        ("label", "", ""),
+        ("value", axis, ".6~g"),
+        ("low", "from", ".6~g"),
+        ("high", "to", ".6~g"),
+        ("standing", "", ""),
+    )
+    links = {"href": {"field": "href"}, "description": {"field": "label"}, "tooltip": tooltip}
+    known = [mark for mark in marks if mark["low"] is not None]
+    return [
+        layer(known, lines(2), {**place, **interval, "color": look["color"]}),
+        layer(marks, dots(90), {**place, **value, **look, **links}, name="points"),
+    ]
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    """How many columns of a legend stand beside each other without being cut."""
+    longest = max(map(len, labels), default=0)
+    return max(1, min(4, WIDTH // (_SYMBOL_WIDTH + _LETTER_WIDTH * longest)))
+
+
+def rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
+    """The runs of all points on one clock; None without any that has a figure."""
+    values = [
+        {
+            "at": one.started_at,
+            "value": value,
+            "label": point.label,
+            "run": one.index,
+            "dropped": place in point.record.figure.dropped,
+        }
+        for point in points
+        for place, one in enumerate(point.record.rounds)
+        if (value := one.metrics.get(point.record.figure.name)) is not None
+    ]
+    if not values:
+        return None
+    labels = [point.label for point in points]
+    encoding = {
+        "x": moments("at", "started (UTC)"),
+        "y": number("value", axis),
+        "color": colours(
+            "label",
+            labels,
+            legend={"columns": _legend_columns(labels), "labelLimit": _LABEL_WIDTH},
+        ),
+        "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
+        "tooltip": told(
+            ("label", "", ""), ("run", "run", ""), ("at", "at", ""), ("value", axis, ".6~g")
+        ),
+    }
+    runs = layer(values, {"type": "point", "filled": True, "size": 45}, encoding, params=[ZOOM])
+    return chart([runs], height=240, name=f"{sentence(axis)} of every run over time")

@@ -1,0 +1,202 @@
+"""The release report: one page that compares a release of a server with an earlier one."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.ratio import Basis
+from leaselab.analysis.releases import pairs_of, releases_of
+from leaselab.analysis.verdict import compare
+from leaselab.archive.anchors import anchors_of
+from leaselab.model.errors import usage_error
+from leaselab.model.record import SERVER
+from leaselab.model.source import SHORT
+from leaselab.report.facts import config_text, facts
+from leaselab.report.machine import host_lines
+from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.pages import single_page
+from leaselab.report.site.release_charts import releases_chart
+from leaselab.report.site.release_sections import BASELINE, Entry, Report
+from leaselab.report.units import in_shown_units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from leaselab.analysis.releases import Pair, Release
+    from leaselab.archive.row import Row
+    from leaselab.archive.store import Store
+    from leaselab.model.record import Record
+    from leaselab.report.site.release_sections import Families
+
+_CONFIG_LIMIT = 200_000
+"""Letters of a configuration that are attached."""
+_BUILD = ("server", "commit", "repository", "build", "generator")
+"""What is said of how a release was built and loaded, by the labels of `facts`."""
+
+
+def release_report(
+    store: Store, release: Release, against: Release, families: Families
+) -> tuple[str, str]:
+    """Make the report of a release: its name, and the page.
+
+    `families` are those of the catalogue; the report is of those of the release's server, and
+    says which have no result.  No report of other results has its name.  Raises usage_error
+    where the release or `against` has no result.
+    """
+    known = {one.name for scenarios in families.values() for one in scenarios}
+    rows = [row for row in store.index.every() if row["scenario"] in known]
+    for one in (release, against):
+        if not any(map(one.has, rows)):
+            raise usage_error(
+                "there is no result of this release",
+                where=str(store.root),
+                found=one.name,
+                wanted=", ".join(each.name for each in releases_of(rows)) or "any result",
+                todo="measure it: leaselab run FAMILY --repo REPO --commits A,B",
+            )
+    entries = _entries(store, pairs_of(rows, release, against))
+    of = {one.other.server.name for each in entries.values() for one in each}
+    mine = {
+        name: scenarios
+        for name, scenarios in families.items()
+        if {one.server.kind for one in scenarios} & of
+    }
+    report = Report(release, against, mine, entries)
+    context = _context(store, report, _history(store, rows, report))
+    return report.name, single_page("release.html", context)
+
+
+def _entries(store: Store, pairs: Sequence[Pair]) -> dict[str, list[Entry]]:
+    """What pairs of rows come to, by scenario; results that cannot be read are left out."""
+    ids = [row["id"] for pair in pairs for row in pair if row]
+    read = {one.id: one for one in store.load_readable(dict.fromkeys(ids))}
+    shown = {one.id: one for one in in_shown_units(list(read.values()))}
+    found: dict[str, list[Entry]] = {}
+    for base_row, row in pairs:
+        other = read.get(row["id"])
+        base = read.get(base_row["id"]) if base_row else None
+        if other is None:
+            continue
+        named = [one for one in (base, other) if one is not None]
+        judged = compare(base, other, anchors=anchors_of(store, *named))
+        entry = Entry(shown[other.id], shown[base.id] if base else None, judged)
+        found.setdefault(other.scenario.name, []).append(entry)
+    return found
+
+
+def _history(store: Store, rows: Sequence[Row], report: Report) -> list[Figure | None]:
+    """For each backend, the change of each scenario since `against`, by release."""
+    figures = []
+    for name in (name for name in BASELINE if name in report.families):
+        scenarios = [one.name for one in report.families[name] if not one.partner]
+        own = [row for row in rows if row["scenario"] in scenarios]
+        values = []
+        for release in releases_of(row for row in own if not report.against.has(row)):
+            pairs = [one for one in pairs_of(own, release, report.against) if one[0]]
+            values += [
+                {
+                    "release": release.name,
+                    "scenario": scenario,
+                    "ratio": found.ratio,
+                    "ci95": found.ci95,
+                }
+                for scenario, entries in _entries(store, pairs).items()
+                if (found := entries[0].comparison.verdict) and not entries[0].comparison.apart
+            ]
+        figures.append(
+            figure(
+                f"history-{name}",
+                f"Change since {report.against.name} by release, {name}",
+                releases_chart(values, f"Change by release, {name}"),
+                note="Releases measured in turn with it, or with a common anchor: the "
+                "drift of the machine cancels. The line through a dot is its 95 % interval.",
+            )
+        )
+    return figures
+
+
+def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> dict[str, Any]:
+    """What the template gets."""
+    entries = [one for each in report.entries.values() for one in each]
+    judged = [one for one in entries if one.look != "unknown"]
+    order = ("worse", "better")
+    news = sorted((one for one in entries if one.news), key=lambda one: order.index(one.look))
+    records = [one.other for one in entries]
+    sides = {
+        report.against.name: next((one.base for one in entries if one.base), None),
+        report.release.name: records[0] if records else None,
+    }
+    built = {
+        name: dict(facts(one, Path(one.id))) for name, one in sides.items() if one is not None
+    }
+    sections = list(report.sections())
+    bases = [one.comparison.verdict.basis for one in entries if one.comparison.verdict]
+    return {
+        "name": report.name,
+        "release": report.release.name,
+        "against": report.against.name,
+        "news": news,
+        "slower": next((one.scenario for one in news if one.look == "worse"), ""),
+        "judged": len(judged),
+        "apart": sum(one.comparison.apart for one in entries),
+        "unjudged": sum(one.comparison.verdict is None for one in entries),
+        "sections": sections,
+        "missing": [name for one in sections for name in one.missing],
+        "history": [one for one in history if one is not None],
+        "benches": _benches(records),
+        "built": {
+            label: [each.get(label, "-") for each in built.values()]
+            for label in _BUILD
+            if any(label in each for each in built.values())
+        },
+        "sides": list(built),
+        "procedures": sorted({one.procedure.words for one in records}),
+        "bases": [(one.value, bases.count(one)) for one in Basis],
+        "attached": _attached(store, report),
+        "measured": (
+            min((one.started_at for one in records), default=""),
+            max((one.finished_at for one in records), default=""),
+        ),
+        "made": sorted({_made_by(one) for one in records}),
+    }
+
+
+def _attached(store: Store, report: Report) -> list[dict[str, Any]]:
+    """Configurations and generator commands, each distinct one once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, entries in report.entries.items():
+        for one in entries:
+            text = config_text(one.other, store.place(one.other.id), SERVER) or ""
+            shown = next((each.shown for each in one.other.rounds if each.shown), None)
+            command = shlex.join(shown.argv) if shown else ""
+            names = found.setdefault((text, command), [])
+            names += [] if name in names else [name]
+    return [
+        {
+            "names": names,
+            "text": text[:_CONFIG_LIMIT],
+            "cut": len(text) > _CONFIG_LIMIT,
+            "command": command,
+        }
+        for (text, command), names in found.items()
+        if text or command
+    ]
+
+
+def _benches(records: Iterable[Record]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """The hosts of each bench and environment, in words."""
+    benches = {(one.bench.name, one.bench.environment or "-"): one.bench for one in records}
+    return [
+        (
+            *place,
+            [line for role, host in bench.hosts.items() for line in host_lines(role, host)],
+        )
+        for place, bench in benches.items()
+    ]
+
+
+def _made_by(record: Record) -> str:
+    made = record.provenance
+    return f"{made.leaselab_version} {(made.leaselab_commit or '')[:SHORT]}".rstrip()

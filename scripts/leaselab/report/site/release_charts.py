@@ -1,0 +1,149 @@
+"""Charts of a release report: changes, curves of two releases, and one line a release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leaselab.report.site.colours import ASIDE, LOOKS, MEASURED
+from leaselab.report.site.vega import (
+    WIDTH,
+    Spec,
+    chart,
+    colours,
+    dashed,
+    dots,
+    layer,
+    lines,
+    looks,
+    names,
+    number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leaselab.analysis.curve import Curve
+
+Change = tuple[str, float, tuple[float, float] | None, str]
+"""Label, ratio, its 95 % interval, and the look of the change, of `LOOKS`."""
+_LOGARITHMIC = 10
+"""Highest over lowest value from which on an axis is logarithmic."""
+_LABEL_WIDTH = 300
+"""Room for the label of a line (px)."""
+
+
+def changes_chart(changes: Sequence[Change], name: str) -> Spec | None:
+    """Changes in percent around 0, a line each; None without any."""
+    if not changes:
+        return None
+    values = [
+        {
+            "label": label,
+            "change": _percent(ratio),
+            "low": _percent(ci95[0]) if ci95 else None,
+            "high": _percent(ci95[1]) if ci95 else None,
+            "colour": LOOKS[look],
+        }
+        for label, ratio, ci95, look in changes
+    ]
+    axis = "change (%)"
+    y, colour = names("label", _LABEL_WIDTH), {"field": "colour", "scale": None}
+    x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
+    ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": colour}
+    known = [value for value in values if value["low"] is not None]
+    return chart(
+        [
+            layer([{"change": 0}], dashed(ASIDE), {"x": number("change", axis)}),
+            layer(known, lines(2.5), ends),
+            layer(values, dots(60), {"x": x, "y": y, "color": colour}),
+        ],
+        height=max(50, 24 * len(values)),
+        name=name,
+        width=WIDTH - 180,
+    )
+
+
+def curves_chart(curves: Mapping[str, Curve], name: str) -> Spec:
+    """A figure along a factor, a line for each release, by its name; at least one."""
+    first = next(iter(curves.values()))
+    values = [
+        {
+            "release": release,
+            "at": point.at,
+            "value": point.value,
+            "low": point.value - point.half_width if point.half_width is not None else None,
+            "high": point.value + point.half_width if point.half_width is not None else None,
+        }
+        for release, curve in curves.items()
+        for point in curve.points
+        if point.value is not None
+    ]
+    axis = f"{first.title} ({first.unit})"
+    places = sorted({point.at for curve in curves.values() for point in curve.points})
+    wide = places[0] > 0 and places[-1] / places[0] >= _LOGARITHMIC
+    scale: Spec = {"type": "log", "nice": False, "padding": 20} if wide else {"padding": 20}
+    x = number("at", first.factor, scale=scale, axis={"values": places, "format": ".9~g"})
+    y = number("value", axis, scale={"zero": True})
+    tones = dict(
+        zip(curves, (MEASURED,) if len(curves) == 1 else (ASIDE, MEASURED), strict=True)
+    )
+    marks = dict(zip(curves, ("circle", "diamond"), strict=False))
+    known = [value for value in values if value["low"] is not None]
+    ends = {"x": x, "y": number("low", axis), "y2": {"field": "high"}}
+    colour = looks("release", tones)
+    return chart(
+        [
+            layer(
+                values, {"type": "line", "strokeWidth": 1}, {"x": x, "y": y, "color": colour}
+            ),
+            layer(known, lines(2), {**ends, "color": colour}),
+            layer(
+                values,
+                dots(60),
+                {"x": x, "y": y, "color": colour, "shape": looks("release", marks)},
+            ),
+        ],
+        height=240,
+        name=name,
+    )
+
+
+def releases_chart(changes: Sequence[Mapping[str, Any]], name: str) -> Spec | None:
+    """Changes since one release, by release; None where there are fewer than two releases.
+
+    `changes`: release, scenario, ratio and its interval, the releases in their order.
+    """
+    if len({change["release"] for change in changes}) < 2:
+        return None
+    values = [
+        {
+            "release": change["release"],
+            "scenario": change["scenario"],
+            "change": _percent(change["ratio"]),
+            "low": _percent(change["ci95"][0]),
+            "high": _percent(change["ci95"][1]),
+        }
+        for change in changes
+    ]
+    axis = "change (%)"
+    scenarios = list(dict.fromkeys(value["scenario"] for value in values))
+    place = {"field": "release", "type": "nominal", "sort": None, "title": None}
+    x = {**place, "axis": {"labelAngle": 0}}
+    legend = {"columns": 2, "labelLimit": 220}
+    colour = colours("scenario", scenarios, legend=legend)
+    shift = {"xOffset": {"field": "scenario", "type": "nominal", "sort": None}}
+    y = number("change", axis, scale={"zero": True})
+    ends = {"x": x, "y": number("low", axis), "y2": {"field": "high"}, "color": colour}
+    return chart(
+        [
+            layer([{"change": 0}], dashed(ASIDE), {"y": number("change", axis)}),
+            layer(values, lines(2), {**ends, **shift}),
+            layer(values, dots(60), {"x": x, "y": y, "color": colour, **shift}),
+        ],
+        height=220,
+        name=name,
+    )
+
+
+def _percent(ratio: float) -> float:
+    return round(100 * (ratio - 1), 3)

@@ -1,0 +1,273 @@
+"""The sections of a release report: which results they have, and which are missing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.curve import curves_of
+from leaselab.analysis.latency import whole_latency
+from leaselab.analysis.verdict import Comparison, Limit
+from leaselab.model.errors import BELIEVED
+from leaselab.report.closing import closing, pace_words
+from leaselab.report.listing import measured, sentence
+from leaselab.report.review import interval_words, percent
+from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.release_charts import changes_chart, curves_chart
+from leaselab.report.site.sweep import run_seconds, typical_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from leaselab.analysis.releases import Release
+    from leaselab.model.record import Record, Scenario
+
+    Families = Mapping[str, Sequence[Scenario]]
+    """The scenarios of each family of the catalogue, by its name."""
+
+BASELINE = ("memfile", "mysql", "postgresql")
+"""Families of the lease backends: what a server without anything special does."""
+SECTIONS = {
+    "threads": "Threads",
+    "queue-size": "Queue",
+    "reservations": "Reservations",
+    "classes": "Classes",
+    "long-run": "Long run",
+}
+"""Families that have a section of their own, and its title; the pairs come after the queue."""
+LONG_RUN, PAIRS = "long-run", "pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One result of the release, and what it is compared with."""
+
+    other: Record
+    base: Record | None
+    """In shown units, as `other`."""
+    comparison: Comparison
+    """Of both as they were measured."""
+
+    @property
+    def scenario(self) -> str:
+        """Its name."""
+        return self.other.scenario.name
+
+    @property
+    def look(self) -> str:
+        """What the change is: worse, better, same, or unknown, as across sessions."""
+        found = self.comparison.verdict
+        if found is None or self.comparison.apart:
+            return "unknown"
+        if not found.differs:
+            return "same"
+        return "better" if (found.ratio > 1) == found.higher_is_better else "worse"
+
+    @property
+    def basis(self) -> str:
+        """What the change rests on, or why there is none, in words."""
+        found = self.comparison.verdict
+        if found is not None:
+            return f"{found.basis.value} {found.anchor}".rstrip()
+        if self.other.outcome not in BELIEVED:
+            return self.other.reasons[0].text if self.other.reasons else self.other.outcome
+        if self.base is None:
+            return "no result to compare with"
+        return str(self.comparison.error)
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """What a line of a table shows."""
+        found, metric = self.comparison.verdict, self.other.figure
+        both = [self.base, self.other]
+        latency = [whole_latency(one).get("p99") if one else None for one in both]
+        return {
+            "scenario": self.scenario,
+            "look": self.look,
+            "change": percent(found.ratio) if found else "-",
+            "interval": interval_words(found.ci95) if found else "-",
+            "basis": self.basis,
+            "figures": [_figure(one, metric.name) if one else "-" for one in both],
+            "runs": [len(one.rounds) if one else "-" for one in both],
+            "p99": [None if one is None else 1000 * one for one in latency],
+            "ids": [one.id if one else "" for one in both],
+        }
+
+    @property
+    def news(self) -> str:
+        """A change that was seen, in a sentence; empty for any other result."""
+        found = self.comparison.verdict
+        if found is None or self.look not in ("worse", "better"):
+            return ""
+        if found.limit is not Limit.NONE:
+            return closing(self.comparison)
+        figure = self.other.figure
+        return (
+            f"{figure.title} {pace_words(found.ratio, figure.unit)} (95 % interval "
+            f"{interval_words(found.ci95)}), {self.basis}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The results of one family in a section."""
+
+    name: str
+    tables: tuple[tuple[str, tuple[dict[str, Any], ...]], ...]
+    """What the figures are, and the lines."""
+    figures: tuple[Figure | None, ...]
+    missing: str
+    """What was not measured with the release, in words; empty where all was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report with a title of its own."""
+
+    key: str
+    title: str
+    parts: tuple[Part, ...]
+    count: tuple[int, int]
+    """Scenarios that have a result of the release, of how many."""
+
+    @property
+    def missing(self) -> list[str]:
+        """Families of which nothing was measured with the release."""
+        return [part.name for part in self.parts if not part.tables]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the report is of."""
+
+    release: Release
+    against: Release
+    families: Families
+    entries: Mapping[str, Sequence[Entry]]
+    """By scenario."""
+
+    @property
+    def name(self) -> str:
+        """A name that no report of other results has."""
+        ids = sorted(one.other.id for each in self.entries.values() for one in each)
+        ids += sorted(one.base.id for each in self.entries.values() for one in each if one.base)
+        digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:8]
+        both = f"{self.release.name}-against-{self.against.name}"
+        return f"release-{re.sub(r'[^0-9A-Za-z.+_-]', '-', both)}-{digest}"
+
+    def sections(self) -> Iterator[Section]:
+        """All of them, in the order of the page."""
+        known = [name for name in BASELINE if name in self.families]
+        yield self._section("baseline", "Baseline", known, pairs=False)
+        for key, title in SECTIONS.items():
+            yield self._section(key, title, [key] if key in self.families else [])
+            if key == "queue-size":
+                yield self._section(PAIRS, "Pairs", known, pairs=True)
+        rest = [name for name in self.families if name not in {*BASELINE, *SECTIONS}]
+        yield self._section("others", "Other experiments", rest)
+
+    def _section(
+        self, key: str, title: str, names: Sequence[str], *, pairs: bool | None = None
+    ) -> Section:
+        wanted = {
+            name: [
+                one.name for one in self.families[name] if pairs is None or one.partner is pairs
+            ]
+            for name in names
+        }
+        parts = tuple(
+            self._part(key, name, scenarios) for name, scenarios in wanted.items() if scenarios
+        )
+        every = [one for scenarios in wanted.values() for one in scenarios]
+        return Section(
+            key, title, parts, (sum(one in self.entries for one in every), len(every))
+        )
+
+    def _part(self, key: str, name: str, scenarios: Sequence[str]) -> Part:
+        entries = [entry for one in scenarios for entry in self.entries.get(one, ())]
+        place = name if key in (name, "others") else f"{key}-{name}"
+        figures = [*self._changes(entries, place, name), *self._curves(entries, place)]
+        if name == LONG_RUN:
+            figures += [_seconds(one) for one in entries]
+        title = f"{name} pairs" if key == PAIRS else name
+        return Part(title, tuple(_tables(entries)), tuple(figures), self._missing(scenarios))
+
+    def _missing(self, scenarios: Sequence[str]) -> str:
+        gone = [one for one in scenarios if one not in self.entries]
+        if not gone:
+            return ""
+        of = f"{len(gone)} of {len(scenarios)} scenarios"
+        return f"Missing: {of}, not measured with {self.release.name}: {', '.join(gone)}."
+
+    def _changes(
+        self, entries: Sequence[Entry], place: str, name: str
+    ) -> Iterator[Figure | None]:
+        changes = [
+            (one.scenario, found.ratio, found.ci95, one.look)
+            for one in entries
+            if (found := one.comparison.verdict) is not None
+        ]
+        title = f"Change from {self.against.name} to {self.release.name}, {name}"
+        yield figure(
+            f"{place}-changes",
+            title,
+            changes_chart(changes, title),
+            note="A dot is the change of the figure, the line its 95 % interval. Red: worse, "
+            "green: better, blue: no difference seen at 5 %, grey: across sessions, so that "
+            "the drift of the machine is in it.",
+        )
+
+    def _curves(self, entries: Sequence[Entry], place: str) -> Iterator[Figure | None]:
+        sides = {
+            self.against.name: curves_of([one.base for one in entries if one.base]),
+            self.release.name: curves_of([one.other for one in entries]),
+        }
+        for number, curve in enumerate(sides[self.release.name], start=1):
+            own = {
+                name: each
+                for name, curves in sides.items()
+                for each in curves
+                if (each.factor, each.alike) == (curve.factor, curve.alike)
+            }
+            of = ", ".join(curve.alike.values())
+            title = f"{sentence(curve.title)} by {curve.factor}" + (f", {of}" if of else "")
+            yield figure(
+                f"{place}-curve-{number}",
+                title,
+                curves_chart(own, title),
+                note="The line through a point is its 95 % interval. Two points of one place "
+                "took turns where the table says so: judge the change by the table, which is "
+                "closer than two intervals that overlap.",
+            )
+
+
+def _figure(record: Record, name: str) -> str:
+    metric = record.metric(name)
+    if metric is None or record.outcome not in BELIEVED:
+        return record.outcome
+    return measured(metric.value, metric.unit, metric.half_width)
+
+
+def _tables(entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[dict[str, Any], ...]]]:
+    def kind(one: Entry) -> str:
+        metric = one.other.figure
+        return f"{metric.title} in {metric.unit}: {one.other.procedure.words}"
+
+    for title, members in groupby(sorted(entries, key=kind), key=kind):
+        yield title, tuple(one.cells for one in members)
+
+
+def _seconds(entry: Entry) -> Figure | None:
+    """A run of the release second by second."""
+    typical = typical_run(entry.other)
+    if typical is None:
+        return None
+    return figure(
+        f"seconds-{entry.scenario}",
+        f"{entry.scenario}, second by second",
+        run_seconds(entry.other, typical),
+        note=f"Run {typical.index} of {entry.other.id}. Panels have one clock.",
+    )
