@@ -5,6 +5,7 @@ import struct
 from dataclasses import dataclass, field
 
 ETHERNET, RAW, SLL, SLL2 = 1, 101, 113, 276
+NOWHERE, EVERYBODY = "0.0.0.0", "255.255.255.255"  # noqa: S104  # of DHCP
 COOKIE = b"\x63\x82\x53\x63"
 SERVER4, SERVER6 = "198.18.0.10", "2001:2:0:1::10"
 MULTICAST = "ff02::1:2"
@@ -20,11 +21,11 @@ def option6(code, value):
     return struct.pack("!HH", code, len(value)) + value
 
 
-def message4(kind, mac, xid, options=(), giaddr="0.0.0.0", ciaddr="0.0.0.0", agent=(), **head):
+def message4(kind, mac, xid, options=(), giaddr=NOWHERE, **head):
     """A message of a client, of a relay where it has `giaddr`."""
-    op, hardware = head.get("op", 1), head.get("hardware", 1)
-    fixed = struct.pack("!BBBBIHH", op, hardware, len(mac), giaddr != "0.0.0.0", xid, 0, 0)
-    fixed += ipaddress.ip_address(ciaddr).packed + bytes(8)
+    op, hardware, agent = head.get("op", 1), head.get("hardware", 1), head.get("agent", ())
+    fixed = struct.pack("!BBBBIHH", op, hardware, len(mac), giaddr != NOWHERE, xid, 0, 0)
+    fixed += ipaddress.ip_address(head.get("ciaddr", NOWHERE)).packed + bytes(8)
     fixed += ipaddress.ip_address(giaddr).packed
     fixed = (fixed + mac).ljust(236, b"\0") + COOKIE
     body = option4(53, bytes([kind])) + b"".join(option4(*each) for each in options)
@@ -85,7 +86,7 @@ class Capture:
         self.add(at, datagram(payload, relay, SERVER4, (67, 67)))
 
     def broadcast4(self, at, payload):
-        self.add(at, datagram(payload, "0.0.0.0", "255.255.255.255", (68, 67)))
+        self.add(at, datagram(payload, NOWHERE, EVERYBODY, (68, 67)))
 
     def direct4(self, at, payload, source):
         self.add(at, datagram(payload, source, SERVER4, (68, 67)))
@@ -128,9 +129,10 @@ PHONE = ((57, b"\x05\xdc"), (60, b"android-dhcp-13"), (55, bytes([1, 3, 6, 15, 2
 CPE = ((60, b"docsis3.0"), (55, bytes([1, 3, 6, 7, 12, 15, 42, 66, 67])))
 
 
-def lease4(capture, at, number, options, relay, agent=(), *, name=b""):
+def lease4(capture, at, number, options, **more):
     """A client that gets a lease through a relay, and renews it half an hour later."""
-    own = [*options, (61, b"\1" + mac(number)), *([(12, name)] if name else [])]
+    relay, agent = more["relay"], more["agent"]
+    own = [*options, (61, b"\1" + mac(number)), (12, b"anna-%d" % number)]
     for step, kind in ((0, 1), (1, 3)):
         asked = [(54, ipaddress.ip_address(SERVER4).packed), (50, b"\x0a\0\0\7")] * step
         payload = message4(kind, mac(number), number, [*own, *asked], relay, agent=agent)
@@ -145,7 +147,7 @@ def isp(link=ETHERNET):
     for number in range(40):
         relay = f"10.{number % 2}.0.1"
         circuit = ((1, b"olt1/%d" % number), (2, b"subscriber-%d" % number))
-        lease4(capture, DAY + number, number, CPE, relay, circuit)
+        lease4(capture, DAY + number, number, CPE, relay=relay, agent=circuit)
         duid = b"\0\3\0\1" + mac(number)
         asked = [(8, b"\0\0"), (6, b"\0\x17\0\x18"), (16, b"\0\0\1\x11\0\5docsis"[:11])]
         inside = message6(1, duid, number, asked, want=(3, 25))
@@ -162,7 +164,7 @@ def campus():
         options = WINDOWS if number < 60 else PHONE
         minute = 1 if number < 70 else number - 65
         relay = "172.16.0.1" if number < 60 else "172.17.0.1"
-        lease4(capture, DAY + 60 * minute, number, options, relay, [(1, b"vlan")])
+        lease4(capture, DAY + 60 * minute, number, options, relay=relay, agent=[(1, b"vlan")])
     for number in range(5):
         payload = message4(1, mac(number), 7, WINDOWS, "172.16.0.1")
         for again in range(3):
@@ -193,9 +195,9 @@ def wrong():
     capture.broadcast4(DAY + 1, message4(2, mac(1), 1, WINDOWS, op=2))
     capture.broadcast4(DAY + 1, good[:236])
     capture.broadcast4(DAY + 1, good[:-5])
-    capture.add(DAY, datagram(good, "0.0.0.0", "255.255.255.255", (68, 67), size=4000))
+    capture.add(DAY, datagram(good, NOWHERE, EVERYBODY, (68, 67), size=4000))
     for fragment in (0x2000, 0x0010):
-        ends = ("0.0.0.0", "255.255.255.255", (68, 67))
+        ends = (NOWHERE, EVERYBODY, (68, 67))
         capture.add(DAY, datagram(good, *ends, fragment=fragment))
     capture.add(DAY, datagram(b"query", "10.0.0.1", "10.0.0.2", (4000, 53)))
     capture.frames.append((DAY, b"\0" * 60))

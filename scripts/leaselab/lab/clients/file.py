@@ -80,7 +80,9 @@ class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def text(self) -> str:
         """The file's text."""
         document = {key: value for key, value in to_builtins(self).items() if value}
-        body = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=96)
+        body = yaml.dump(
+            document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=96
+        )
         return _HEAD + body
 
 

@@ -189,7 +189,9 @@ def _notes(census: Census) -> list[str]:
     if census.nested:
         notes.append(f"{census.nested} messages came through several relays; sent through one")
     if census.poor:
-        notes.append(f"{census.poor} clients are of no kind: they only ended a lease, or no room")
+        notes.append(
+            f"{census.poor} clients are of no kind: they only ended a lease, or no room"
+        )
     times = sorted(census.minutes)
     if any(later - earlier > MOST_MINUTES for earlier, later in pairwise(times)):
         notes.append("times with gaps of more than a week: later minutes are left out")
