@@ -13,6 +13,9 @@ from tests.captures import DAY, Capture
 from tests.made_up import Lab
 
 from leaselab.cli.main import main
+from leaselab.lab.clients.capture import Reader
+from leaselab.lab.clients.sources import read_source
+from leaselab.model.errors import LeaselabError
 
 ISP = str(Path(__file__).parents[1] / "data/own/isp.conf")
 SHAPES = {shape.__name__: shape for shape in (captures.isp, captures.campus, captures.house)}
@@ -175,8 +178,19 @@ def mutated(data, dice):
     return bytes(data)
 
 
+def outcome(path):
+    """The exit code of reading a file, without a command's start."""
+    reader = Reader()
+    try:
+        read_source(reader, path)
+        assert len(reader.clients().text()) < 20_000
+    except LeaselabError as error:
+        return error.outcome.value
+    return 0
+
+
 def test_a_mutated_capture_is_read_or_refused(tmp_path, capsys):
-    """Nothing else than an exit of 0 or 2 in one line, whatever is in a file."""
+    """Nothing else than an exit of 0 or 2, whatever is in a file."""
     dice = random.Random(20)  # noqa: S311  # no secret
     originals = [captures.house().pcap(), captures.wrong().pcapng(), captures.house().pcapng()]
     originals.append(Capture(captures.SLL2, (), captures.isp().frames[:6]).pcap())
@@ -184,10 +198,10 @@ def test_a_mutated_capture_is_read_or_refused(tmp_path, capsys):
     path, seen = tmp_path / "m", set()
     for number in range(MUTATED):
         path.write_bytes(mutated(originals[number % len(originals)], dice))
-        seen.add(main(["clients", str(path)]))
-        told = capsys.readouterr()
-        assert "Traceback" not in told.err
-        assert len(told.out) < 20_000
+        seen.add(outcome(path))
+        if number % 100 == 0:
+            assert main(["clients", str(path)]) == outcome(path)
+            assert "Traceback" not in capsys.readouterr().err
     assert seen == {0, 2}
 
 
