@@ -85,7 +85,7 @@ class _Packets:
 
 def _opened(path: Path) -> tuple[int, _Packets]:
     try:
-        import cypcap  # noqa: PLC0415  # an extra
+        import cypcap  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise usage_error(
             "captures need cypcap, which is not installed",

@@ -102,7 +102,8 @@ class Census:
         number = self._known.get(key)
         if number is None:
             if len(self._known) >= MOST_CLIENTS:
-                return self._leave("clients")
+                self._leave("clients")
+                return None
             number = self._known[key] = len(self._known)
             for column in (self._xid, self._path):
                 column.append(0)

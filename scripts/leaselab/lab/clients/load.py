@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from leaselab.model.record import Scenario
 
 MOST_CLIENTS = 1 << 24
+_MOST_ADDRESSES = 1 << 40
+"""Addresses of a pool that are counted."""
 _INTERFACE_ID = 18
 
 
@@ -89,7 +91,7 @@ def with_clients(
         **({"relayed": True} if scenario.load["family"] == 6 else {}),
     }
     if "addresses" not in load:
-        load["addresses"] = pool_size(load["pool"])
+        load["addresses"] = min(pool_size(load["pool"]), _MOST_ADDRESSES)
     made = _write(folder, scenario, held[0].procedures[name], load)
     peak = traffic.peak
     told = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]

@@ -127,7 +127,8 @@ def _options4(data: bytes, *, ends: bool = False) -> Iterator[tuple[int, bytes]]
 
 
 def _of_v6(datagram: Datagram) -> Message | str:
-    data, relay, agent, hops = datagram.payload, b"", (), 0
+    data, relay, hops = datagram.payload, b"", 0
+    agent: Options = ()
     while data[0] == 12:
         hops += 1
         if hops > _MOST_RELAYS or len(data) < 34:

@@ -94,9 +94,9 @@ class _Groups:
         agent = []
         for code in dict.fromkeys(features.agent):
             shared = is_shared(group.agent.get(code, -1)) and group.clients > 1
-            value = agent_value(family, code, relay=relay, is_shared=shared)
-            agent += [[code, value]] if value else []
-            if not value:
+            made = agent_value(family, code, relay=relay, is_shared=shared)
+            agent += [[code, made]] if made else []
+            if not made:
                 self._left_out[f"option {code} of their relay is left out"] += group.clients
         options = []
         for code, value in features.options:
