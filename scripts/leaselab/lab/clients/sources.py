@@ -67,7 +67,7 @@ def _lines(file: IO[str]) -> Iterator[str]:
 
 def _read_leases(reader: Reader, file: IO[str]) -> None:
     """Read a memfile: the first line of a client is a new lease, a later one a renewal."""
-    rows: Iterable[dict[str | None, str]] = csv.DictReader(_lines(file))  # type: ignore[assignment]
+    rows: Iterable[dict[str | None, str]] = csv.DictReader(_lines(file))
     known: set[int] = set()
     try:
         for number, row in enumerate(rows):
