@@ -305,14 +305,13 @@ def test_clients_come_to_a_users_own_configuration(lab, file, capsys):
     (row,) = lab.store.index.every("*")
     assert row["scenario"].startswith("own-isp-")
     assert "-clients-" in row["scenario"]
-    told = capsys.readouterr().err
-    assert "2 relays are behind 2 of the file's" in told
+    assert "2 relays are behind 2 of the file's" in capsys.readouterr().err
     load = lab.store.load(row["id"]).scenario.load
     assert 0 < load["clients"] <= 4000
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "said"),
     [
         (["run", "--scale", "2"], "--clients"),
         (["run", "--clients", "/nowhere"], "cannot be read"),
@@ -324,9 +323,9 @@ def test_clients_come_to_a_users_own_configuration(lab, file, capsys):
         (["capacity", "--clients", "10"], "--lease-s is missing"),
     ],
 )
-def test_what_cannot_be_had_is_refused(words, told, lab, file, capsys):  # noqa: ARG001  # hosts
+def test_what_cannot_be_had_is_refused(words, said, lab, file, capsys):  # noqa: ARG001  # hosts
     assert main([file if word == "FILE" else word for word in words]) == 2
-    assert told in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 def test_the_busiest_minute_of_a_file_is_the_peak_of_capacity(tmp_path, capsys):

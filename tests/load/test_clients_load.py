@@ -22,8 +22,8 @@ WORDS = {
 
 
 def ip(*words):
-    status, told = run(*AS_ROOT, "ip", *words)
-    assert status == 0, told
+    status, output = run(*AS_ROOT, "ip", *words)
+    assert status == 0, output
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_clients_of_a_capture_run_as_a_load(family, network, tmp_path):
         stdout=subprocess.PIPE,
     )
     try:
-        status, told = run(
+        status, output = run(
             *(*network, load_programs() / "leaseload", *WORDS[family], "--interface", "lo"),
             *("--population", population, "--fill", "--mix", mix),
             *("--rate", "100", "--seconds", "2", "--late", "5"),
@@ -67,8 +67,8 @@ def test_clients_of_a_capture_run_as_a_load(family, network, tmp_path):
     finally:
         server.terminate()
         server.wait(timeout=10)
-    assert status == 0, told
-    report = json.loads(told)
+    assert status == 0, output
+    report = json.loads(output)
     assert report["filled"]["leases"] == load["clients"] == 80
     assert report["counts"]["completed"] == report["counts"]["attempted"] == 200
     begun = {word: counts["attempted"] / 200 for word, counts in report["kinds"].items()}

@@ -64,7 +64,7 @@ class Census:
 
     @property
     def clients(self) -> int:
-        """Clients that were told from each other."""
+        """Distinct clients."""
         return len(self._known)
 
     def add(self, message: Message, at: float) -> None:

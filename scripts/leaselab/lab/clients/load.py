@@ -94,10 +94,10 @@ def with_clients(
         load["addresses"] = min(pool_size(load["pool"]), _MOST_ADDRESSES)
     made = _write(folder, scenario, held[0].procedures[name], load)
     peak = traffic.peak
-    told = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]
+    lines = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]
     if peak:
-        told.append(f"  their peak minute: {peak.per_s * scale:g} exchanges/s (--rate)")
-    return Made(made, [*told, *(f"  {note}" for note in [*traffic.notes, *notes])])
+        lines.append(f"  their peak minute: {peak.per_s * scale:g} exchanges/s (--rate)")
+    return Made(made, [*lines, *(f"  {note}" for note in [*traffic.notes, *notes])])
 
 
 def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
@@ -111,6 +111,12 @@ def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
             "a pair of servers takes no clients of a file",
             where=where,
             wanted="a scenario of one server",
+        )
+    if "first_client" in scenario.load:
+        raise usage_error(
+            "its clients are those that it reserves addresses for",
+            where=where,
+            wanted="a scenario without reservations",
         )
     traffic = clients.of(family)
     if traffic is None:

@@ -46,14 +46,14 @@ class Message:
     """What it begins, or `SECOND`."""
     xid: int
     who: bytes
-    """What a server tells the client by: client identifier, hardware address or DUID."""
+    """The identity that a server sees: client identifier, hardware address or DUID."""
     options: Options
     relay: bytes = b""
     """giaddr, or the link address of the relay nearest to the client; empty without a relay."""
     agent: Options = ()
     """Sub-options of option 82, or options of that relay."""
     path: int = 0
-    """Tells copies of one message from each other: who passed it on, and to whom."""
+    """Hash of who passed it on, and to whom: copies of one message differ in it."""
     want: str = "address"
     """What is asked for (DHCPv6): address, prefix or both."""
     hardware: int = _ETHERNET
