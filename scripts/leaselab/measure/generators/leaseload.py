@@ -250,7 +250,9 @@ def wishes_of(scenario: Scenario) -> dict[str, float]:
         raise usage_error(
             "not shares of the exchanges",
             where=where,
-            found=", ".join(f"{SHARES[kind]} {share}" for kind, share in wishes.items()),
+            found=", ".join(
+                f"{SHARES[kind]} {share}" for kind, share in wishes.items() if share
+            ),
             wanted="0 to 1, together at most 1",
         )
     with_leases = any(wishes.values()) or scenario.load.get("lease_clock")
