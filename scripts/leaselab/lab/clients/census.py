@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from leaselab.lab.clients.messages import SECOND, WORDS
-from leaselab.lab.clients.values import coarse, features_of
+from leaselab.lab.clients.values import AGENT, coarse, features_of
 
 if TYPE_CHECKING:
     from leaselab.lab.clients.messages import Message
@@ -162,7 +162,9 @@ class Census:
             else:
                 self.groups[before].clients -= 1
             self._kind[number], self._relay[number] = place
-        for code, value in message.agent if len(group.agent) < 64 else ():
+        for code, value in message.agent:
+            if code not in AGENT[self.family]:
+                continue
             seen = hash(value) & 0x7FFFFFFF
             if group.agent.setdefault(code, seen) != seen:
                 group.agent[code] = _SEVERAL

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 LONGEST = {4: 240, 6: 512}
 """Values that are longer are left out (bytes); leaseload takes no longer ones of DHCPv4."""
 
+_MOST_BYTES = 1200
+"""Bytes of the options of a message that are kept: what a packet has room for."""
+_MOST_AGENT = 16
+"""Options of a relay that are kept."""
 _WRITTEN = {
     4: {0, 50, 52, 53, 54, 80, 82, 255},
     6: {1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 14, 18, 19, 20, 25, 26, 37, 38, 79},
@@ -36,7 +40,7 @@ _SMALL = {4: {57: 9216, 93: 64, 116: 1}, 6: {61: 64, 108: 64}}
 """Numbers of two bytes that a standard lists, or a size, with their largest."""
 _TEXTS = {4: {43, 60, 77, 124, 125}, 6: {15, 16, 17}}
 """Options whose value is replaced by another of its size where it is not kept."""
-_AGENT = {
+AGENT = {
     4: {1: "circuit", 2: "remote", 6: "subscriber"},
     6: {18: "circuit", 37: "remote", 38: "subscriber"},
 }
@@ -59,17 +63,18 @@ def features_of(message: Message, *, vendors: bool) -> Features:
     family = message.family
     apart = _WRITTEN[family] | _ADDRESSES[family]
     named = _NAMES[family]
-    kept = []
+    kept, size = [], 0
     for code, value in message.options:
-        if code in apart or len(value) > LONGEST[family]:
+        if code in apart or len(value) > LONGEST[family] or size + len(value) > _MOST_BYTES:
             continue
+        size += len(value) + 4
         if code == _FQDN4 and family == 4:
             kept.append((code, bytes([value[0] & _FLAGS_OF_FQDN4 if value else 0])))
         else:
             kept.append((code, b"" if code in named else value))
     return Features(
         options=tuple(kept),
-        agent=tuple(code for code, _ in message.agent),
+        agent=tuple(code for code, _ in message.agent[:_MOST_AGENT]),
         want=message.want,
         hardware=message.hardware,
         vendor=message.vendor if vendors else b"",
@@ -99,7 +104,7 @@ def coarse(family: int, features: Features) -> Features:
 
 def agent_value(family: int, code: int, *, relay: int, is_shared: bool) -> str:
     """A made-up value of an option of a relay; empty where that is left out."""
-    word = _AGENT[family].get(code)
+    word = AGENT[family].get(code)
     if word is None:
         return ""
     # A remote id of DHCPv6 begins with a number of an enterprise.
