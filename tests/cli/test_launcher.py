@@ -143,6 +143,7 @@ def calling(call, *arguments, **environment):
         ([], "run"),
         (["export", "--csv"], "run"),
         (["export", "--parquet", "-o", "x"], "parquet"),
+        (["clients", "day.pcap"], "captures"),
         (["extra", "jobs"], "jobs"),
         (["extra", "collections"], "collections"),
         (["dev", "lint"], "dev"),
@@ -155,7 +156,7 @@ def test_a_command_has_the_part_of_the_environment_that_it_needs(arguments, part
 def test_an_extra_that_is_none_is_refused_with_those_that_there_are():
     done = launch(ROOT / "leaselab", "extra", "nosuch")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "(found nosuch, wanted one of collections jobs parquet)" in done.stderr
+    assert "(found nosuch, wanted one of captures collections jobs parquet)" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -165,8 +166,8 @@ def test_an_extra_that_is_none_is_refused_with_those_that_there_are():
         ("0f run", "jobs", "run jobs"),
         ("0f run parquet", "run", "run parquet"),
         ("0f run jobs", "collections", "run collections jobs"),
-        ("0f run", "dev", "run collections jobs parquet dev"),
-        ("0f run collections jobs parquet dev", "run", "run collections jobs parquet dev"),
+        ("0f run", "dev", "run captures collections jobs parquet dev"),
+        ("0f run captures jobs dev", "run", "run captures collections jobs parquet dev"),
     ],
 )
 def test_what_was_added_stays_whatever_is_asked_for_next(tmp_path, stamp, part, parts):

@@ -344,7 +344,7 @@ class TestExperiment:
         assert len({one.experiment.id for one in found}) == 1
 
     def test_a_factor_cannot_be_overridden(self, lab, capsys):
-        assert main(["run", "avalanche", "--clients", "7"]) == 2
+        assert main(["run", "avalanche", "--at-once", "7"]) == 2
         assert "clients is a factor of this scenario" in capsys.readouterr().err
         assert lab.rounds == []
 

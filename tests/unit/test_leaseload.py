@@ -146,6 +146,16 @@ def test_clients_with_leases_renew_release_or_begin_anew_by_their_shares():
     assert "--fill --mix renew=1 " in words(host)
 
 
+def test_clients_without_leases_get_none_before_the_load():
+    made, host = adapter(report("good"), clients=1000, informs=0.25, rapids=0.5)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--mix new=0.25,rapid=0.5,inform=0.25 " in words(host)
+    assert "--fill" not in host.argvs[0]
+    made, host = adapter(report("good"), clients=1000, informs=0.25, rebinds=0.5)
+    made.offer(Load(500, 2), may_abort=False)
+    assert "--fill --mix new=0.25,rebind=0.5,inform=0.25 " in words(host)
+
+
 def test_clients_whose_leases_have_clocks_hold_them_as_the_load_begins():
     made, host = adapter(report("good"), clients=100_000, lease_clock=True)
     made.offer(Load(500, 2), may_abort=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("parquet", "jobs", "dev")
+EXTRAS = ("captures", "parquet", "jobs", "dev")
 LOCKS = ("bootstrap", "run", *EXTRAS)
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==(\S+)(?: ; (.*?))? \\$", re.M)
 

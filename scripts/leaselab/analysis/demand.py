@@ -152,7 +152,25 @@ class Restart:
         return f"all begin at once{limit}"
 
 
-Arrival = Spread | Rush | Restart
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """As it was counted in the busiest minute of a network."""
+
+    new: float
+    renewals: float
+    """Exchanges of that minute (1/s)."""
+
+    def peak(self, population: Population) -> Flow:  # noqa: ARG002  # it is in the count
+        """What was counted."""
+        return Flow(self.new, self.renewals)
+
+    @property
+    def words(self) -> str:
+        """The pattern in words."""
+        return "as in the busiest minute of a file of clients"
+
+
+Arrival = Spread | Rush | Restart | Recorded
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.capacity import SERVED_S, configurations
-from leaselab.analysis.demand import Arrival, Demand, Population, Restart, Rush, Spread
+from leaselab.analysis.demand import (
+    DAY_S,
+    Arrival,
+    Demand,
+    Population,
+    Recorded,
+    Restart,
+    Rush,
+    Spread,
+)
 from leaselab.archive.disk import writing
 from leaselab.archive.store import newest_of
 from leaselab.cli.options import (
@@ -17,15 +27,18 @@ from leaselab.cli.options import (
     open_store,
     print_json,
     whole,
+    without_effect,
 )
-from leaselab.cli.own import add_config, own_scenario
+from leaselab.cli.own import add_config, add_scale, one_with_clients, own_scenario
+from leaselab.cli.parser import Choosing
 from leaselab.cli.report import FOLDER
-from leaselab.model.errors import Outcome
+from leaselab.lab.clients.file import read_clients
+from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.capacity import capacity_document, print_capacity
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from leaselab.analysis.capacity import Configuration
     from leaselab.archive.store import Store
@@ -54,13 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     parser.add_argument(
         "--clients",
-        type=whole(1, 10**10),
+        type=_clients,
+        action=Choosing,
         required=True,
-        metavar="N",
-        help="clients that hold a lease",
+        metavar="N|FILE",
+        help="clients that hold a lease: their number, or what `leaselab clients` has counted, "
+        "with its busiest minute as the peak",
     )
+    add_scale(parser)
     parser.add_argument(
-        "--lease-s", type=number(1, 2**32 - 1), required=True, metavar="S", help="lease time, s"
+        "--lease-s",
+        type=number(1, 2**32 - 1),
+        metavar="S",
+        help="with a number of clients: lease time, s",
     )
     parser.add_argument(
         "--renew-at",
@@ -104,6 +123,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _clients(text: str) -> int | Path:
+    """A number of clients, or the file that has them."""
+    return Path(text) if Path(text).suffix in (".yml", ".yaml") else whole(1, 10**10)(text)
+
+
+_clients.wanted = "a whole number from 1, or a file .yml"  # type: ignore[attr-defined]
+
+
 def run(args: argparse.Namespace) -> Outcome:
     """Print what is asked for, and what each configuration makes of it."""
     demand = _demand(args)
@@ -123,8 +150,53 @@ def run(args: argparse.Namespace) -> Outcome:
 def _demand(args: argparse.Namespace) -> Demand:
     """What the options say of the clients."""
     only_with(args, "--at-once", "--within-s")
+    if isinstance(args.clients, Path):
+        return _counted(args)
+    without_effect(args, "a file of --clients", "--scale")
+    if args.lease_s is None:
+        raise usage_error(
+            "--lease-s is missing",
+            wanted="--clients N --lease-s S",
+            todo="give the lease time, or a file of --clients",
+        )
     population = Population(args.clients, args.lease_s * args.renew_at, args.new_per_day)
     return Demand(population, _arrival(args))
+
+
+def _counted(args: argparse.Namespace) -> Demand:
+    """What the clients of a file ask for, scaled."""
+    without_effect(
+        args, "a number of --clients", "--lease-s", "--renew-at", "--new-per-day", "--rush"
+    )
+    file, _ = read_clients(args.clients)
+    counted = [traffic for traffic in (file.dhcpv4, file.dhcpv6) if traffic is not None]
+    if len(counted) != 1:
+        raise usage_error(
+            "the demand of one family is computed",
+            where=str(args.clients),
+            found=f"{len(counted)} families",
+            wanted="dhcpv4 or dhcpv6",
+            todo="take one of them out of a copy of the file",
+        )
+    [traffic] = counted
+    seconds = max(60.0, traffic.seconds)
+    new = _beginning(traffic.shares) * traffic.exchanges
+    rest = max(1.0, traffic.exchanges - new)
+    population = Population(
+        max(1, round(args.scale * traffic.clients)),
+        traffic.clients * seconds / rest,
+        new * DAY_S / seconds / traffic.clients,
+    )
+    if args.at_once or traffic.peak is None:
+        return Demand(population, _arrival(args))
+    per_s = args.scale * traffic.peak.per_s
+    share = _beginning(traffic.peak.shares)
+    return Demand(population, Recorded(per_s * share, per_s * (1 - share)))
+
+
+def _beginning(shares: Mapping[str, float]) -> float:
+    """The share of clients that have no lease; what others ask for counts as renewals."""
+    return sum(shares.get(word, 0.0) for word in ("new", "rapid"))
 
 
 def _arrival(args: argparse.Namespace) -> Arrival:
@@ -143,6 +215,8 @@ def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Confi
     archive without any result, unless some are asked for: the arithmetic needs none.
     """
     own = own_scenario(args)
+    if own and isinstance(args.clients, Path):
+        own = one_with_clients(args, own)
     args.pattern = [*args.pattern, *([own] if own else [])]
     if not (args.pattern or args.bench or store.index.scenarios()):
         return []

@@ -88,6 +88,7 @@ GROUPS = {
     "Plan": (
         Command("plan", "plan", "plan what to measure on which commit, within a budget"),
         Command("capacity", "capacity", "say which configurations carry so many clients"),
+        Command("clients", "clients", "count the clients of a capture for --clients"),
         Command("advise", "advise", "check a Kea configuration for known costs"),
     ),
     "Steps": (

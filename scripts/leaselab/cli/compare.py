@@ -24,7 +24,7 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
-from leaselab.cli.own import add_config, own_scenario
+from leaselab.cli.own import add_clients, add_config, one_with_clients, own_scenario
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import (
@@ -94,6 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "those of each scenario.  With --live: the scenario to measure",
     )
     add_config(parser)
+    add_clients(parser)
     add_live(parser)
     add_listing(parser)
     add_markdown(parser, "write the comment for a merge request")
@@ -125,6 +126,9 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args, existing=not args.live)
     own = own_scenario(args)
     args.scenario = args.scenario or own
+    if args.clients is not None:
+        only_with(args, "--live", "--clients")
+        args.scenario = one_with_clients(args, args.scenario)
     if args.live:
         lived = live(args, store)
         if lived.layouts is not None:

@@ -1,4 +1,4 @@
-"""Options that name a user's own configuration: it becomes a scenario of its own."""
+"""Options that name a user's own configuration and clients: they become a scenario."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leaselab.cli.options import number, only_with
 from leaselab.cli.parser import ANY, Choosing, hidden
+from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
+from leaselab.lab.clients.file import read_clients
+from leaselab.lab.clients.load import with_clients
 from leaselab.lab.own import read_own, write_own
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
-    from leaselab.lab.own import Own
+    from leaselab.lab.catalog import match_scenarios
+from leaselab.lab.own import Own
 
 _TOLD = 10
 """Lines of a list that are shown; the rest is counted."""
@@ -37,6 +43,45 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     hidden(without, "config", {ANY: told})
 
 
+def add_clients(parser: argparse.ArgumentParser) -> None:
+    """Add ``--clients FILE`` and its scale; `scenarios_with_clients` reads them."""
+    group = parser.add_argument_group("your clients")
+    group.add_argument(
+        "--clients",
+        metavar="FILE",
+        type=Path,
+        action=Choosing,
+        help="the load has these clients, which `leaselab clients` has counted",
+    )
+    add_scale(group)
+
+
+def add_scale(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add ``--scale`` beside ``--clients``."""
+    scale = group.add_argument("--scale", metavar="N", type=number(0.001, 1000), default=1.0)
+    told = "N times as many clients as in the file (default: 1)"
+    hidden(scale, "clients", {ANY: told})
+
+
+def scenarios_with_clients(args: argparse.Namespace, patterns: Sequence[str]) -> Sequence[str]:
+    """Have the clients of ``--clients`` in scenarios; return the names of those that result.
+
+    Without the option they are the patterns themselves.  Raises a usage error for a file that
+    is none, and for scenarios that cannot have its clients.
+    """
+    if args.clients is None:
+        only_with(args, "--clients", "--scale")
+        return patterns
+    clients, file_hash = read_clients(args.clients)
+    folder = checkout_root() / "scenarios"
+    names = []
+    for scenario in match_scenarios(folder, patterns):
+        made = with_clients(folder, scenario.name, clients, file_hash, args.scale)
+        print("\n".join(made.notes), file=sys.stderr, flush=True)
+        names.append(made.name)
+    return names
+
+
 def own_scenario(args: argparse.Namespace) -> str | None:
     """Make the scenario of the file that was named, and return its name; None without one.
 
@@ -51,6 +96,19 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     name = write_own(own, args.config, checkout_root() / "scenarios")
     print("\n".join(_told(name, own)), file=sys.stderr, flush=True)
     return name
+
+
+def one_with_clients(args: argparse.Namespace, scenario: str | None) -> str:
+    """Return one scenario's name, with the clients of ``--clients`` where there are any."""
+    names = scenarios_with_clients(args, [scenario] if scenario else [])
+    if len(names) != 1:
+        raise usage_error(
+            "one scenario has the clients",
+            where="--clients",
+            found=f"{len(names)} scenarios",
+            wanted="SCENARIO, or --config FILE",
+        )
+    return names[0]
 
 
 def _told(name: str, own: Own) -> list[str]:
@@ -82,4 +140,4 @@ def named_scenario(args: argparse.Namespace) -> str:
             found="none" if own is None else f"{args.scenario} and --config",
             wanted="SCENARIO, or --config FILE",
         )
-    return str(own or args.scenario)
+    return one_with_clients(args, str(own or args.scenario))

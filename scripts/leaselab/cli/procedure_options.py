@@ -118,7 +118,7 @@ _PARAMETERS = (
         "traffic after the event, s",
         also=f"{AFTER_SLACK_S} s beyond the pair's response delay",
     ),
-    _Parameter("--clients", "clients", "clients of a burst"),
+    _Parameter("--at-once", "clients", "clients of a burst"),
     _Parameter(
         "--clients-s",
         "clients_s",

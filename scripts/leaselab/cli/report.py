@@ -12,17 +12,17 @@ from leaselab.archive.store import Store
 from leaselab.cli.options import (
     add_json,
     add_results,
-    checkout_root,
     only_with,
     open_store,
     print_answer,
     whole,
     without_effect,
 )
-from leaselab.cli.source import open_source
 from leaselab.lab.catalog import load_families
+from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.pair import PREVIOUS, load_previous
+from leaselab.run.sources import open_source
 
 HELP = "Write results as pages that open from a disk: overview, history, every sweep, compare."
 FOLDER = "report"
@@ -122,7 +122,7 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
-    print_told(args, {"path": str(path)}, path)
+    print_answer(args, {"path": str(path)}, path)
     return Outcome.OK
 
 

@@ -21,7 +21,7 @@ from leaselab.cli.options import (
     write_ids,
 )
 from leaselab.cli.outcome import show_sealed
-from leaselab.cli.own import add_config, own_scenario
+from leaselab.cli.own import add_clients, add_config, own_scenario, scenarios_with_clients
 from leaselab.cli.procedure_options import (
     add_procedure,
     add_quick,
@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"(default: {DEFAULT_SCENARIO})",
     )
     add_config(parser)
+    add_clients(parser)
     add_quick(parser)
     add_inventory(parser)
     add_source(parser)
@@ -111,6 +112,7 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args)
     own = own_scenario(args)
     asked = [*args.scenario, *([own] if own else [])] or [DEFAULT_SCENARIO]
+    asked = [*scenarios_with_clients(args, asked)]
     scenarios = match_scenarios(checkout_root() / "scenarios", asked, args.generator)
     inventory = inventory_of(args)
     commits, files = _commits(args, scenarios)

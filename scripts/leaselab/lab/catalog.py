@@ -77,7 +77,7 @@ def _families(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> dict[s
     return families
 
 
-def _known_families(folder: Path) -> dict[str, Family]:
+def known_families(folder: Path) -> dict[str, Family]:
     """The families of a folder, and those that were made of users' configurations."""
     own = folder.parent / OWN
     return load_families(folder) | (load_families(own) if any(own.glob("*.yml")) else {})
@@ -93,7 +93,7 @@ def find_scenario(folder: Path, name: str, generator: str | None = None) -> Scen
 
     An unknown name of either raises a usage error with the nearest.
     """
-    scenarios = _scenarios(_known_families(folder))
+    scenarios = _scenarios(known_families(folder))
     if name not in scenarios:
         raise unknown("scenario", name, list(scenarios), "scenarios")
     return measured_by(scenarios[name], generator)
@@ -110,7 +110,7 @@ def match_scenarios(
     all of that family in the order of its axes.  One that means nothing raises a usage error,
     with the nearest name where it has no wildcard.
     """
-    families = _known_families(folder)
+    families = known_families(folder)
     scenarios = _scenarios(families)
     matches: dict[str, Scenario] = {}
     for pattern in patterns:
@@ -178,7 +178,7 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
     """
     if _is_whole(overrides):
         return procedure_of(overrides)
-    family = next(one for one in _known_families(folder).values() if scenario in one.scenarios)
+    family = next(one for one in known_families(folder).values() if scenario in one.scenarios)
     given = family.procedures[scenario]
     usual = MaxRate.__struct_config__.tag
     asked = overrides.get("name", given.get("name", usual))

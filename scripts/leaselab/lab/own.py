@@ -119,7 +119,7 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
     """
     folder = scenarios.parent / OWN
     (folder / LOADS).mkdir(parents=True, exist_ok=True)
-    server, population = (_kept(folder, one) for one in (own.server, {"kinds": own.kinds}))
+    server, population = (keep(folder, one) for one in (own.server, {"kinds": own.kinds}))
     stem = _OTHERS.sub("-", file.stem.lower()).strip("-")[:24] or "file"
     whole = hashlib.sha256(f"{server}{population}".encode()).hexdigest()
     name = f"own-{stem}-{whole[:8]}"
@@ -153,7 +153,7 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
     return name
 
 
-def _kept(folder: Path, document: object) -> str:
+def keep(folder: Path, document: object) -> str:
     """Keep a document by its content; return its hash."""
     text = json.dumps(document, indent=1)
     name = hashlib.sha256(text.encode()).hexdigest()

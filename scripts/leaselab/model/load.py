@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SHARES = {
+    "renew": "renewals",
+    "release": "releases",
+    "rapid": "rapids",
+    "rebind": "rebinds",
+    "reboot": "reboots",
+    "inform": "informs",
+    "decline": "declines",
+}
+"""Keys of a load of clients that are shares of its exchanges, by what leaseload calls them.
+
+What is left begins with nothing.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:

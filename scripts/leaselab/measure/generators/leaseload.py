@@ -41,7 +41,7 @@ from leaselab.measure.generators.leaseload_reading import (
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
-from leaselab.model.load import Load
+from leaselab.model.load import SHARES, Load
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.flood import Flood
@@ -216,14 +216,15 @@ class Leaseload:
         return argv
 
     def _leases(self) -> list[str]:
-        """Return the arguments of clients that have leases before the traffic, if any do."""
+        """Return the arguments of what clients want, and of leases before the traffic."""
         scenario = self._bench.scenario
-        if self._is_dns or not filled(scenario):
+        if self._is_dns:
             return []
         wishes = wishes_of(scenario)
+        fill = ["--fill"] if filled(scenario) else []
         clock = ["--lease-clock"] if scenario.load.get("lease_clock") else []
         mix = ["--mix", ",".join(f"{kind}={wishes[kind]:g}" for kind in wishes)]
-        return ["--fill", *clock, *(mix if wishes.keys() != {"new"} else [])]
+        return [*fill, *clock, *(mix if wishes.keys() != {"new"} else [])]
 
     @property
     def _server(self) -> str:
@@ -233,22 +234,25 @@ class Leaseload:
 
 def filled(scenario: Scenario) -> bool:
     """Whether clients have leases before a load begins."""
-    return wishes_of(scenario).keys() != {"new"} or bool(scenario.load.get("lease_clock"))
+    with_lease = wishes_of(scenario).keys() - {"new", "rapid", "inform"}
+    return bool(with_lease or scenario.load.get("lease_clock"))
 
 
 def wishes_of(scenario: Scenario) -> dict[str, float]:
-    """Return what DHCP clients want (``new``, ``renew``, ``release``) by its share, above 0.
+    """Return what DHCP clients want (``new``, ``renew`` and the like) by its share, above 0.
 
     Raises a usage error for shares that are none, or for clients that have no lease to renew.
     """
     where = f"scenario {scenario.name}"
-    shares = {"renew": "renewals", "release": "releases"}
-    wishes = {kind: scenario.load.get(key, 0.0) for kind, key in shares.items()}
-    if min(wishes.values()) < 0 or sum(wishes.values()) > 1:
+    wishes = {kind: scenario.load.get(key, 0.0) for kind, key in SHARES.items()}
+    total = round(sum(wishes.values()), 9)
+    if min(wishes.values()) < 0 or total > 1:
         raise usage_error(
             "not shares of the exchanges",
             where=where,
-            found=", ".join(f"{shares[kind]} {share}" for kind, share in wishes.items()),
+            found=", ".join(
+                f"{SHARES[kind]} {share}" for kind, share in wishes.items() if share
+            ),
             wanted="0 to 1, together at most 1",
         )
     with_leases = any(wishes.values()) or scenario.load.get("lease_clock")
@@ -258,5 +262,5 @@ def wishes_of(scenario: Scenario) -> dict[str, float]:
             where=where,
             wanted="a load with a number of clients",
         )
-    wishes = {"new": 1 - sum(wishes.values()), **wishes}
+    wishes = {"new": round(1 - total, 9), **wishes}
     return {kind: share for kind, share in wishes.items() if share > 0}

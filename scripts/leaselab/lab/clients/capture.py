@@ -1,0 +1,112 @@
+"""Reads captures, pcap and pcapng, packet by packet, with libpcap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from leaselab.lab.clients.census import Census
+from leaselab.lab.clients.file import Clients
+from leaselab.lab.clients.frames import LINKS, datagram_of
+from leaselab.lab.clients.messages import message_of
+from leaselab.lab.clients.population import traffic_of
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from types import ModuleType
+
+    from leaselab.lab.clients.messages import Message
+
+SHARED = 5
+"""Clients that have to send a value for it to be kept."""
+
+
+class Reader:
+    """What was read so far."""
+
+    def __init__(self, *, vendors: bool = False) -> None:
+        """`vendors` has kinds differ by the maker of the hardware address."""
+        self.families = {family: Census(family, vendors=vendors) for family in (4, 6)}
+        self.skipped: Counter[str] = Counter()
+        self.notes: Counter[str] = Counter()
+
+    def add(self, message: Message | str, at: float) -> None:
+        """Count a message of a time (s), or the reason why it is none."""
+        if isinstance(message, str):
+            self.skipped[message] += 1
+        else:
+            self.families[message.family].add(message, at)
+
+    def clients(self, shared: int = SHARED) -> Clients:
+        """The clients that were read of; a usage error without any."""
+        of = {family: traffic_of(census, shared) for family, census in self.families.items()}
+        skipped = dict(self.skipped.most_common())
+        if not any(of.values()):
+            found = ", ".join(f"{count} {why}" for why, count in skipped.items())
+            raise usage_error(
+                "no client of DHCP begins anything in it",
+                where="leaselab clients",
+                found=found or "no packet",
+                wanted="a capture of a relay's or a server's side, ports 67 or 547",
+            )
+        notes = [f"{count} captures {what}" for what, count in self.notes.items()]
+        return Clients(skipped=skipped, notes=notes, dhcpv4=of[4], dhcpv6=of[6])
+
+
+def read_capture(reader: Reader, path: Path) -> None:
+    """Read a capture into a reader.
+
+    Raises a usage error for a file that is none, and where libpcap's Python binding is not
+    installed.
+    """
+    link, packets = _opened(path)
+    for at, frame in packets:
+        datagram = datagram_of(link, frame)
+        reader.add(datagram if isinstance(datagram, str) else message_of(datagram), at)
+    if path.stat().st_size and not packets.is_whole:
+        reader.notes["end within a packet: read up to there"] += 1
+
+
+class _Packets:
+    """The packets of a capture with their times; a capture may end within one."""
+
+    def __init__(self, library: ModuleType, opened: Iterable[tuple[object, bytes]]) -> None:
+        self._library, self._opened, self.is_whole = library, opened, True
+
+    def __iter__(self) -> Iterator[tuple[float, bytes]]:
+        try:
+            for header, data in self._opened:
+                yield header.ts, data  # type: ignore[attr-defined]
+        except self._library.Error:
+            self.is_whole = False
+
+
+def _opened(path: Path) -> tuple[int, _Packets]:
+    try:
+        import cypcap  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
+    except ImportError as error:
+        raise usage_error(
+            "captures need cypcap, which is not installed",
+            where="leaselab clients",
+            todo="./leaselab extra captures",
+        ) from error
+    try:
+        with path.open("rb"):
+            opened = cypcap.open_offline(str(path.absolute()))
+        link = int(opened.datalink())
+    except OSError as error:
+        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except cypcap.Error as error:
+        raise usage_error(
+            f"not a capture: {error.args[-1]}", where=str(path), wanted="pcap or pcapng"
+        ) from error
+    if link not in LINKS:
+        raise usage_error(
+            "packets of another kind of link",
+            where=str(path),
+            found=f"link type {link}",
+            wanted="Ethernet, Linux cooked, or raw IP",
+        )
+    return link, _Packets(cypcap, opened)

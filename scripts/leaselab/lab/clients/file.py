@@ -1,0 +1,148 @@
+"""The file of clients: what a capture has of them, without anybody's identity."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from msgspec import Struct, to_builtins
+
+from leaselab.lab.build import build
+from leaselab.lab.clients.messages import WORDS
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_HEAD = """\
+# Clients as `leaselab clients` counted them. Nobody is in here: relays have made-up addresses
+# by their rank, identities are made up by the load, and a value of an option is kept only
+# where several clients sent it.
+"""
+_LONGEST = 64 << 20
+"""Bytes of a file of clients at the most."""
+
+
+class Peak(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The busiest minute."""
+
+    minute: int
+    """Its place among the minutes, from 0."""
+    per_s: float
+    """Exchanges begun a second in it."""
+    shares: dict[str, float]
+    """What was begun in it, by its share."""
+
+
+class Traffic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The clients of one family."""
+
+    clients: int
+    """How many there were."""
+    relays: int
+    seconds: float
+    """From the first message to the last."""
+    messages: int
+    """Messages of clients."""
+    exchanges: int
+    """What clients began."""
+    shares: dict[str, float]
+    """What they began, by its share: new, renew, release and the like."""
+    resent: float
+    """Share of the messages that clients had sent before."""
+    begins: str
+    """Time of day of the first minute (UTC)."""
+    peak: Peak | None
+    """None where no time is known."""
+    minutes: list[int]
+    """Exchanges begun in each minute, from the first."""
+    notes: list[str]
+    """What is not as it was seen, and which tables were full."""
+    kinds: list[dict[str, Any]]
+    """Kinds of clients, as leaseload reads them (`--population`)."""
+
+
+class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a file of clients holds."""
+
+    skipped: dict[str, int] = {}
+    """What was no message of a client, by the reason."""
+    notes: list[str] = []
+    """What was wrong with the captures."""
+    dhcpv4: Traffic | None = None
+    dhcpv6: Traffic | None = None
+
+    def of(self, family: int) -> Traffic | None:
+        """The clients of a family; None without any."""
+        return self.dhcpv4 if family == 4 else self.dhcpv6
+
+    def text(self) -> str:
+        """The file's text."""
+        document = {key: value for key, value in to_builtins(self).items() if value}
+        body = yaml.dump(
+            document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=96
+        )
+        return _HEAD + body
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Has short lists in one line."""
+
+
+def _listed(dumper: Any, value: list[Any]) -> Any:  # noqa: ANN401  # untyped in yaml
+    is_flat = all(isinstance(entry, int | str) for entry in value) and not any(
+        isinstance(entry, str) and " " in entry for entry in value
+    )
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=is_flat)
+
+
+_Dumper.add_representer(list, _listed)
+
+
+def read_clients(path: Path) -> tuple[Clients, str]:
+    """Read a file of clients; return it and the hash of its bytes.
+
+    Raises a usage error for what is none.
+    """
+    try:
+        if path.stat().st_size > _LONGEST:
+            raise usage_error("too large for a file of clients", where=str(path))
+        data = path.read_bytes()
+        document = yaml.load(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # a safe one
+    except OSError as error:
+        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise usage_error(
+            f"not YAML: {' '.join(str(error).split())[:200]}",
+            where=str(path),
+            wanted="what `leaselab clients` writes",
+        ) from error
+    clients = build(Clients, document, str(path))
+    for family in (4, 6):
+        traffic = clients.of(family)
+        if traffic is not None:
+            _check(traffic, f"{path}: dhcpv{family}")
+    return clients, hashlib.sha256(data).hexdigest()
+
+
+def _check(traffic: Traffic, where: str) -> None:
+    shares = traffic.shares
+    if not shares or set(shares) - set(WORDS) or not 0.99 < sum(shares.values()) < 1.01:
+        raise usage_error(
+            "not shares of exchanges",
+            where=f"{where}: shares",
+            found=", ".join(f"{word} {share}" for word, share in shares.items()) or "none",
+            wanted=f"shares of {', '.join(WORDS)} that sum to 1",
+        )
+    if not traffic.kinds or min(shares.values()) < 0 or traffic.seconds < 0:
+        raise usage_error("no kind of clients", where=f"{where}: kinds", wanted="one or more")
+    for number, kind in enumerate(traffic.kinds):
+        count = kind.get("clients")
+        if type(count) is not int or count < 1:
+            raise usage_error(
+                "not a number of clients",
+                where=f"{where}: kinds[{number}].clients",
+                found=repr(count)[:40],
+                wanted="1 or more",
+            )

@@ -1,0 +1,257 @@
+"""A scenario with the clients of a file: its load has their kinds, shares and number."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+from msgspec import to_builtins
+
+from leaselab.lab.catalog import LOADS, OWN, known_families
+from leaselab.lab.own import keep
+from leaselab.model.errors import unknown, usage_error
+from leaselab.model.load import SHARES
+from leaselab.model.pool import pool_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from leaselab.lab.clients.file import Clients, Traffic
+    from leaselab.model.record import Scenario
+
+MOST_CLIENTS = 1 << 24
+_MOST_ADDRESSES = 1 << 40
+"""Addresses of a pool that are counted."""
+_INTERFACE_ID = 18
+
+
+class Made(NamedTuple):
+    """A scenario that was made."""
+
+    name: str
+    notes: list[str]
+    """What it is, and what of the clients is not as in the file, in lines."""
+
+
+class _Relay(NamedTuple):
+    """Where clients of a user's own configuration come from."""
+
+    address: str
+    clients: int
+    """How many its pools are for."""
+    wants: frozenset[str]
+    agent: list[list[Any]]
+    """What tells a server of the relay's interface."""
+
+
+def with_clients(
+    scenarios: Path, name: str, clients: Clients, file_hash: str, scale: float
+) -> Made:
+    """Make the scenario `name` with other clients, and keep it beside the catalogue.
+
+    `file_hash` is that of the file that the clients are of.  Raises a usage error for a
+    scenario that has no clients of DHCP, or others than the file.
+    """
+    families = known_families(scenarios)
+    held = [family for family in families.values() if name in family.scenarios]
+    if not held:
+        known = [one for family in families.values() for one in family.scenarios]
+        raise unknown("scenario", name, known, "scenarios")
+    scenario = held[0].scenarios[name]
+    traffic = _fitting(scenario, clients)
+    folder = scenarios.parent / OWN
+    kinds, notes = _kinds(scenario, traffic, scale, folder)
+    count = sum(int(kind["clients"]) for kind in kinds)
+    if count > MOST_CLIENTS:
+        raise usage_error(
+            "too many clients",
+            where="--scale",
+            found=f"{count} clients",
+            wanted=f"at most {MOST_CLIENTS}",
+        )
+    (folder / LOADS).mkdir(parents=True, exist_ok=True)
+    load = {
+        **scenario.load,
+        "clients": count,
+        "population": keep(folder, {"kinds": kinds}),
+        **{key: traffic.shares[word] for word, key in SHARES.items() if word in traffic.shares},
+        "resends": traffic.resent > 0,
+        "clients_file": {
+            "sha256": file_hash,
+            "scale": scale,
+            "clients": traffic.clients,
+            "kinds": len(traffic.kinds),
+            "relays": traffic.relays,
+        },
+        **({"relayed": True} if scenario.load["family"] == 6 else {}),
+    }
+    if "addresses" not in load:
+        load["addresses"] = min(pool_size(load["pool"]), _MOST_ADDRESSES)
+    made = _write(folder, scenario, held[0].procedures[name], load)
+    peak = traffic.peak
+    lines = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]
+    if peak:
+        lines.append(f"  their peak minute: {peak.per_s * scale:g} exchanges/s (--rate)")
+    return Made(made, [*lines, *(f"  {note}" for note in [*traffic.notes, *notes])])
+
+
+def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
+    """The clients of the scenario's family."""
+    where = f"scenario {scenario.name}"
+    family = scenario.load.get("family")
+    if family not in (4, 6):
+        raise usage_error("it has no clients of DHCP", where=where, wanted="one of DHCP")
+    if scenario.partner:
+        raise usage_error(
+            "a pair of servers takes no clients of a file",
+            where=where,
+            wanted="a scenario of one server",
+        )
+    if "first_client" in scenario.load:
+        raise usage_error(
+            "its clients are those that it reserves addresses for",
+            where=where,
+            wanted="a scenario without reservations",
+        )
+    traffic = clients.of(family)
+    if traffic is None:
+        raise usage_error(
+            f"the file has no DHCPv{family} clients",
+            where=where,
+            wanted=f"a scenario of DHCPv{10 - family}, or another file",
+        )
+    return traffic
+
+
+def _kinds(
+    scenario: Scenario, traffic: Traffic, scale: float, folder: Path
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Kinds of clients, as many as scaled, behind the relays that the scenario has."""
+    kinds = [
+        {**kind, "clients": max(1, round(int(kind["clients"]) * scale))}
+        for kind in traffic.kinds
+    ]
+    if "population" in scenario.load:
+        kept = (folder / f"{scenario.load['population']}.json").read_text(encoding="utf-8")
+        return _behind(kinds, _relays(json.loads(kept)["kinds"]))
+    want = str(scenario.load.get("want", "address"))
+    notes = []
+    if any("relay" in kind for kind in kinds):
+        notes.append("all are behind the scenario's own relays")
+    if any(kind.get("want", "address") != want for kind in kinds):
+        notes.append(f"all ask for what the scenario has: {want}")
+    apart = ("relay", "want")
+    return [
+        {
+            **{key: value for key, value in kind.items() if key not in apart},
+            **({"want": want} if want != "address" else {}),
+        }
+        for kind in kinds
+    ], notes
+
+
+def _relays(kinds: list[dict[str, Any]]) -> list[_Relay]:
+    """The relays of a configuration, those with the largest pools first."""
+    sizes: Counter[str] = Counter()
+    wants: dict[str, set[str]] = {}
+    agents: dict[str, list[list[Any]]] = {}
+    for kind in kinds:
+        address = str(kind["relay"])
+        sizes[address] += int(kind["clients"])
+        wants.setdefault(address, set()).add(kind.get("want", "address"))
+        interface = [pair for pair in kind.get("agent", []) if pair[0] == _INTERFACE_ID]
+        agents.setdefault(address, interface)
+    return [
+        _Relay(address, size, frozenset(wants[address]), agents[address])
+        for address, size in sizes.most_common()
+    ]
+
+
+def _behind(
+    kinds: list[dict[str, Any]], relays: list[_Relay]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Kinds behind the relays of a configuration: the largest behind the largest pools.
+
+    Where a relay has fewer addresses than clients, each of its kinds is cut by one share.
+    """
+    sizes: Counter[str] = Counter()
+    for kind in kinds:
+        sizes[kind.get("relay", "")] += kind["clients"]
+    places = {
+        seen: relays[number % len(relays)]
+        for number, (seen, _) in enumerate(sizes.most_common())
+    }
+    behind: Counter[str] = Counter()
+    for kind in kinds:
+        behind[places[kind.get("relay", "")].address] += kind["clients"]
+    notes = [f"{len(places)} relays are behind {len(behind)} of the file's {len(relays)}"]
+    notes += [
+        f"{behind[relay.address]} clients of {relay.address} are cut to {relay.clients}: "
+        "half of its pools"
+        for relay in relays
+        if behind[relay.address] > relay.clients
+    ]
+    made = []
+    for kind in kinds:
+        relay = places[kind.get("relay", "")]
+        part = min(1.0, relay.clients / behind[relay.address])
+        count = math.floor(kind["clients"] * part)
+        if count:
+            made.append({**kind, **_at(relay, kind), "clients": count})
+    if not made:
+        raise usage_error(
+            "the pools are too small for a client of each relay", where="--config"
+        )
+    return made, notes
+
+
+def _at(relay: _Relay, kind: dict[str, Any]) -> dict[str, Any]:
+    """What a kind has of a relay."""
+    want = kind.get("want", "address")
+    if want not in relay.wants and not (want != "prefix" and "both" in relay.wants):
+        want = min(relay.wants)
+    agent = kind.get("agent", [])
+    if relay.agent:
+        agent = [*relay.agent, *(pair for pair in agent if pair[0] != _INTERFACE_ID)]
+    return {"relay": relay.address, "want": want, **({"agent": agent} if agent else {})}
+
+
+def _write(
+    folder: Path,
+    scenario: Scenario,
+    procedure: Mapping[str, Any],
+    load: dict[str, Any],
+) -> str:
+    """Write a family of one scenario, and its load; return the scenario's name."""
+    support = to_builtins(scenario.support) if scenario.support else {}
+    family = {
+        "description": f"{scenario.description}, for the clients of a file",
+        "server": {"kind": scenario.server.kind, "options": scenario.server.options},
+        "beside": scenario.beside,
+        "hosts": scenario.hosts,
+        "support": {key: support[key] for key in ("kind", "options") if key in support},
+        "factors": scenario.factors,
+        "across": list(scenario.across),
+        "procedure": dict(procedure),
+    }
+    whole = json.dumps([to_builtins(family), load], sort_keys=True)
+    stem = scenario.name.partition("-clients-")[0]
+    name = f"{stem}-clients-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    file = {
+        "generator": scenario.generator,
+        "transaction": to_builtins(scenario.transaction),
+        **load,
+    }
+    for path, content in (
+        (f"{LOADS}/{name}.yml", file),
+        (f"{name}.yml", {**to_builtins(family), "load": name}),
+    ):
+        part = folder / f"{path}.part"
+        part.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        part.replace(folder / path)
+    return name

@@ -1,0 +1,209 @@
+"""Captures as tests make them: messages of DHCP in datagrams, frames and files."""
+
+import ipaddress
+import struct
+from dataclasses import dataclass, field
+
+ETHERNET, RAW, SLL, SLL2 = 1, 101, 113, 276
+NOWHERE, EVERYBODY = "0.0.0.0", "255.255.255.255"  # noqa: S104  # of DHCP
+COOKIE = b"\x63\x82\x53\x63"
+SERVER4, SERVER6 = "198.18.0.10", "2001:2:0:1::10"
+MULTICAST = "ff02::1:2"
+DAY = 1_790_000_000
+"""A time at which captures begin (s)."""
+
+
+def option4(code, value):
+    return bytes([code, len(value)]) + value
+
+
+def option6(code, value):
+    return struct.pack("!HH", code, len(value)) + value
+
+
+def message4(kind, mac, xid, options=(), giaddr=NOWHERE, **head):
+    """A message of a client, of a relay where it has `giaddr`."""
+    op, hardware, agent = head.get("op", 1), head.get("hardware", 1), head.get("agent", ())
+    fixed = struct.pack("!BBBBIHH", op, hardware, len(mac), giaddr != NOWHERE, xid, 0, 0)
+    fixed += ipaddress.ip_address(head.get("ciaddr", NOWHERE)).packed + bytes(8)
+    fixed += ipaddress.ip_address(giaddr).packed
+    fixed = (fixed + mac).ljust(236, b"\0") + COOKIE
+    body = option4(53, bytes([kind])) + b"".join(option4(*each) for each in options)
+    if agent:
+        body += option4(82, b"".join(option4(*each) for each in agent))
+    return fixed + body + b"\xff"
+
+
+def message6(kind, duid, xid, options=(), want=(3,)):
+    body = b"".join(option6(*each) for each in options)
+    body += b"".join(option6(code, struct.pack("!III", 1, 0, 0)) for code in want)
+    return struct.pack("!I", kind << 24 | xid) + option6(1, duid) + body
+
+
+def relayed6(inside, link, peer="fe80::1", agent=(), hops=0):
+    head = bytes([12, hops]) + ipaddress.ip_address(link).packed
+    head += ipaddress.ip_address(peer).packed
+    return head + b"".join(option6(*each) for each in agent) + option6(9, inside)
+
+
+def datagram(payload, source, target, ports, **broken):
+    """An IP packet of UDP."""
+    size = broken.get("size", len(payload) + 8)
+    udp = struct.pack("!HHHH", *ports, size, 0) + payload
+    source, target = ipaddress.ip_address(source), ipaddress.ip_address(target)
+    if source.version == 6:
+        head = struct.pack("!IHBB", 6 << 28, len(udp), 17, 64)
+        return head + source.packed + target.packed + udp
+    fragment = broken.get("fragment", 0)
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 1, fragment, 64, 17, 0)
+    return head + source.packed + target.packed + udp
+
+
+def framed(packet, link=ETHERNET, vlans=()):
+    protocol = 0x86DD if packet[0] >> 4 == 6 else 0x0800
+    if link == RAW:
+        return packet
+    if link == SLL:
+        return struct.pack("!HHH8sH", 0, 1, 6, b"\2\0\0\0\0\1", protocol) + packet
+    if link == SLL2:
+        return struct.pack("!HHIHBB8s", protocol, 0, 2, 1, 0, 6, b"\2\0\0\0\0\1") + packet
+    tags = b"".join(struct.pack("!HH", 0x8100, vlan) for vlan in vlans)
+    return b"\2\0\0\0\0\2\2\0\0\0\0\1" + tags + struct.pack("!H", protocol) + packet
+
+
+@dataclass
+class Capture:
+    """Packets with their times, written as pcap or pcapng."""
+
+    link: int = ETHERNET
+    vlans: tuple = ()
+    frames: list = field(default_factory=list)
+
+    def add(self, at, packet):
+        self.frames.append((at, framed(packet, self.link, self.vlans)))
+
+    def from_relay4(self, at, payload, relay):
+        self.add(at, datagram(payload, relay, SERVER4, (67, 67)))
+
+    def broadcast4(self, at, payload):
+        self.add(at, datagram(payload, NOWHERE, EVERYBODY, (68, 67)))
+
+    def direct4(self, at, payload, source):
+        self.add(at, datagram(payload, source, SERVER4, (68, 67)))
+
+    def from_relay6(self, at, payload, relay):
+        self.add(at, datagram(payload, relay, SERVER6, (547, 547)))
+
+    def on_link6(self, at, payload, source="fe80::2"):
+        self.add(at, datagram(payload, source, MULTICAST, (546, 547)))
+
+    def pcap(self):
+        head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, self.link)
+        return head + b"".join(
+            struct.pack("<IIII", int(at), round(at % 1 * 1e6), len(frame), len(frame)) + frame
+            for at, frame in self.frames
+        )
+
+    def pcapng(self):
+        blocks = [block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+        blocks.append(block(1, struct.pack("<HHI", self.link, 0, 262144)))
+        for at, frame in self.frames:
+            ticks = round(at * 1e6)
+            sizes = (0, ticks >> 32, ticks & 0xFFFFFFFF, len(frame), len(frame))
+            body = struct.pack("<IIIII", *sizes) + frame
+            blocks.append(block(6, body + bytes(-len(body) % 4)))
+        return b"".join(blocks)
+
+
+def block(kind, body):
+    size = len(body) + 12
+    return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
+
+
+def mac(number, vendor=b"\xac\xde\x48"):
+    return vendor + number.to_bytes(3, "big")
+
+
+WINDOWS = ((60, b"MSFT 5.0"), (55, bytes([1, 3, 6, 15, 31, 33, 43, 44, 46, 47, 119, 121, 249])))
+PHONE = ((57, b"\x05\xdc"), (60, b"android-dhcp-13"), (55, bytes([1, 3, 6, 15, 26, 28, 51])))
+CPE = ((60, b"docsis3.0"), (55, bytes([1, 3, 6, 7, 12, 15, 42, 66, 67])))
+
+
+def lease4(capture, at, number, options, **more):
+    """A client that gets a lease through a relay, and renews it half an hour later."""
+    relay, agent = more["relay"], more["agent"]
+    own = [*options, (61, b"\1" + mac(number)), (12, b"anna-%d" % number)]
+    for step, kind in ((0, 1), (1, 3)):
+        asked = [(54, ipaddress.ip_address(SERVER4).packed), (50, b"\x0a\0\0\7")] * step
+        payload = message4(kind, mac(number), number, [*own, *asked], relay, agent=agent)
+        capture.from_relay4(at + step / 10, payload, relay)
+    payload = message4(3, mac(number), 1 << 20 | number, own, ciaddr="10.0.0.7")
+    capture.direct4(at + 1800, payload, "10.0.0.7")
+
+
+def isp(link=ETHERNET):
+    """Subscribers with option 82 of their own, and prefixes behind nested relays."""
+    capture = Capture(link)
+    for number in range(40):
+        relay = f"10.{number % 2}.0.1"
+        circuit = ((1, b"olt1/%d" % number), (2, b"subscriber-%d" % number))
+        lease4(capture, DAY + number, number, CPE, relay=relay, agent=circuit)
+        duid = b"\0\3\0\1" + mac(number)
+        asked = [(8, b"\0\0"), (6, b"\0\x17\0\x18"), (16, b"\0\0\1\x11\0\5docsis"[:11])]
+        inside = message6(1, duid, number, asked, want=(3, 25))
+        near = relayed6(inside, "::", agent=[(18, b"ge-%d" % number), (37, b"\0\0\0\1x")])
+        outer = relayed6(near, f"2001:db8:{number % 2}::1", hops=1)
+        capture.from_relay6(DAY + number, outer, "2001:db8:ffff::1")
+    return capture
+
+
+def campus():
+    """Several kinds of clients in VLANs: many come in one minute; some release or resend."""
+    capture = Capture(vlans=(120,))
+    for number in range(90):
+        options = WINDOWS if number < 60 else PHONE
+        minute = 1 if number < 70 else number - 65
+        relay = "172.16.0.1" if number < 60 else "172.17.0.1"
+        lease4(capture, DAY + 60 * minute, number, options, relay=relay, agent=[(1, b"vlan")])
+    for number in range(5):
+        payload = message4(1, mac(number), 7, WINDOWS, "172.16.0.1")
+        for again in range(3):
+            capture.from_relay4(DAY + 4000 + 4 * again, payload, "172.16.0.1")
+        payload = message4(7, mac(number), 8, WINDOWS[:1], ciaddr="172.16.0.9")
+        capture.direct4(DAY + 4100, payload, "172.16.0.9")
+    return capture
+
+
+def house():
+    """A few clients of a house, without a relay."""
+    capture = Capture()
+    for number, options in enumerate((WINDOWS, PHONE, PHONE)):
+        own = [*options, (12, b"anna-laptop")]
+        for kind in (1, 3):
+            more = [(54, b"\xc0\xa8\1\1")] if kind == 3 else []
+            capture.broadcast4(DAY + number, message4(kind, mac(number), number, own + more))
+        duid = b"\0\1\0\1\1\2\3\4" + mac(number)
+        capture.on_link6(DAY + 5, message6(1, duid, number, [(6, b"\0\x17\0\x18"), (14, b"")]))
+    return capture
+
+
+def wrong():
+    """Hardly anything as it should be, and one good client."""
+    capture = Capture()
+    good = message4(1, mac(1), 1, WINDOWS)
+    capture.broadcast4(DAY, good)
+    capture.broadcast4(DAY + 1, message4(2, mac(1), 1, WINDOWS, op=2))
+    capture.broadcast4(DAY + 1, good[:236])
+    capture.broadcast4(DAY + 1, good[:-5])
+    capture.add(DAY, datagram(good, NOWHERE, EVERYBODY, (68, 67), size=4000))
+    for fragment in (0x2000, 0x0010):
+        ends = (NOWHERE, EVERYBODY, (68, 67))
+        capture.add(DAY, datagram(good, *ends, fragment=fragment))
+    capture.add(DAY, datagram(b"query", "10.0.0.1", "10.0.0.2", (4000, 53)))
+    capture.frames.append((DAY, b"\0" * 60))
+    capture.frames.append((DAY, b"\0" * 5))
+    deep = message6(1, b"\0\3\0\1abcdef", 1)
+    for hops in range(40):
+        deep = relayed6(deep, "::", hops=hops)
+    capture.from_relay6(DAY, deep, "2001:db8::1")
+    return capture

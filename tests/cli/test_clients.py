@@ -1,0 +1,337 @@
+"""``leaselab clients``, and ``--clients FILE`` of the commands that measure."""
+
+import random
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tests import captures
+from tests.captures import DAY, Capture
+from tests.made_up import Lab
+
+from leaselab.cli.main import main
+from leaselab.lab.clients.capture import Reader
+from leaselab.lab.clients.sources import read_source
+from leaselab.model.errors import LeaselabError
+
+ISP = str(Path(__file__).parents[1] / "data/own/isp.conf")
+SHAPES = {shape.__name__: shape for shape in (captures.isp, captures.campus, captures.house)}
+MUTATED = 10_000
+
+
+def counted(tmp_path, capture, *words):
+    """The file that the command writes of a capture."""
+    (tmp_path / "a.pcap").write_bytes(capture)
+    assert main(["clients", f"{tmp_path}/a.pcap", "-o", f"{tmp_path}/c.yml", *words]) == 0
+    return yaml.safe_load((tmp_path / "c.yml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pcap_and_pcapng_of_every_link_say_the_same(shape, tmp_path):
+    capture = SHAPES[shape]()
+    first = counted(tmp_path, capture.pcap())
+    assert counted(tmp_path, capture.pcapng()) == first
+
+
+@pytest.mark.parametrize("link", [captures.SLL, captures.SLL2, captures.RAW])
+def test_every_kind_of_link_is_read(link, tmp_path):
+    assert counted(tmp_path, captures.isp(link).pcap()) == counted(
+        tmp_path, captures.isp().pcap()
+    )
+
+
+def test_subscribers_have_option_82_of_their_own_and_prefixes(tmp_path):
+    file = counted(tmp_path, captures.isp().pcap())
+    four, six = file["dhcpv4"], file["dhcpv6"]
+    assert (four["clients"], four["relays"], six["clients"], six["relays"]) == (40, 2, 40, 2)
+    assert four["shares"] == {"renew": 0.5, "new": 0.5}
+    assert {kind["relay"] for kind in four["kinds"]} == {"240.0.0.1", "240.0.0.2"}
+    assert four["kinds"][0]["agent"] == [
+        [1, "text:circuit-1-{client}"],
+        [2, "text:remote-1-{client}"],
+    ]
+    assert four["kinds"][0]["options"][:2] == [
+        [60, "hex:" + b"docsis3.0".hex()],
+        [55, "hex:" + bytes(captures.CPE[1][1]).hex()],
+    ]
+    assert {kind["want"] for kind in six["kinds"]} == {"both"}
+    assert six["kinds"][0]["agent"][0] == [18, "text:circuit-1-{client}"]
+
+
+def test_a_campus_has_its_kinds_its_peak_and_what_was_sent_again(tmp_path):
+    traffic = counted(tmp_path, captures.campus().pcap())["dhcpv4"]
+    names = [(kind["name"], kind["clients"]) for kind in traffic["kinds"]]
+    assert names == [("MSFT 5.0", 60), ("android-dhcp-13", 30), ("MSFT 5.0", 5)]
+    assert traffic["kinds"][0]["agent"] == [[1, "text:circuit-1"]]
+    assert traffic["peak"] == {"minute": 0, "per_s": round(70 / 60, 4), "shares": {"new": 1}}
+    assert sum(traffic["minutes"]) == traffic["exchanges"] == 190
+    assert traffic["resent"] == round(10 / 290, 4)
+    assert traffic["shares"]["release"] == round(5 / 190, 4)
+
+
+def test_a_value_of_a_few_is_replaced_unless_it_is_asked_for(tmp_path):
+    house = captures.house().pcap()
+    for words, vendors in (
+        ((), {b"x" * 8, b"x" * 15}),
+        (("--shared", "1"), {b"MSFT 5.0", b"android-dhcp-13"}),
+    ):
+        kinds = counted(tmp_path, house, *words)["dhcpv4"]["kinds"]
+        values = {dict(map(tuple, kind["options"]))[60] for kind in kinds}
+        assert values == {f"hex:{vendor.hex()}" for vendor in vendors}
+
+
+def test_makers_are_kept_where_they_are_asked_for_and_shared(tmp_path):
+    campus = captures.campus().pcap()
+    kinds = counted(tmp_path, campus, "--oui")["dhcpv4"]["kinds"]
+    assert [kind["first_mac"] for kind in kinds] == [
+        "ac:de:48:00:00:00",
+        "ac:de:48:00:00:3c",
+        "ac:de:48:00:00:5a",
+    ]
+    assert "ac:de:48" not in str(counted(tmp_path, campus))
+
+
+def test_what_is_wrong_is_counted_and_skipped(tmp_path, capsys):
+    file = counted(tmp_path, captures.wrong().pcap())
+    assert file["skipped"] == {
+        "malformed": 3,
+        "cut short": 2,
+        "fragments": 2,
+        "other protocols": 2,
+        "replies": 1,
+    }
+    assert file["dhcpv4"]["clients"] == 1
+    assert "2 fragments" in capsys.readouterr().err
+
+
+def test_messages_that_relays_pass_on_are_not_sent_again(tmp_path):
+    capture = Capture()
+    message = captures.message4(1, captures.mac(1), 1, captures.PHONE)
+    passed = captures.message4(1, captures.mac(1), 1, captures.PHONE, "10.0.0.1")
+    capture.broadcast4(DAY, message)
+    capture.from_relay4(DAY + 0.1, passed, "10.0.0.1")
+    capture.from_relay4(DAY + 4, passed, "10.0.0.1")
+    traffic = counted(tmp_path, capture.pcap())["dhcpv4"]
+    assert (traffic["exchanges"], traffic["resent"], traffic["relays"]) == (1, 0.5, 1)
+
+
+MARKS = [b"MARK%02d" % number for number in range(60)]
+HARDWARE = bytes.fromhex("6d61726b6d61")
+
+
+def marked():
+    """Every field of some messages holds a mark of its own."""
+    capture, fields = Capture(), [code for code in range(1, 255) if code not in (53, 54, 82)]
+    agent = [(code, b"SUBMARK%d" % code) for code in (1, 2, 5, 6, 9, 12, 151)]
+    options = [(code, b"MARK%d" % code) for code in fields]
+    for kind in (1, 3, 4, 7, 8):
+        payload = captures.message4(
+            kind, HARDWARE, 77, options, "77.65.82.75", ciaddr="77.65.82.76", agent=agent
+        )
+        payload = payload[:44] + b"MARKNAME".ljust(64) + b"MARKFILE".ljust(128) + payload[236:]
+        capture.from_relay4(DAY, payload, "77.65.82.75")
+    options = [(code, b"MARK%d" % code) for code in range(2, 150) if code not in (9,)]
+    agent = [(code, b"SUBMARK%d" % code) for code in (18, 37, 38, 79, 17)]
+    for kind in (1, 3, 4, 5, 6, 8, 9, 11):
+        inside = captures.message6(kind, b"\0\3\0\1" + HARDWARE, 77, options)
+        link = "4d41:524b:4d41:524b:4d41:524b:4d41:524b"
+        capture.from_relay6(DAY, captures.relayed6(inside, link, link, agent), link)
+    return capture.pcap()
+
+
+@pytest.mark.parametrize("words", [(), ("--oui",)])
+def test_no_field_of_anybody_leaves_the_capture(words, tmp_path, capsys):
+    counted(tmp_path, marked(), *words)
+    text = (tmp_path / "c.yml").read_bytes().lower() + capsys.readouterr().err.lower().encode()
+    assert text.count(b"dhcpv") >= 2
+    for mark in (b"MARK", HARDWARE):
+        for form in (mark, mark.hex().encode(), mark.hex(":").encode(), mark.hex("-").encode()):
+            assert form.lower() not in text
+    for address in (b"77.65.82", b"4d41:524b", b"1296126539"):
+        assert address not in text
+    # The same marks are seen where nothing is hidden, so this test can fail.
+    counted(tmp_path, marked(), "--shared", "1")
+    assert b"MARK60".hex() in (tmp_path / "c.yml").read_text(encoding="utf-8")
+
+
+def mutated(data, dice):
+    """A capture with a few bytes changed, cut out, put in, or its end cut off."""
+    data = bytearray(data)
+    for _ in range(dice.randint(1, 8)):
+        place = dice.randrange(len(data))
+        match dice.randrange(4):
+            case 0:
+                data[place] = dice.randrange(256)
+            case 1:
+                del data[place : place + dice.randint(1, 20)]
+            case 2:
+                data[place:place] = dice.randbytes(dice.randint(1, 20))
+            case 3 if dice.random() < 0.2:
+                del data[place:]
+            case _:
+                data[place] ^= 1 << dice.randrange(8)
+        if not data:
+            return b""
+    return bytes(data)
+
+
+def outcome(path):
+    """The exit code of reading a file, without a command's start."""
+    reader = Reader()
+    try:
+        read_source(reader, path)
+        assert len(reader.clients().text()) < 100_000  # a week of minutes
+    except LeaselabError as error:
+        return error.outcome.value
+    return 0
+
+
+def test_a_mutated_capture_is_read_or_refused(tmp_path, capsys):
+    """Nothing else than an exit of 0 or 2, whatever is in a file."""
+    dice = random.Random(20)  # noqa: S311  # no secret
+    originals = [captures.house().pcap(), captures.wrong().pcapng(), captures.house().pcapng()]
+    originals.append(Capture(captures.SLL2, (), captures.isp().frames[:6]).pcap())
+    originals += [LEASES.encode(), LOG.encode()]
+    path, seen = tmp_path / "m", set()
+    for number in range(MUTATED):
+        path.write_bytes(mutated(originals[number % len(originals)], dice))
+        seen.add(outcome(path))
+        if number % 100 == 0:
+            assert main(["clients", str(path)]) == outcome(path)
+            assert "Traceback" not in capsys.readouterr().err
+    assert seen == {0, 2}
+
+
+LEASES = """\
+address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state
+10.0.0.5,ac:de:48:00:00:05,01:ac:de:48:00:00:05,3600,1790003600,1,0,0,anna.example,0
+10.0.0.6,ac:de:48:00:00:06,,3600,1790003660,2,0,0,bert.example,0
+10.0.0.5,ac:de:48:00:00:05,01:ac:de:48:00:00:05,3600,1790005400,1,0,0,anna.example,0
+10.0.0.6,ac:de:48:00:00:06,,0,1790001000,2,0,0,bert.example,0
+"""
+DEVICE = "hardware address: hwtype=1 ac:de:48:00:00:05, client-id: 01:ac:de:48:00:00:05"
+RELAY = "connected via relay at address: 10.0.0.1"
+LOG = f"""\
+2026-09-21 08:00:01 CET Address: 10.0.0.5 has been assigned for 1 hrs 0 mins 0 secs to a \
+device with {DEVICE} {RELAY}, identified by circuit-id: 6f:6c:74 (olt)
+2026-09-21 08:30:01 CET Address: 10.0.0.5 has been renewed for 1 hrs 0 mins 0 secs to a \
+device with {DEVICE} {RELAY}
+2026-09-21 08:31:01 CET Prefix: 2001:db8:1::/56 has been assigned for 1 hrs to a device with \
+DUID: 00:03:00:01:ac:de:48:00:00:05 connected via relay at address: fe80::1 for client on \
+link address: 2001:db8::1, hop count: 1
+"""
+
+
+def test_leases_of_kea_are_a_source(tmp_path):
+    traffic = counted(tmp_path, LEASES.encode())["dhcpv4"]
+    assert (traffic["clients"], traffic["relays"]) == (2, 2)
+    assert traffic["shares"] == {"new": 0.5, "renew": 0.25, "release": 0.25}
+    assert traffic["seconds"] == 1800
+    assert "anna" not in (tmp_path / "c.yml").read_text(encoding="utf-8")
+
+
+def test_the_forensic_log_of_kea_is_a_source(tmp_path):
+    file = counted(tmp_path, LOG.encode())
+    assert file["dhcpv4"]["shares"] == {"renew": 0.5, "new": 0.5}
+    assert file["dhcpv4"]["minutes"] == [1, *[0] * 29, 1]
+    assert file["dhcpv6"]["kinds"][0]["want"] == "prefix"
+
+
+def test_a_large_capture_is_read_in_bounded_memory(tmp_path):
+    """Clients beyond the tables are counted without a place in them, and that is said."""
+    path = tmp_path / "large.pcap"
+    head = Capture().pcap()
+    with path.open("wb") as file:
+        file.write(head)
+        for part in range(8):
+            capture = Capture()
+            for number in range(2000):
+                own = captures.mac(2000 * part + number)
+                vendor = [(60, b"serial-%d-%d" % (part, number)), (55, b"\1\3\6")]
+                payload = captures.message4(1, own, number, vendor, "10.0.0.1")
+                capture.from_relay4(DAY + part, payload, "10.0.0.1")
+            file.write(capture.pcap()[len(head) :] * 4)
+    code = (
+        "import sys, resource; from leaselab.cli.main import main; "
+        "from leaselab.lab.clients import census; census.MOST_CLIENTS = 10_000; "
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
+        "status = main(sys.argv[1:]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before); sys.exit(status)"
+    )
+    words = ["clients", str(path), "-o", str(tmp_path / "c.yml")]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert path.stat().st_size > 20e6
+    assert int(done.stdout) < 40_000  # KiB
+    text = (tmp_path / "c.yml").read_text(encoding="utf-8")
+    assert "table of clients full: 24000 messages" in text
+    assert "table of kinds full" in text
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 400_000
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    return Lab(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def file(tmp_path):
+    counted(tmp_path, captures.isp().pcap())
+    return str(tmp_path / "c.yml")
+
+
+def test_a_result_names_the_file_and_is_of_another_scenario(lab, file, capsys):
+    for words in ((), ("--scale", "2")):
+        command = ["run", "v4-memfile", "--clients", file, *words, "--runs", "3"]
+        assert main(command) == 0
+    rows = lab.store.index.every("*")
+    assert len({row["scenario"] for row in rows}) == 2
+    loads = [lab.store.load(row["id"]).scenario.load for row in rows]
+    assert sorted(load["clients"] for load in loads) == [40, 80]
+    assert {load["clients_file"]["clients"] for load in loads} == {40}
+    assert loads[0]["renewals"] == 0.5
+    assert len(loads[0]["clients_file"]["sha256"]) == 64
+    assert "all are behind the scenario's own relays" in capsys.readouterr().err
+
+
+def test_clients_come_to_a_users_own_configuration(lab, file, capsys):
+    own = ["--config", ISP, "--without", "hook:radius"]
+    assert main(["run", *own, "--clients", file, "--scale", "100", "--runs", "3"]) == 0
+    (row,) = lab.store.index.every("*")
+    assert row["scenario"].startswith("own-isp-")
+    assert "-clients-" in row["scenario"]
+    assert "2 relays are behind 2 of the file's" in capsys.readouterr().err
+    load = lab.store.load(row["id"]).scenario.load
+    assert 0 < load["clients"] <= 4000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--scale", "2"], "--clients"),
+        (["run", "--clients", "/nowhere"], "cannot be read"),
+        (["run", "--clients", ISP], "isp.conf"),
+        (["run", "bind9-zones", "--clients", "FILE"], "no clients of DHCP"),
+        (["run", "v4-mysql-hs", "--clients", "FILE"], "pair"),
+        (["compare", "a", "b", "--clients", "FILE"], "--live"),
+        (["capacity", "--clients", "FILE"], "one family"),
+        (["capacity", "--clients", "10"], "--lease-s is missing"),
+    ],
+)
+def test_what_cannot_be_had_is_refused(words, said, lab, file, capsys):  # noqa: ARG001  # hosts
+    assert main([file if word == "FILE" else word for word in words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_busiest_minute_of_a_file_is_the_peak_of_capacity(tmp_path, capsys):
+    counted(tmp_path, captures.campus().pcap())
+    assert main(["capacity", "--clients", f"{tmp_path}/c.yml", "--scale", "60", "--json"]) == 0
+    document = yaml.safe_load(capsys.readouterr().out)
+    assert document["clients"] == 60 * 95
+    assert round(document["peak"]["new"]) == 70
+    assert document["peak"]["renewals"] == 0
