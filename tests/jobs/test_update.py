@@ -1,7 +1,6 @@
 """jenkins-jobs against a double of a controller: what an update does, and what it leaves."""
 
 import http.client
-import shutil
 from base64 import b64encode
 
 import pytest
@@ -16,66 +15,36 @@ MARKED = (
 VIEW = "<hudson.model.ListView><name>mine</name></hudson.model.ListView>"
 
 
-@pytest.fixture(scope="module")
-def double():
+@pytest.fixture
+def controller():
     with controller_double.running() as double:
         yield double
 
 
 @pytest.fixture
-def controller(double):
-    """One that remembers nothing."""
-    for kept in (double.jobs, double.views, double.posts):
-        kept.clear()
-    return double
-
-
-@pytest.fixture
 def update(controller, tmp_path):
     """Run `jenkins-jobs update` on a folder, as a user would."""
-
-    def call(folder, *arguments, before=()):
-        controller.posts.clear()
-        return updated(controller, tmp_path, folder, *arguments, before=before)
-
-    return call
-
-
-def updated(controller, place, folder, *arguments, before=()):
-    settings = place / "jenkins_jobs.ini"
+    settings = tmp_path / "jenkins_jobs.ini"
     text = SETTINGS.read_text("utf-8")
     assert "url=https://jenkins.example.org" in text
     settings.write_text(
         text.replace("url=https://jenkins.example.org", f"url={controller.url}"), "utf-8"
     )
-    done = run(
-        *(BUILDER, "--conf", settings, *before, "update", *arguments, folder),
-        env={
-            "XDG_CACHE_HOME": str(place / "cache"),
-            "JJB_USER": controller_double.USER,
-            "JJB_PASSWORD": controller_double.TOKEN,
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    return done
 
+    def call(folder, *arguments, before=()):
+        controller.posts.clear()
+        done = run(
+            *(BUILDER, "--conf", settings, *before, "update", *arguments, folder),
+            env={
+                "XDG_CACHE_HOME": str(tmp_path / "cache"),
+                "JJB_USER": controller_double.USER,
+                "JJB_PASSWORD": controller_double.TOKEN,
+            },
+        )
+        assert done.returncode == 0, done.stderr
+        return done
 
-@pytest.fixture(scope="module")
-def first(double, tmp_path_factory):
-    """What a first update leaves: jobs and views, and the cache of jenkins-jobs."""
-    place = tmp_path_factory.mktemp("first")
-    updated(double, place, few(place))
-    return *double.state(), place / "cache"
-
-
-@pytest.fixture
-def folder(controller, first, tmp_path):
-    """Definitions of which the controller has had a first update."""
-    jobs, views, cache = first
-    controller.jobs |= jobs
-    controller.views |= views
-    shutil.copytree(cache, tmp_path / "cache")
-    return few(tmp_path)
+    return call
 
 
 def test_the_first_update_makes_the_folder_before_the_jobs_in_it(controller, update, tmp_path):
@@ -87,12 +56,16 @@ def test_the_first_update_makes_the_folder_before_the_jobs_in_it(controller, upd
     assert len(created) == len(made().jobs)
 
 
-def test_a_second_update_sends_nothing(controller, update, folder):
+def test_a_second_update_sends_nothing(controller, update, tmp_path):
+    folder = few(tmp_path)
+    update(folder)
     update(folder)
     assert controller.posts == []
 
 
-def test_a_second_update_without_the_cache_changes_nothing(controller, update, folder):
+def test_a_second_update_without_the_cache_changes_nothing(controller, update, tmp_path):
+    folder = few(tmp_path)
+    update(folder)
     before = controller.state()
     update(folder, before=["--ignore-cache"])
     assert {what for what, _ in controller.posts} == {"config.xml"}
@@ -102,14 +75,18 @@ def test_a_second_update_without_the_cache_changes_nothing(controller, update, f
     assert (jobs.keys(), views) == (before[0].keys(), before[1])
 
 
-def test_a_changed_job_is_sent_and_no_other(controller, update, folder):
+def test_a_changed_job_is_sent_and_no_other(controller, update, tmp_path):
+    folder = few(tmp_path)
+    update(folder)
     change(folder, "range.yaml", "    artifacts: 20", "    artifacts: 21")
     update(folder)
     assert controller.posts == [("config.xml", "leaselab/leaselab-range")]
     assert "<artifactNumToKeep>21<" in controller.jobs["leaselab/leaselab-range"]
 
 
-def test_a_job_that_somebody_disabled_stays_disabled(controller, update, folder):
+def test_a_job_that_somebody_disabled_stays_disabled(controller, update, tmp_path):
+    folder = few(tmp_path)
+    update(folder)
     name = "leaselab/leaselab-range"
     controller.jobs[name] = controller.jobs[name].replace(
         "<disabled>false</disabled>", "<disabled>true</disabled>"
@@ -119,7 +96,9 @@ def test_a_job_that_somebody_disabled_stays_disabled(controller, update, folder)
     assert "<disabled>true</disabled>" in controller.jobs[name]
 
 
-def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, folder):
+def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, tmp_path):
+    folder = few(tmp_path)
+    update(folder)
     change(folder, "project.yaml", "      - rack2\n", "      - rack9\n")
     update(folder, "--delete-old")
     assert "leaselab/leaselab-lab-check-rack9" in controller.jobs
@@ -130,13 +109,17 @@ def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, folder)
     ]
 
 
-def test_without_delete_old_nothing_is_deleted(controller, update, folder):
+def test_without_delete_old_nothing_is_deleted(controller, update, tmp_path):
+    folder = few(tmp_path)
+    update(folder)
     change(folder, "project.yaml", "      - rack2\n", "      - rack9\n")
     update(folder)
     assert "leaselab/leaselab-lab-check-rack2" in controller.jobs
 
 
-def test_what_was_made_by_hand_is_never_deleted(controller, update, folder):
+def test_what_was_made_by_hand_is_never_deleted(controller, update, tmp_path):
+    folder = few(tmp_path)
+    update(folder)
     mine = ["theirs", "leaselab/mine", "leaselab/leaselab-branches/master"]
     controller.jobs |= dict.fromkeys(mine, BY_HAND)
     controller.views["mine"] = VIEW
@@ -146,14 +129,18 @@ def test_what_was_made_by_hand_is_never_deleted(controller, update, folder):
     assert controller.posts == []
 
 
-def test_what_jenkins_jobs_made_from_other_definitions_is_deleted(controller, update, folder):
+def test_what_jenkins_jobs_made_from_other_definitions_is_deleted(controller, update, tmp_path):
     """The mark in a description is all it goes by; docs/how-to/ci.md warns of it."""
+    folder = few(tmp_path)
+    update(folder)
     controller.jobs["of-another-team"] = MARKED
     update(folder, "--delete-old")
     assert controller.posts == [("doDelete", "of-another-team")]
 
 
-def test_a_view_that_is_gone_is_deleted(controller, update, folder):
+def test_a_view_that_is_gone_is_deleted(controller, update, tmp_path):
+    folder = few(tmp_path)
+    update(folder)
     change(folder, "views.yaml", "name: leaselab-ranges", "name: leaselab-releases")
     update(folder, "--delete-old")
     assert ("doDelete", "leaselab-ranges") in controller.posts

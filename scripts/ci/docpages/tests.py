@@ -19,7 +19,7 @@ _FOLDERS = ("tests/lab", "tests/lab/night", "tests/ssh", "tests/vm")
 def faults(root: Path) -> str:
     """What each test of a fault states, by module."""
     sections = (
-        _section(path)
+        _section(root, path)
         for folder in _FOLDERS
         for path in sorted((root / folder).glob("test_*.py"))
         if path.name.startswith("test_faults_") or folder in ("tests/ssh", "tests/vm")
@@ -34,12 +34,11 @@ def faults(root: Path) -> str:
     )
 
 
-def _section(path: Path) -> str:
+def _section(root: Path, path: Path) -> str:
     tree = ast.parse(path.read_text("utf-8"))
     title = (ast.get_docstring(tree) or path.stem).partition("\n")[0].rstrip(".")
-    place = path.as_posix().partition("/tests/")[2]
     lines = "".join(f"- {_sentence(name)}\n" for name in _tests(tree))
-    return f"## {title}\n\n`tests/{place}`\n\n{lines}"
+    return f"## {title}\n\n`{path.relative_to(root)}`\n\n{lines}"
 
 
 def _tests(tree: ast.Module) -> Iterator[str]:
