@@ -22,6 +22,7 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.outcome import show_sealed
 from leaselab.cli.own import add_clients, add_config, own_scenario, scenarios_with_clients
+from leaselab.cli.parser import Choosing
 from leaselab.cli.procedure_options import (
     add_procedure,
     add_quick,
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--commits",
         metavar="A..B|A,B|A",
+        action=Choosing,
         help="measure the commits of a range, oldest first, or those named, but not again what "
         "is archived",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leaselab.cli.options import whole
+from leaselab.cli.parser import ANY, hidden
 from leaselab.model.errors import usage_error
 from leaselab.run.sources import open_source
 
@@ -39,12 +40,19 @@ def _add_repository(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add the options; `source_of` and `commits_of` read them."""
-    add_range(_add_repository(parser))
+    """Add the options; `source_of` and `commits_of` read them.
+
+    Help has ``--first-parent`` once ``--commits`` was given.
+    """
+    first_parent = add_range(_add_repository(parser))
+    hidden(first_parent, "commits", {ANY: str(first_parent.help)})
 
 
-def add_range(group: argparse._ActionsContainer) -> None:
-    """Add what chooses among the commits of a range; `commits_of` reads it."""
+def add_range(group: argparse._ActionsContainer) -> argparse.Action:
+    """Add what chooses among the commits of a range; `commits_of` reads it.
+
+    Returns the last of these options, ``--first-parent``.
+    """
     group.add_argument(
         "--every",
         metavar="N",
@@ -52,7 +60,7 @@ def add_range(group: argparse._ActionsContainer) -> None:
         default=1,
         help="every Nth commit of a range (default: 1)",
     )
-    group.add_argument(
+    return group.add_argument(
         "--first-parent",
         action="store_true",
         help="follow first parents only (as git log --first-parent)",
