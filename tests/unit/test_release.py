@@ -89,7 +89,7 @@ def test_the_contents_lead_to_sections_that_are_there(page):
 def test_a_change_is_told_with_its_size_its_interval_and_its_basis(page):
     news = page.partition('<ul class="news">')[2].partition("</ul>")[0]
     told = re.findall(
-        r"<strong>max rate ([\d.]+) % slower \(95 % interval ([^)]*)\), (.*?)<", news
+        r"</strong>: max rate ([\d.]+) % slower \(95 % interval ([^)]*)\), (.*?)<", news
     )
     assert len(told) >= len(IN_TURN) - 2  # a scatter of 1 % may hide one of 3.4 %
     for size, interval, basis in told:

@@ -207,9 +207,11 @@ class LiveView:
 
     def _server(self) -> str:
         """What the server did in the last second that was sampled; empty without one."""
-        last = next(reversed([*server_points(self.round())]), None)
-        if last is None:
+        run = self.round()
+        taken = [*server_points(run)] if run.trials else []
+        if not taken:
             return ""
+        last = taken[-1]
         known = {
             "CPUs busy": last["cpu"],
             "MB of memory": last["rss_mb"],
