@@ -182,6 +182,15 @@ class Store:
             except LeaselabError as error:
                 self.index.say_unreadable(ref, error)
 
+    def anchors_of(self, *records: Record) -> dict[str, Record]:
+        """The anchors that records name, by their ids, and the records themselves.
+
+        One that cannot be read is named and left out.
+        """
+        known = {record.id: record for record in records}
+        missing = {record.anchor for record in records if record.anchor} - known.keys()
+        return known | {record.id: record for record in self.load_readable(sorted(missing))}
+
     def read(self, ref: str, name: str) -> bytes:
         """The content of one file of a result, once it matches its checksum.
 

@@ -43,7 +43,6 @@ from leaselab.run.contest import with_budget
 from leaselab.run.pair import (
     PREVIOUS,
     VERSION,
-    anchors_of,
     commit_names,
     load_named,
     load_previous,
@@ -262,7 +261,7 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
         # B's own failure is told first: it is one whatever A is
         alone = compare(None, other, args.threshold)
         return replace(alone, error=alone.error or error)
-    anchors = anchors_of(store, *(one for one in (base, other) if one is not None))
+    anchors = store.anchors_of(*(one for one in (base, other) if one is not None))
     return compare(base, other, args.threshold, anchors)
 
 

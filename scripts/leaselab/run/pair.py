@@ -277,13 +277,3 @@ def _farther(
         Conditions.of_row(row).place != conditions.place,
         Conditions.of_row(row) != conditions,
     )
-
-
-def anchors_of(store: Store, *records: Record) -> dict[str, Record]:
-    """The anchors that records name, by their ids.
-
-    One that cannot be read is named and left out.
-    """
-    known = {one.id: one for one in records}
-    missing = {one.anchor for one in records if one.anchor} - known.keys()
-    return known | {one.id: one for one in store.load_readable(sorted(missing))}

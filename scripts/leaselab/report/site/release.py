@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.releases import pairs_of, releases_of
 from leaselab.analysis.verdict import compare
-from leaselab.archive.anchors import anchors_of
 from leaselab.model.errors import usage_error
 from leaselab.model.record import SERVER
 from leaselab.model.source import SHORT
@@ -80,7 +79,7 @@ def _entries(store: Store, pairs: Sequence[Pair]) -> dict[str, list[Entry]]:
         if other is None:
             continue
         named = [one for one in (base, other) if one is not None]
-        judged = compare(base, other, anchors=anchors_of(store, *named))
+        judged = compare(base, other, anchors=store.anchors_of(*named))
         entry = Entry(shown[other.id], shown[base.id] if base else None, judged)
         found.setdefault(other.scenario.name, []).append(entry)
     return found
