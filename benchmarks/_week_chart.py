@@ -6,20 +6,10 @@ from collections.abc import Sequence
 
 from benchmarks._week_figures import Figures
 from leaselab.analysis.workload import WEEK_H, Lab
+from leaselab.report.site.colours import SERIES
 from leaselab.report.site.figure import svg
-from leaselab.report.site.vega import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    RED,
-    Spec,
-    number,
-    rows,
-    whole,
-)
+from leaselab.report.site.vega import Spec, number, rows, whole
 
-_COLOURS = [BLUE, ORANGE, GREEN, RED, PURPLE]
 _TICKS_H = [0.5, 1, 2, 4, 8, 16, 24, 48, 96, 168]
 
 
@@ -54,7 +44,7 @@ def draw(cells: Sequence[tuple[Lab, Figures]]) -> str:
         "color": {
             "field": "nightly",
             "type": "nominal",
-            "scale": {"domain": nights, "range": _COLOURS[: len(nights)]},
+            "scale": {"domain": nights, "range": SERIES[: len(nights)]},
         },
         "strokeDash": {
             "field": "kind",

@@ -53,7 +53,7 @@ def test_a_record_is_kept_and_forgotten(tmp_path):
     write_deployment(tmp_path, "rack1", RECORD)
     assert read_deployment(tmp_path, "rack1") == RECORD
     distrust_deployment(tmp_path, "rack1")
-    assert read_deployment(tmp_path, "rack1") == replace(RECORD, documents={})
+    assert read_deployment(tmp_path, "rack1") == replace(RECORD, benches={})
     forget_deployment(tmp_path, "rack1")
     assert read_deployment(tmp_path, "rack1") is None
     distrust_deployment(tmp_path, "rack1")  # of nothing nothing is left

@@ -7,7 +7,7 @@ import pytest
 from tests.lab_archive import COST, IN_TURN, RELEASED, RELEASES, release_archive
 
 from leaselab.analysis.ratio import Basis
-from leaselab.analysis.releases import Release, pairs_of, releases_of
+from leaselab.analysis.releases import Release, matches_of, releases_of
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.lab.catalog import load_families
@@ -47,9 +47,9 @@ def page(place):
 
 def test_points_that_took_turns_come_before_a_newer_result(archive):
     rows = Store(archive).index.every()
-    pairs = pairs_of(rows, Release(NEW), Release(OLD))
-    assert len(pairs) == len(IN_TURN) + 1
-    for base, other in pairs:
+    matches = matches_of(rows, Release(NEW), Release(OLD))
+    assert len(matches) == len(IN_TURN) + 1
+    for base, other in matches:
         if other["scenario"] == RELEASED:
             assert base is None
         else:

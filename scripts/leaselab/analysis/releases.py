@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     Row = Mapping[str, Any]
-    Pair = tuple[Row | None, Row]
+    Match = tuple[Row | None, Row]
     """What is compared with, and what is judged."""
 
 _BETWEEN = re.compile(r"-\d+-g[0-9a-f]+$")
@@ -58,7 +58,7 @@ def releases_of(rows: Iterable[Row]) -> list[Release]:
     return [Release(name) for name in sorted(dates, key=lambda name: (dates[name], name))]
 
 
-def pairs_of(rows: Sequence[Row], release: Release, against: Release) -> list[Pair]:
+def matches_of(rows: Sequence[Row], release: Release, against: Release) -> list[Match]:
     """One result of the release for each scenario, procedure and durability, and its base.
 
     `rows` are of the index, oldest first.  Of several results, one that has a base comes first,
@@ -77,8 +77,8 @@ def pairs_of(rows: Sequence[Row], release: Release, against: Release) -> list[Pa
         if release.has(row):
             ours.setdefault(_place(row), []).append(row)
 
-    def rank(pair: Pair) -> tuple[Any, ...]:
-        base, other = pair
+    def rank(match: Match) -> tuple[Any, ...]:
+        base, other = match
         together = base is not None and _together(base, other)
         anchor = anchors.get(other["id"])
         common = base is not None and anchor and anchors.get(base["id"]) == anchor
@@ -87,12 +87,12 @@ def pairs_of(rows: Sequence[Row], release: Release, against: Release) -> list[Pa
 
     found = []
     for place, others in ours.items():
-        pairs: list[Pair] = [
+        matches: list[Match] = [
             (base, other)
             for other in others
             for base in (*theirs.get((place, Conditions.of_row(other)), ()), None)
         ]
-        found.append(max(pairs, key=rank))
+        found.append(max(matches, key=rank))
     return found
 
 

@@ -156,9 +156,9 @@ def load_pair(store: Store, point: str, base: str) -> tuple[Record, Record] | No
         read = [*store.load_readable(row["id"] for row in rows)]
         if len(read) < len(rows):
             continue
-        found, other = read
-        if all(each.what in _MAY_DIFFER for each in incompatibilities(other, found)):
-            return found, other
+        newest, other = read
+        if all(each.what in _MAY_DIFFER for each in incompatibilities(other, newest)):
+            return newest, other
     return None
 
 

@@ -44,11 +44,11 @@ class Reader:
         of = {family: traffic_of(census, shared) for family, census in self.families.items()}
         skipped = dict(self.skipped.most_common())
         if not any(of.values()):
-            found = ", ".join(f"{count} {why}" for why, count in skipped.items())
+            others = ", ".join(f"{count} {why}" for why, count in skipped.items())
             raise usage_error(
                 "no client of DHCP begins anything in it",
                 where="leaselab clients",
-                found=found or "no packet",
+                found=others or "no packet",
                 wanted="a capture of a relay's or a server's side, ports 67 or 547",
             )
         notes = [f"{count} captures {what}" for what, count in self.notes.items()]

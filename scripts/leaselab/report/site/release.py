@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.ratio import Basis
-from leaselab.analysis.releases import pairs_of, releases_of
+from leaselab.analysis.releases import matches_of, releases_of
 from leaselab.analysis.verdict import compare
 from leaselab.model.errors import usage_error
 from leaselab.model.record import SERVER
@@ -23,7 +23,7 @@ from leaselab.report.units import in_shown_units
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from leaselab.analysis.releases import Pair, Release
+    from leaselab.analysis.releases import Match, Release
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
@@ -55,7 +55,7 @@ def release_report(
                 wanted=", ".join(each.name for each in releases_of(rows)) or "any result",
                 todo="measure it: leaselab run FAMILY --repo REPO --commits A,B",
             )
-    entries = _entries(store, pairs_of(rows, release, against))
+    entries = _entries(store, matches_of(rows, release, against))
     of = {one.other.server.name for each in entries.values() for one in each}
     mine = {
         name: scenarios
@@ -67,13 +67,13 @@ def release_report(
     return report.name, single_page("release.html", context)
 
 
-def _entries(store: Store, pairs: Sequence[Pair]) -> dict[str, list[Entry]]:
-    """What pairs of rows come to, by scenario; results that cannot be read are left out."""
-    ids = [row["id"] for pair in pairs for row in pair if row]
+def _entries(store: Store, matches: Sequence[Match]) -> dict[str, list[Entry]]:
+    """What matches of rows come to, by scenario; results that cannot be read are left out."""
+    ids = [row["id"] for match in matches for row in match if row]
     read = {one.id: one for one in store.load_readable(dict.fromkeys(ids))}
     shown = {one.id: one for one in in_shown_units(list(read.values()))}
     found: dict[str, list[Entry]] = {}
-    for base_row, row in pairs:
+    for base_row, row in matches:
         other = read.get(row["id"])
         base = read.get(base_row["id"]) if base_row else None
         if other is None:
@@ -93,7 +93,7 @@ def _history(store: Store, rows: Sequence[Row], report: Report) -> list[Figure |
         own = [row for row in rows if row["scenario"] in scenarios]
         values = []
         for release in releases_of(row for row in own if not report.against.has(row)):
-            pairs = [one for one in pairs_of(own, release, report.against) if one[0]]
+            matches = [one for one in matches_of(own, release, report.against) if one[0]]
             values += [
                 {
                     "release": release.name,
@@ -101,7 +101,7 @@ def _history(store: Store, rows: Sequence[Row], report: Report) -> list[Figure |
                     "ratio": found.ratio,
                     "ci95": found.ci95,
                 }
-                for scenario, entries in _entries(store, pairs).items()
+                for scenario, entries in _entries(store, matches).items()
                 if (found := entries[0].comparison.verdict) and not entries[0].comparison.apart
             ]
         figures.append(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     """The scenarios of each family of the catalogue, by its name."""
 
 BASELINE = ("memfile", "mysql", "postgresql")
-"""Families of the lease backends: what a server without anything special does."""
+"""Families of the backends: what a server without anything special does."""
 SECTIONS = {
     "threads": "Threads",
     "queue-size": "Queue",
@@ -37,8 +37,9 @@ SECTIONS = {
     "classes": "Classes",
     "long-run": "Long run",
 }
-"""Families that have a section of their own, and its title; the pairs come after the queue."""
-LONG_RUN, PAIRS = "long-run", "pairs"
+"""Families that have a section of their own, and its title.  Scenarios with a partner come
+after the queue."""
+LONG_RUN, PARTNERS = "long-run", "high-availability"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,20 +162,22 @@ class Report:
     def sections(self) -> Iterator[Section]:
         """All of them, in the order of the page."""
         known = [name for name in BASELINE if name in self.families]
-        yield self._section("baseline", "Baseline", known, pairs=False)
+        yield self._section("baseline", "Baseline", known, partner=False)
         for key, title in SECTIONS.items():
             yield self._section(key, title, [key] if key in self.families else [])
             if key == "queue-size":
-                yield self._section(PAIRS, "Pairs", known, pairs=True)
+                yield self._section(PARTNERS, "High availability", known, partner=True)
         rest = [name for name in self.families if name not in {*BASELINE, *SECTIONS}]
         yield self._section("others", "Other experiments", rest)
 
     def _section(
-        self, key: str, title: str, names: Sequence[str], *, pairs: bool | None = None
+        self, key: str, title: str, names: Sequence[str], *, partner: bool | None = None
     ) -> Section:
         wanted = {
             name: [
-                one.name for one in self.families[name] if pairs is None or one.partner is pairs
+                one.name
+                for one in self.families[name]
+                if partner is None or one.partner is partner
             ]
             for name in names
         }
@@ -192,7 +195,7 @@ class Report:
         figures = [*self._changes(entries, place, name), *self._curves(entries, place)]
         if name == LONG_RUN:
             figures += [_seconds(one) for one in entries]
-        title = f"{name} pairs" if key == PAIRS else name
+        title = f"{name}, high availability" if key == PARTNERS else name
         return Part(title, tuple(_tables(entries)), tuple(figures), self._missing(scenarios))
 
     def _missing(self, scenarios: Sequence[str]) -> str:
