@@ -195,7 +195,7 @@ class Report:
         figures = [*self._changes(entries, place, name), *self._curves(entries, place)]
         if name == LONG_RUN:
             figures += [_seconds(one) for one in entries]
-        title = f"{name}, high availability" if key == PARTNERS else name
+        title = f"{name} with a partner" if key == PARTNERS else name
         return Part(title, tuple(_tables(entries)), tuple(figures), self._missing(scenarios))
 
     def _missing(self, scenarios: Sequence[str]) -> str:
