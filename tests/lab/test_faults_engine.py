@@ -103,7 +103,7 @@ def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
             for root in (ROOT, theirs)
         ]
     done = sorted((one.result() for one in begun), key=lambda one: one.returncode)
-    assert [one.returncode for one in done] == [0, 4], done
+    assert [one.returncode for one in done] == [0, 4], [one.stderr for one in done]
     assert re.search(
         rf"in use \(found {ROOT.name}|{theirs.name} pid \d+, tune {SCENARIO}, for .*wait",
         complaint(done[1]),
