@@ -43,7 +43,7 @@ IDLE = (
     ("list --scenarios --limit 3", "--limit", "a list of results"),
     ("show --parameters {}", "--parameters", "--scenario beside it"),
     ("watch --port 3", "--port", "--html beside it"),
-    ("report --against last", "--against", "ids of results beside it"),
+    ("report --against last", "--against", "ids of results, or --release, beside it"),
 )
 
 

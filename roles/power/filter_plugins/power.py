@@ -18,7 +18,7 @@ from leaselab.lab.power import (
     settings,
     state_of,
     steps,
-    told_by,
+    state_by,
 )
 
 
@@ -61,7 +61,7 @@ def power_final(answer: Mapping[str, Any], variable: object, wanted: list[str]) 
 
 def power_told(answer: Mapping[str, Any], variable: object) -> str:
     """Return what an answer says instead of the state that was wanted."""
-    return told_by(_read(variable), answer)
+    return state_by(_read(variable), answer)
 
 
 def _read(variable: object) -> Any:

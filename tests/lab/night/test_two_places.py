@@ -82,7 +82,7 @@ class Asked:
         A machine that is busy with something else does not complete each exchange in time.
         """
         load = Load(rate=rate, duration_s=1)
-        counts = self.generator.offer(load, may_abort=False).counts
+        counts = self.generator.offer(load, may_abort=False).report.counts
         assert counts.completed > 0
         return range(counts.completed, counts.attempted + 1)
 
