@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.truth import Truth, judge, not_measured, truth_of
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
-from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
+from leaselab.cli.options import (
+    add_json,
+    add_markdown,
+    add_results,
+    markdown_alone,
+    open_store,
+    print_json,
+    whole,
+    write_output,
+)
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.catalog import match_scenarios, measured_by
@@ -16,7 +25,7 @@ from leaselab.lab.roles import OWN_GENERATOR
 from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import LeaselabError, Outcome, unknown, usage_error
-from leaselab.report.truth import print_truth, truth_document
+from leaselab.report.truth import print_truth, truth_document, truth_markdown
 from leaselab.run.session import Session
 from leaselab.run.task import Task
 
@@ -64,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of runs (default: 3)",
     )
     add_results(parser)
+    add_markdown(parser, "write the table as a document")
     add_json(parser)
 
 
@@ -73,6 +83,7 @@ def run(args: argparse.Namespace) -> Outcome:
     A generator that this bench cannot run is left out of the rest, and its rows say why.  The
     outcome is a regression where a figure of the project's own generator is too far off.
     """
+    alone = markdown_alone(args)
     store, inventory = open_store(args), inventory_of(args)
     session = Session(store, inventory, {"rounds": args.runs}, full=args.full, show=progress)
     chosen = _chosen(args.scenario, args.generator, session)
@@ -86,8 +97,10 @@ def run(args: argparse.Namespace) -> Outcome:
         kept = all(row.within for row in rows if row.generator == OWN)
         if args.json:
             print_json(truth_document(rows, kept=kept))
-        elif rows:
+        elif rows and not alone:
             print_truth(rows)
+        if args.markdown and rows:
+            write_output(args.markdown, truth_markdown(rows, args.runs).encode())
         report_after(store)
     return Outcome.OK if kept else Outcome.REGRESSION
 

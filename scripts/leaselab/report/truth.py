@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model.text import printable
-from leaselab.report.listing import aligned
+from leaselab.report.listing import aligned, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +32,22 @@ def print_truth(rows: Sequence[Judged], stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     stream.writelines(aligned(HEADINGS, map(_cells, rows), NAMES))
     stream.writelines(_reasons(rows))
+
+
+def truth_markdown(rows: Sequence[Judged], runs: int) -> str:
+    """Return the same as a document for people who do not have this bench.
+
+    `runs`: of which each figure is made.
+    """
+    return "".join(
+        [
+            "# Figures of servers whose capacity is set\n\n",
+            f"Made by `leaselab dev bench truth`, {runs} runs for each figure. What is allowed is "
+            "the largest error of a rate, and the 99 % interval of a share.\n\n",
+            *markdown_table(HEADINGS, map(_cells, rows), NAMES),
+            *(f"\n{line}" for line in _reasons(rows)),
+        ]
+    )
 
 
 def truth_document(rows: Sequence[Judged], *, kept: bool) -> dict[str, Any]:
