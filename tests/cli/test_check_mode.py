@@ -105,7 +105,12 @@ def test_a_whole_way_is_foreseen_on_hosts_that_nothing_was_done_to(fresh, monkey
     monkeypatch.setenv("LEASELAB_RAN", str(fresh.with_name("ran")))
     commit = git(repository, "rev-parse", f"refs/tags/={NAME}")
     said = checked(
-        fresh, "site", scenario="v4-dnsmasq", dnsmasq_repo=repository, dnsmasq_commit=commit
+        fresh,
+        "site",
+        scenario="v4-dnsmasq",
+        dnsmasq_repo=repository,
+        dnsmasq_commit=commit,
+        leaselab_builds=fresh.with_name("builds"),
     )
     assert not fresh.with_name("ran").exists()
     assert "TASK [leaseload_build : Install cargo and the Rust compiler]" in said
