@@ -42,8 +42,8 @@ def truth_markdown(rows: Sequence[Judged], runs: int) -> str:
     return "".join(
         [
             "# Figures of servers whose capacity is set\n\n",
-            f"Made by `leaselab dev bench truth`, {runs} runs for each figure. What is allowed is "
-            "the largest error of a rate, and the 99 % interval of a share.\n\n",
+            f"Made by `leaselab dev bench truth`, {runs} runs for each figure. What is allowed "
+            "is the largest error of a rate, and the 99 % interval of a share.\n\n",
             *markdown_table(HEADINGS, map(_cells, rows), NAMES),
             *(f"\n{line}" for line in _reasons(rows)),
         ]
