@@ -16,9 +16,9 @@ from leaselab.lab.power import (
     problem,
     read_password,
     settings,
+    state_by,
     state_of,
     steps,
-    state_by,
 )
 
 
