@@ -17,6 +17,7 @@ from leaselab.cli.options import (
     print_answer,
     whole,
     without_effect,
+    write_output,
 )
 from leaselab.lab.catalog import load_families
 from leaselab.lab.checkout import checkout_root
@@ -121,7 +122,7 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
     path = (args.output or store.root / RELEASES / f"{name}.html").absolute()
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
+    write_output(path, page.encode("utf-8"))
     print_answer(args, {"path": str(path)}, path)
     return Outcome.OK
 

@@ -72,14 +72,14 @@ def _entries(store: Store, matches: Sequence[Match]) -> dict[str, list[Entry]]:
     ids = [row["id"] for match in matches for row in match if row]
     read = {one.id: one for one in store.load_readable(dict.fromkeys(ids))}
     shown = {one.id: one for one in in_shown_units(list(read.values()))}
+    anchors = store.anchors_of(*read.values())
     found: dict[str, list[Entry]] = {}
     for base_row, row in matches:
         other = read.get(row["id"])
         base = read.get(base_row["id"]) if base_row else None
         if other is None:
             continue
-        named = [one for one in (base, other) if one is not None]
-        judged = compare(base, other, anchors=store.anchors_of(*named))
+        judged = compare(base, other, anchors=anchors)
         entry = Entry(shown[other.id], shown[base.id] if base else None, judged)
         found.setdefault(other.scenario.name, []).append(entry)
     return found
