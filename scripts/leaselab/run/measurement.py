@@ -69,7 +69,7 @@ def finish(
 ) -> list[Ended]:
     """Measure what is left of an experiment, and seal each point as it is finished.
 
-    `sealed` is told each point that is.  `show(bench, name)` returns a context with the
+    `sealed` gets each point that is.  `show(bench, name)` returns a context with the
     listener that shows a point's progress; `name` is empty where there is but one.  `lease` is
     that of the bench.  When the lab breaks, or the user interrupts, what is not sealed stays
     as it is and can be resumed: that error is raised.  An invalid measurement or a server that
@@ -241,7 +241,7 @@ def _fight(
 def run_points(
     points: Sequence[Point], *, interleaved: bool, done: Callable[[int], object]
 ) -> None:
-    """Advance the points in turn until all are finished; `done` is told each that is."""
+    """Advance the points in turn until all are finished; `done` gets each that is."""
 
     def made(point: Point) -> int | None:
         return None if point.finished else len(point.rounds)

@@ -51,7 +51,7 @@ class Session(Workplace):
         anchor: Task | None = None,
         slowdown: float | None = None,
     ) -> None:
-        """Build, deploy, tune, measure and archive; `sealed` is told each result.
+        """Build, deploy, tune, measure and archive; `sealed` gets each result.
 
         Several tasks are the points of an experiment, which alternate round by round; `why`
         says why they do not (empty: as that was asked for).  `anchor` is the one of them that
@@ -180,7 +180,7 @@ class Session(Workplace):
         """Go on with an unfinished measurement of the same task; False without one.
 
         With an `anchor`: with one that alternates with that.  All unfinished points of its
-        experiment are gone on with; `sealed` is told each result that is of one of `tasks`.
+        experiment are gone on with; `sealed` gets each result that is of one of `tasks`.
         """
         earlier = self.earlier
         unfinished = earlier.unfinished()
@@ -219,7 +219,7 @@ class Session(Workplace):
     ) -> Sequence[Task]:
         """Measure the max rates that loads are a share of, where the archive has none.
 
-        Returns the tasks whose loads are known then; `sealed` is told the results of those
+        Returns the tasks whose loads are known then; `sealed` gets the results of those
         that came to no max rate.  `why` and `refused` are as in `measure`.
         """
         unknown = [task for task in tasks if self._lacks_rate(task)]

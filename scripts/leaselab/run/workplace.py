@@ -37,7 +37,8 @@ class Prepared:
     environment: str = ""
     """The lab's own state; known once it is prepared."""
     distribution: str | None = None
-    """What serves there now, None before it is prepared."""
+    """Debian release of the server's host; empty for the bench's own, None before it is
+    prepared."""
     changed_hosts: bool = False
     """Whether the scenario tuned last has settings of its own for hosts."""
     generator_key: str = ""

@@ -137,11 +137,11 @@ def _to_anchor(
     if ratio is None:
         return
     more = {"commit": (row["commit"] or "")[:SHORT], "subject": row["subject"] or ""}
-    told = "The figure over that of the anchor"
+    title = "The figure over that of the anchor"
     for (end, words), value in zip(
         _ENDS.items(), (ratio.value, *(ratio.ci95 or (None, None))), strict=True
     ):
-        yield f"to_anchor_ratio{end}", told + words, "ratio", value, more
+        yield f"to_anchor_ratio{end}", title + words, "ratio", value, more
 
 
 def _words(name: str) -> str:

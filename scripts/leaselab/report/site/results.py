@@ -41,7 +41,7 @@ class Results:
     def light(self, ref: str) -> Record | None:
         """A result for the pages that show many: without its seconds, which are most of it.
 
-        None for one that is not to be believed; it is told on a page of its own kind.
+        None for one that is not to be believed; it has a page of another kind.
         """
         if ref not in self._records and ref not in self.refused:
             try:

@@ -276,7 +276,7 @@ class _Site:
         )
 
     def _write_sweep(self, ref: str) -> None:
-        """The page of a result; one that is damaged has none, and is told on another."""
+        """The page of a result; one that is damaged has none, and another page names it."""
         page = sweep_page(ref)
         try:
             # a result never changes but for what is pruned of it: its checksums stand for it
