@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from leaselab.lab.catalog import match_scenarios
-from leaselab.lab.own import Own
+    from leaselab.lab.own import Own
 
 _TOLD = 10
 """Lines of a list that are shown; the rest is counted."""

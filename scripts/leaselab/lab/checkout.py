@@ -31,6 +31,11 @@ def usual_results() -> Path:
     return Path(named) if named else checkout_root() / "results"
 
 
+def announce(text: str) -> None:
+    """Say what a command has met or done beside what it was asked for."""
+    say(f"leaselab: {text}")
+
+
 def say(text: str) -> None:
     """Print on standard error what a command does meanwhile."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201  # all but `cli` print by this

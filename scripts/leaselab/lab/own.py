@@ -27,7 +27,7 @@ from leaselab.lab.roles import ROLES
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import ModuleType
 
     from leaselab.lab.configuration import Configuration
@@ -146,11 +146,18 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
         "load": name,
         "factors": {"protocol": f"DHCPv{like['family']}"},
     }
+    write_family(folder, name, family, load)
+    return name
+
+
+def write_family(
+    folder: Path, name: str, family: Mapping[str, Any], load: Mapping[str, Any]
+) -> None:
+    """Write a family of one scenario and its load, each file whole or not at all."""
     for path, content in ((f"{LOADS}/{name}.yml", load), (f"{name}.yml", family)):
         part = folder / f"{path}.part"
         part.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
         part.replace(folder / path)
-    return name
 
 
 def keep(folder: Path, document: object) -> str:

@@ -250,8 +250,8 @@ def _conditions(kind: str) -> list[tuple[Callable[..., Any], jinja2.Template]]:
 
 def read_yaml(path: Path) -> Any:  # noqa: ANN401  (parsed YAML)
     """Read a file of a role or of the catalogue; raises `yaml.YAMLError`."""
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506  # a safe one
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  # a safe one
 
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The one in C where there is one: roles and families are some thousand lines."""

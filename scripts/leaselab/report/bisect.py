@@ -18,6 +18,7 @@ from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.layouts import layouts_document, layouts_words
 from leaselab.report.listing import aligned, escaped, markdown_table
 from leaselab.report.profile import growth, print_profile, profile_document
+from leaselab.report.review import interval_words, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,8 +194,7 @@ def closing(hunted: Hunted) -> str:
     if len(end.culprits) > 1 or (end.culprits and end.left is not None):
         product = math.prod(one.ratio for one in end.culprits)
         parts.append(
-            f"The ends differ by {_percent(last.ratio)}; what is named makes "
-            f"{_percent(product)}."
+            f"The ends differ by {percent(last.ratio)}; what is named makes {percent(product)}."
         )
     return " ".join(parts)
 
@@ -251,12 +251,7 @@ def _left(hunted: Hunted, left: Gap) -> str:
 
 def change_words(ratio: float, ci95: tuple[float, float]) -> str:
     """A ratio as a change: ``-5.0 % (95 % interval -5.6 to -4.4 %)``."""
-    low, high = (f"{100 * (end - 1):+.1f}" for end in ci95)
-    return f"{_percent(ratio)} (95 % interval {low} to {high} %)"
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %"
+    return f"{percent(ratio)} (95 % interval {interval_words(ci95)})"
 
 
 def hunted_document(hunted: Hunted) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from leaselab.lab.checkout import say
+from leaselab.lab.checkout import announce
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import BuildStep, live_entry_of
@@ -78,7 +78,7 @@ class BuildFollower:
             stack.enter_context(host.follow(self._argv, self._heard))
         except LeaselabError as error:
             stack.close()
-            say(f"leaselab: the build is not followed: {error}")
+            announce(f"the build is not followed: {error}")
         else:
             self._following = stack
 

@@ -10,7 +10,7 @@ from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.layouts import LayoutVerdict, OverLayouts
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import calibrating
-from leaselab.lab.checkout import say
+from leaselab.lab.checkout import announce
 from leaselab.model.errors import Outcome, invalid_measurement, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import DUEL, Duel
@@ -92,7 +92,7 @@ def say_cost(session: Session, task: Task, layouts: int) -> None:
     if not isinstance(plan, Duel):
         raise AssertionError(f"{plan.name} is no duel")
     build_min, _ = durations(session.store, [scenario]).get("build_warm_min", (None, ""))
-    _say(cost_words(layouts, plan.rounds * plan.round_s / 60, build_min))
+    announce(cost_words(layouts, plan.rounds * plan.round_s / 60, build_min))
 
 
 def over_layouts(
@@ -110,7 +110,7 @@ def over_layouts(
         made.append(one := make(*tasks))
         verdicts.append(_verdict(seed, one))
         *_, line = layouts_words(OverLayouts(tuple(verdicts[-1:])))
-        _say(f"layout {seed} of {layouts}: {line}")
+        announce(f"layout {seed} of {layouts}: {line}")
     return OverLayouts(tuple(verdicts)), made
 
 
@@ -145,7 +145,3 @@ def archived_duel(session: Session, first: Task, second: Task) -> Comparison | N
             if comparison.verdict is not None and comparison.verdict.duel is not None:
                 return comparison
     return None
-
-
-def _say(line: str) -> None:
-    say(f"leaselab: {line}")

@@ -14,7 +14,7 @@ from leaselab.archive.ident import is_id
 from leaselab.archive.live import LiveFeed
 from leaselab.lab import lease as locked
 from leaselab.lab.build_record import read_record
-from leaselab.lab.checkout import checkout_root, kept_folder, say
+from leaselab.lab.checkout import announce, checkout_root, kept_folder, say
 from leaselab.lab.deployment import (
     Deployment,
     forget_deployment,
@@ -111,7 +111,7 @@ def say_killed(lease: Lease) -> None:
         text = f"bench {lease.bench}: {killed.name} was killed in {killed.purpose}"
         if is_id(killed.purpose):
             text += f"; that goes on with: leaselab resume {killed.purpose}"
-        say(f"leaselab: {text}")
+        announce(text)
 
 
 def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
 from leaselab.lab.boot import boot_of, silent, wait_for_boot
-from leaselab.lab.checkout import checkout_root, say, usual_results
+from leaselab.lab.checkout import announce, checkout_root, usual_results
 from leaselab.lab.inventory import GENERATOR_GROUP
 from leaselab.lab.lease import leased
 from leaselab.lab.lock import NoLockError
@@ -118,7 +118,7 @@ def _is_hidden(
         )
     else:
         return False
-    _say(
+    announce(
         f"bench {inventory.bench}: {_names(dead)}: no answer; nothing is switched: {why}; "
         "`leaselab lab power cycle HOST` does it by hand"
     )
@@ -129,12 +129,12 @@ def _cycle(inventory: Inventory, hosts: Sequence[InventoryHost]) -> None:
     """Cycle them one after the other; they boot side by side."""
     done = []
     for host in hosts:
-        _say(f"{host.access.name} does not answer: its power is cycled")
+        announce(f"{host.access.name} does not answer: its power is cycled")
         done.append((host, switch(inventory, host, "cycle")))
     booted: dict[str, float] = {}
     for host, switched in done:
         booted[role_of(host.parts)] = wait(host, switched)
-        _say(f"{host.access.name} answers again, {booted[role_of(host.parts)]:.0f} s later")
+        announce(f"{host.access.name} answers again, {booted[role_of(host.parts)]:.0f} s later")
         note = {"at": now(), "boot_s": booted}
         write_note(usual_results(), inventory.bench, RECOVERY, note)
 
@@ -177,7 +177,3 @@ def last_maintenance(inventory: Inventory) -> str:
 
 def _names(hosts: Sequence[InventoryHost]) -> str:
     return ", ".join(host.access.name for host in hosts)
-
-
-def _say(text: str) -> None:
-    say(f"leaselab: {text}")

@@ -10,6 +10,7 @@ from msgspec import Struct, to_builtins
 
 from leaselab.lab.build import build
 from leaselab.lab.clients.messages import WORDS
+from leaselab.lab.roles import LOADER
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def read_clients(path: Path) -> tuple[Clients, str]:
         if path.stat().st_size > _LONGEST:
             raise usage_error("too large for a file of clients", where=str(path))
         data = path.read_bytes()
-        document = yaml.load(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # a safe one
+        document = yaml.load(data, LOADER)  # noqa: S506  # a safe one
     except OSError as error:
         raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

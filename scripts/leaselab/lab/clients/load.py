@@ -8,11 +8,10 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
 from msgspec import to_builtins
 
 from leaselab.lab.catalog import LOADS, OWN, known_families
-from leaselab.lab.own import keep
+from leaselab.lab.own import keep, write_family
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.load import SHARES
 from leaselab.model.pool import pool_size
@@ -247,11 +246,5 @@ def _write(
         "transaction": to_builtins(scenario.transaction),
         **load,
     }
-    for path, content in (
-        (f"{LOADS}/{name}.yml", file),
-        (f"{name}.yml", {**to_builtins(family), "load": name}),
-    ):
-        part = folder / f"{path}.part"
-        part.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-        part.replace(folder / path)
+    write_family(folder, name, {**to_builtins(family), "load": name}, file)
     return name

@@ -15,6 +15,7 @@ from leaselab.report.site.vega import (
     chart,
     dashed,
     dots,
+    in_percent,
     layer,
     lines,
     looks,
@@ -80,9 +81,9 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
     values = [
         {
             "figure": title,
-            "change": _percent(ratio),
-            "low": _percent(ci95[0]),
-            "high": _percent(ci95[1]),
+            "change": in_percent(ratio),
+            "low": in_percent(ci95[0]),
+            "high": in_percent(ci95[1]),
             "colour": colour,
         }
         for title, ratio, ci95, colour in changes
@@ -108,10 +109,6 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
         name="Change of each figure from A to B",
         width=WIDTH - 180,
     )
-
-
-def _percent(ratio: float) -> float:
-    return round(100 * (ratio - 1), 3)
 
 
 def _pairs(base: Record, other: Record) -> Spec | None:

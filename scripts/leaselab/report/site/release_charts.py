@@ -12,6 +12,7 @@ from leaselab.report.site.vega import (
     colours,
     dashed,
     dots,
+    in_percent,
     layer,
     lines,
     looks,
@@ -39,9 +40,9 @@ def changes_chart(changes: Sequence[Change], name: str) -> Spec | None:
     values = [
         {
             "label": label,
-            "change": _percent(ratio),
-            "low": _percent(ci95[0]) if ci95 else None,
-            "high": _percent(ci95[1]) if ci95 else None,
+            "change": in_percent(ratio),
+            "low": in_percent(ci95[0]) if ci95 else None,
+            "high": in_percent(ci95[1]) if ci95 else None,
             "colour": LOOKS[look],
         }
         for label, ratio, ci95, look in changes
@@ -119,9 +120,9 @@ def releases_chart(changes: Sequence[Mapping[str, Any]], name: str) -> Spec | No
         {
             "release": change["release"],
             "scenario": change["scenario"],
-            "change": _percent(change["ratio"]),
-            "low": _percent(change["ci95"][0]),
-            "high": _percent(change["ci95"][1]),
+            "change": in_percent(change["ratio"]),
+            "low": in_percent(change["ci95"][0]),
+            "high": in_percent(change["ci95"][1]),
         }
         for change in changes
     ]
@@ -143,7 +144,3 @@ def releases_chart(changes: Sequence[Mapping[str, Any]], name: str) -> Spec | No
         height=220,
         name=name,
     )
-
-
-def _percent(ratio: float) -> float:
-    return round(100 * (ratio - 1), 3)

@@ -86,6 +86,11 @@ def layer(
     return {"data": rows(values), "mark": mark, "encoding": encoding, **more}
 
 
+def in_percent(ratio: float) -> float:
+    """A ratio as a change (%), for an axis around 0."""
+    return round(100 * (ratio - 1), 3)
+
+
 def dots(size: int, **more: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
     """The mark of values that a reader points at."""
     return {"type": "point", "filled": True, "size": size, "opacity": 1, **more}
