@@ -103,9 +103,12 @@ def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
             for root in (ROOT, theirs)
         ]
     done = sorted((one.result() for one in begun), key=lambda one: one.returncode)
-    assert [one.returncode for one in done] == [0, 4], [one.stderr for one in done]
+    played = [log.read_text()[-2000:] for log in theirs.glob(".leaselab/logs/*.log")]
+    assert [one.returncode for one in done] == [0, 4], "\n".join(
+        [*(one.stderr for one in done), *played]
+    )
     assert re.search(
-        rf"in use \(found {ROOT.name}|{theirs.name} pid \d+, tune {SCENARIO}, for .*wait",
+        rf"in use \(found ({ROOT.name}|{theirs.name}) pid \d+, step tune {SCENARIO}, for .*wait",
         complaint(done[1]),
     )
     assert len(done[1].stderr.splitlines()) == 1  # no playbook
