@@ -91,7 +91,7 @@ def _run(command, timeout_s, environment):
 
 
 def hold_back_servers(*, held=True):
-    """Give Kea half of its processor, as `docker_lab_cpu_limit` does.
+    """Give a server half of its processor, as `docker_lab_cpu_limit` does.
 
     Loads are smaller then, and what else runs on the machine disturbs them less.
     """

@@ -108,7 +108,7 @@ def bench_of():
             with leased(inventory, "the tests") as bench:
                 prepare(bench, full=False)
                 [deployed] = variants.deploy(chosen, bench, procedure, full=False)
-        hold_back_servers(held="memfile" in scenario)
+        hold_back_servers(held=any(word in scenario for word in ("memfile", "recursive")))
         document = deployed.document()
         kept.update(scenario=scenario, document=document, states=host_states(inventory))
         return document
