@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 import os
+import threading
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
@@ -53,6 +54,9 @@ class Playbooks:
         self.company = True
         """Whether a server can be up at two places at once."""
         self.checkout = checkout
+        self.building = threading.Event()
+        """Once set, a build of the generator ends."""
+        self.building.set()
 
     def generator(self, name, _inventory, variables, *, keep):
         """Build the generator as its playbook does, beside another one."""
@@ -64,6 +68,8 @@ class Playbooks:
         (builds / KEY / "artifact.tar.gz").touch()
         kept = {"source": source_hash(), "key": KEY}
         (builds / "leaseload.json").write_text(json.dumps(kept), encoding="utf-8")
+        self.building.wait(10)
+        return PlaybookStats(2, self.checkout / "log")
 
     def __call__(self, names, _inventory, variables, lease, _on_event=None):
         if lease is not None:
@@ -345,6 +351,16 @@ def test_hosts_that_are_as_they_were_are_not_prepared_again(playbooks, capsys):
     assert "the hosts are prepared as they were" in capsys.readouterr().err
     assert main(["step", "provision", "--full"]) == 0
     assert set(playbooks.given) == {"generator", "provision"}
+
+
+def test_a_build_of_the_generator_that_is_waited_for_says_how_it_ended(
+    playbooks, monkeypatch, capsys
+):
+    playbooks.building.clear()
+    monkeypatch.setattr(preparation, "wait", lambda *_, **__: playbooks.building.set())
+    assert main(["step", "provision"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert "  0 s, 2 changes" in lines[lines.index("building the generator") :]
 
 
 def test_a_lab_that_was_down_is_brought_up_once(playbooks):

@@ -174,15 +174,18 @@ def _generator_built(inventory: Inventory, lease: Lease) -> Iterator[None]:
         )
         try:
             yield
-            if not building.done():
-                say("building the generator")
+            if building.done():
+                building.result()
+                return
+            say("building the generator")
+            began = time.monotonic()
             while not building.done():
                 lease.keep()
                 wait([building], timeout=_POLL_S)
         except BaseException:
             given_up.set()
             raise
-        building.result()
+        _say_end(began, building.result().changed)
 
 
 def bring_up(
@@ -336,9 +339,13 @@ class Phases:
     def end(self) -> None:
         """Say how the playbook that has ended went."""
         if self._name:
-            changes = f"{self._changes} change{'s' * (self._changes != 1)}"
-            seconds = time.monotonic() - self._began
-            say(f"  {seconds:.0f} s, {changes}")
+            _say_end(self._began, self._changes)
+
+
+def _say_end(began: float, changes: int) -> None:
+    """Say how long what has ended took, from `began` on (monotonic), and what it changed."""
+    seconds = time.monotonic() - began
+    say(f"  {seconds:.0f} s, {changes} change{'s' * (changes != 1)}")
 
 
 def _proof(lease: Lease) -> dict[str, Any]:
