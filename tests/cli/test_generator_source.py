@@ -4,7 +4,7 @@ import pytest
 from tests.made_up import Lab
 from tests.repositories import commit, make_repository
 
-from leaselab.cli import generator_source, rerun
+from leaselab.cli import rerun, source
 from leaselab.cli.main import main
 from leaselab.measure import generators
 
@@ -22,7 +22,7 @@ def hashes(place):
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
     made = Lab(tmp_path, monkeypatch)
-    monkeypatch.setattr(generator_source, "source_folder", lambda: tmp_path / "sources")
+    monkeypatch.setattr(source, "source_folder", lambda: tmp_path / "sources")
     made.measure_with("flame", "v4-memfile", "v6-memfile")
     # Nobody sends its queries, so that the protocol does not matter.
     monkeypatch.setattr(generators, "OF_DHCP", generators.OF_DHCP | {"flame"})

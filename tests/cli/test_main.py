@@ -41,7 +41,7 @@ def run_python(*arguments, **options):
 def command(monkeypatch):
     """Stand in for the module of ``show``; set `run` to what it does."""
     module = types.SimpleNamespace(
-        NAME="show", HELP="Help.", add_arguments=lambda _: None, run=lambda _: Outcome.OK
+        NAME="show", add_arguments=lambda _: None, run=lambda _: Outcome.OK
     )
     monkeypatch.setattr(commands.importlib, "import_module", lambda _: module)
     return module
@@ -62,7 +62,7 @@ def test_help_names_every_command(capsys, words):
         assert f"\n{title}\n" in out
         for row in rows:
             first, _, verb = row.name.partition(" ")
-            words = verb.split()[0] if verb else f"  {first:9}  {row.help}\n"
+            words = verb.split()[0] if verb else f"  {first:9}  {row.short}\n"
             assert words in out
     assert all(len(line) <= 90 for line in out.splitlines())
 

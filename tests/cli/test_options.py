@@ -8,10 +8,9 @@ import pytest
 
 from leaselab.analysis.planning import SWEEPS_A_WEEK
 from leaselab.cli.commands import COMMANDS, find
-from leaselab.cli.completion import completion
 from leaselab.cli.main import main
-from leaselab.cli.manual import manual
 from leaselab.cli.parser import help_of
+from leaselab.cli.shell import completion_script, manual_page
 from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures import PROCEDURES
 from leaselab.report.site.site import SWEEPS
@@ -126,7 +125,7 @@ def test_bash_completes_commands_options_and_values(words, completed):
     done = subprocess.run(
         [
             *("bash", "-euc"),
-            f'{completion()}\nCOMP_WORDS=(leaselab "$@") COMP_CWORD=$#\n_leaselab\n'
+            f'{completion_script()}\nCOMP_WORDS=(leaselab "$@") COMP_CWORD=$#\n_leaselab\n'
             'echo "${COMPREPLY[@]}"',
             *("bash", *words),
         ],
@@ -138,7 +137,7 @@ def test_bash_completes_commands_options_and_values(words, completed):
 
 
 def test_the_manual_page_has_every_command_and_nothing_that_troff_does_not_know():
-    page = manual()
+    page = manual_page()
     for command in COMMANDS:
         assert f".SS {command.parser().shape}".replace("-", "\\-") in page
     requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}

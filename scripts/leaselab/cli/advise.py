@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.model.advice import Advice, Cost
 
-HELP = (
-    "Say which known costs the configuration of a server has, what each came to in the results "
-    "of this archive, and what to do. Nothing is measured, and no host is asked."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``advise``."""

@@ -73,7 +73,6 @@ if TYPE_CHECKING:
     from leaselab.model.source import Commit
 
 NAME = "bisect"
-HELP = "Find the commit that made a server slower, by duels; exit code 1 if it is slower."
 _RECENT = 20
 """Newest results of commits that say how long a build takes."""
 

@@ -11,7 +11,6 @@ from leaselab.cli.bench_options import check, inventory_of
 from leaselab.cli.duel import (
     BRANCH_POINT,
     OPTIONS,
-    PACKAGE,
     RELEASE,
     Sides,
     add_duel,
@@ -28,6 +27,7 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
+from leaselab.cli.source import PACKAGE
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import Outcome, usage_error
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from leaselab.run.task import Task
 
 NAME = "calibrate"
-HELP = (
-    "Measure what a bench can do: the ceilings of its generators, or what its duels can tell."
-)
 DEFAULT_SCENARIO = "v4-memfile"
 CEILINGS = frozenset({"--inventory", "--bench", "--full", "--generator"})
 """Options of duels that ceilings have, too."""

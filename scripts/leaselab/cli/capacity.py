@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
 
-HELP = (
-    "Say how many transactions per second clients need, which measured configurations carry "
-    "that, and how long a restart takes."
-)
 RENEW_AT = 0.5
 """Share of the lease time after which clients renew, unless a server tells them another."""
 

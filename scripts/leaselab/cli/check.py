@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.model.record import Scenario
 
-HELP = "Inspect a lab before anything touches it; changes nothing without --recover."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""

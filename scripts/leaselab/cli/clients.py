@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 
     from leaselab.lab.clients.file import Clients
 
-HELP = (
-    "Count the clients of captures by what they send, and write them to a file that --clients "
-    "of other commands takes. Nobody's address, name or identity is written."
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``clients``."""

@@ -6,7 +6,7 @@ import importlib
 import textwrap
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leaselab.cli.parser import Parser
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
@@ -21,95 +21,101 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A row of the table: a module is imported only when its command is called.
-
-    A module has `add_arguments` and `run`; of one with several commands they are named by the
-    `verb`: `add_VERB` and `VERB`.
-    """
+    """A row of the table: a module is imported only when its command is called."""
 
     name: str
-    module: str
     help: str
-    verb: str = ""
+    """What it is for; a list of commands has what is before the semicolon."""
+    place: str = ""
+    """Its module; ``MODULE.VERB`` of several, the last word of its name unless told.
+
+    A module has `add_arguments` and `run`; of several commands `add_VERB` and `VERB`.
+    """
+
+    @property
+    def short(self) -> str:
+        """What it is for, in a list of commands."""
+        return self.help.partition(";")[0]
 
     def parser(self) -> Parser:
         """Its parser, with what it takes."""
-        module = importlib.import_module(f"leaselab.cli.{self.module}")
-        words = self.help if self.verb else module.HELP
-        parser = Parser(f"leaselab {self.name}", f"{words[:1].upper()}{words[1:]}")
-        getattr(module, f"add_{self.verb or 'arguments'}")(parser)
+        parser = Parser(f"leaselab {self.name}", f"{self.help[:1].upper()}{self.help[1:]}.")
+        self._part("add_{}", "add_arguments")(parser)
         return parser
 
     @property
     def run(self) -> Callable[[argparse.Namespace], Outcome]:
         """What it does.  Raises LeaselabError."""
-        module = importlib.import_module(f"leaselab.cli.{self.module}")
-        run: Callable[[argparse.Namespace], Outcome] = getattr(module, self.verb or "run")
+        run: Callable[[argparse.Namespace], Outcome] = self._part("{}", "run")
         return run
+
+    def _part(self, of_verb: str, alone: str) -> Any:  # noqa: ANN401  # a function of a module
+        module, _, verb = (self.place or self.name.split()[-1]).partition(".")
+        name = of_verb.format(verb) if verb else alone
+        return getattr(importlib.import_module(f"leaselab.cli.{module}"), name)
 
 
 GROUPS = {
     "Measure": (
-        Command(
-            "run", "run", "set up the lab, measure scenarios, archive and show the results"
-        ),
-        Command("resume", "resume", "go on with a sweep that was interrupted"),
-        Command("rerun", "rerun", "measure again what a result measured"),
+        Command("run", "set up the lab, measure scenarios, archive and show the results"),
+        Command("resume", "go on with an interrupted sweep; its finished trials are kept"),
+        Command("rerun", "measure again what a result measured; on its bench"),
     ),
     "Compare": (
-        Command("compare", "compare", "say whether one server is slower than another"),
-        Command("bisect", "bisect", "find the commit that made a server slower"),
-        Command("review", "review", "detect performance changes in the archive"),
-        Command("calibrate", "calibrate", "measure the false-alarm rate and power of a bench"),
+        Command("compare", "say whether server B is slower than server A; exit code 1 if so"),
+        Command("bisect", "find the commit that made a server slower; exit code 1 if one did"),
+        Command("review", "detect performance changes in the archive"),
+        Command("calibrate", "measure what a bench can do; its generators, or its duels"),
     ),
     "Look": (
-        Command("list", "list_", "list results, or scenarios"),
-        Command("show", "show", "show one result, or one scenario"),
-        Command("report", "report", "write results as pages that open from a disk"),
-        Command("watch", "watch", "follow a sweep second by second while it runs"),
-        Command("export", "export", "write results for other programs, such as spreadsheets"),
+        Command("list", "list results, or scenarios; the newest result first", "list_"),
+        Command("show", "show one result, or one scenario"),
+        Command("report", "write results as pages that open from a disk"),
+        Command("watch", "follow a sweep second by second; or the build before it"),
+        Command("export", "write results for other programs, such as spreadsheets"),
     ),
     "Lab": (
-        Command("lab up", "lab", "bring up a lab of this machine", "up"),
-        Command("lab down", "lab", "remove a lab's hosts, networks and keys", "down"),
-        Command("lab status", "status", "show a bench, its hosts and its holder", "status"),
-        Command("lab check", "check", "inspect a lab before anything touches it"),
-        Command("lab take", "hold", "hold a bench over several commands", "take"),
-        Command("lab release", "hold", "release a held bench", "release"),
-        Command(
-            "lab maintenance",
-            "maintenance",
-            "take a bench out of use, with a reason",
-            "maintenance",
-        ),
-        Command("lab power", "power", "switch a host on or off", "power"),
-        Command("lab prune", "prune", "remove old raw outputs and unused builds"),
+        Command("lab up", "bring up a lab of this machine", "lab.up"),
+        Command("lab down", "remove a lab's hosts, networks and keys", "lab.down"),
+        Command("lab status", "show a bench, its hosts and its holder"),
+        Command("lab check", "inspect a lab before anything touches it"),
+        Command("lab take", "hold a bench over several commands", "hold.take"),
+        Command("lab release", "release a held bench", "hold.release"),
+        Command("lab maintenance", "take a bench out of use, with a reason"),
+        Command("lab power", "switch a host on or off"),
+        Command("lab prune", "remove old raw outputs and unused builds; results stay"),
     ),
     "Plan": (
-        Command("plan", "plan", "plan what to measure on which commit, within a budget"),
-        Command("capacity", "capacity", "say which configurations carry so many clients"),
-        Command("clients", "clients", "count the clients of a capture for --clients"),
-        Command("advise", "advise", "check a Kea configuration for known costs"),
+        Command("plan", "plan what to measure on which commit, within a budget"),
+        Command("capacity", "say which configurations carry so many clients"),
+        Command("clients", "count the clients of captures for --clients; keeps no identity"),
+        Command("advise", "check a Kea configuration for known costs; nothing is measured"),
     ),
     "Steps": (
-        Command("step provision", "provision", "prepare the hosts of a bench"),
-        Command("step build", "build", "build one commit of a server on the builder"),
-        Command("step deploy", "deploy", "install a scenario's server, prove that it serves"),
-        Command("step tune", "tune", "tune hosts and database; write bench.json"),
-        Command("step sweep", "sweep", "run the sweep that a bench.json describes"),
+        Command("step provision", "prepare the hosts of a bench", "steps.provision"),
+        Command("step build", "build one commit of a server, print its key", "steps.build"),
+        Command("step deploy", "install a scenario's server and prove it", "steps.deploy"),
+        Command("step tune", "tune hosts and database, write bench.json", "steps.tune"),
+        Command("step sweep", "run the sweep that a bench.json describes", "steps.sweep"),
     ),
     "Develop": (
-        Command("dev test", "developer", "run the project's tests, the real lab included"),
-        Command("dev lint", "developer", "run every linter"),
-        Command("dev bench", "bench", "run a simulation of the project's methods"),
-        Command("dev bench generators", "generators", "compare two generators on a bench"),
-        Command("dev bench truth", "truth", "measure servers whose capacity is set"),
+        Command("dev test", "run tests, the real lab included", "developer.launched"),
+        Command("dev lint", "run every linter", "developer.launched"),
         Command(
-            "dev archive verify", "archive_", "check results against their checksums", "verify"
+            "dev bench", "run a simulation of the project's methods", "developer.simulation"
         ),
-        Command("dev archive where", "archive_", "print the folder of a result", "where"),
-        Command("dev completion", "completion", "print the completion of bash or zsh"),
-        Command("dev man", "manual", "print the manual page"),
+        Command("dev bench generators", "compare two generators on a bench"),
+        Command("dev bench truth", "measure servers whose capacity is set"),
+        Command(
+            "dev archive verify", "check results against their checksums", "archive_.verify"
+        ),
+        Command("dev archive where", "print the folder of a result", "archive_.where"),
+        Command(
+            "dev completion",
+            "print the completion of bash or zsh; source it",
+            "shell.completion",
+        ),
+        Command("dev man", "print the manual page; save it as leaselab.1", "shell.manual"),
     ),
 }
 """The commands, by what they are for."""
@@ -139,10 +145,10 @@ def _unknown(words: Sequence[str]) -> LeaselabError:
         )
     group = [words[0]] if below(words[:1]) else []
     asked = [*group, *words[len(group) : len(group) + 1]]
-    known = {" ".join(one.name.split()[: len(asked)]) for one in below(group)}
+    known = {" ".join(command.name.split()[: len(asked)]) for command in below(group)}
     near = get_close_matches(" ".join(asked), sorted(known), 1, 0.5)
     if not near and not group:  # such as `check`, which is `lab check`
-        near = [one.name for one in COMMANDS if words[0] in one.name.split()]
+        near = [command.name for command in COMMANDS if words[0] in command.name.split()]
     see = " ".join(["leaselab", *group, "--help"])
     return usage_error(
         f"unknown command {' '.join(asked)!r}",
@@ -153,7 +159,9 @@ def _unknown(words: Sequence[str]) -> LeaselabError:
 
 def below(words: Sequence[str]) -> list[Command]:
     """The commands whose names begin with these words."""
-    return [one for one in COMMANDS if one.name.split()[: len(words)] == list(words)]
+    return [
+        command for command in COMMANDS if command.name.split()[: len(words)] == list(words)
+    ]
 
 
 def overview() -> str:
@@ -163,10 +171,10 @@ def overview() -> str:
         rows.append(title)
         first = commands[0].name.partition(" ")
         if first[1]:
-            verbs = dict.fromkeys(one.name.split()[1] for one in commands)
+            verbs = dict.fromkeys(command.name.split()[1] for command in commands)
             rows.append(f"  {first[0]:9}  {', '.join(verbs)}")
         else:
-            rows += [f"  {one.name:9}  {one.help}" for one in commands]
+            rows += [f"  {command.name:9}  {command.short}" for command in commands]
     table = "\n".join(rows)
     return (
         "usage: leaselab COMMAND [OPTION...]\n\n"
@@ -182,12 +190,15 @@ def overview() -> str:
 def verbs(words: Sequence[str]) -> str:
     """The commands that begin with these words, for help."""
     commands = below(words)
-    width = max(len(one.name) for one in commands)
-    rows = "".join(f"  {one.name:{width}}  {one.help}\n" for one in commands)
+    width = max(len(command.name) for command in commands)
+    rows = "".join(f"  {command.name:{width}}  {command.short}\n" for command in commands)
     return f"usage: leaselab {' '.join(words)} COMMAND [OPTION...]\n\n{rows}"
 
 
 def _exit_codes() -> str:
     return ", ".join(
-        [*(f"{one.value} {one.meaning}" for one in Outcome), f"{INTERRUPTED} interrupted"]
+        [
+            *(f"{outcome.value} {outcome.meaning}" for outcome in Outcome),
+            f"{INTERRUPTED} interrupted",
+        ]
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.layouts import Cause
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
-from leaselab.cli.commits import LISTING, add_listing, list_commits
 from leaselab.cli.duel import OPTIONS, add_live, live
 from leaselab.cli.options import (
     STDOUT,
@@ -25,6 +24,7 @@ from leaselab.cli.options import (
     write_output,
 )
 from leaselab.cli.own import add_clients, add_config, one_with_clients, own_scenario
+from leaselab.cli.source import LISTING, add_listing, list_commits
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import (
@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from leaselab.analysis.profile import ProfileDifference
     from leaselab.archive.store import Store
     from leaselab.run.pair import CommitNames
-
-HELP = "Say whether server B is slower than server A; exit code 1 if it is."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from leaselab.cli.options import add_id_file, add_layouts, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
+from leaselab.cli.source import PACKAGE
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
     from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
 
-PACKAGE, BUILD, WORKTREE = "package", "build:", "worktree"
-"""Words for the distribution's server, before the key of a kept build, and for the checkout of
---repo as it is."""
+BUILD, WORKTREE = "build:", "worktree"
+"""Words before the key of a kept build, and for the checkout of --repo as it is."""
 RELEASE, BRANCH_POINT = "release", "branch-point"
 """Words for the last tag before B, and for where B's branch left the main one."""
 BUDGET_MINUTES = 15.0

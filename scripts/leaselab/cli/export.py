@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
 
-HELP = "Write results for other programs: tables, metrics, a test report, a merge request."
 FORMS = {
     "csv": "a table as CSV, of which a spreadsheet computes no cell: texts that begin like a "
     "formula have an apostrophe before them",

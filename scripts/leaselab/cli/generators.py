@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from leaselab.run.ceilings import Measured
 
 NAME = "dev bench generators"
-HELP = "Measure the ceilings of two generators, and whether they agree on a server below these."
 DEFAULT_SCENARIO = "v4-memfile"
 PAIR = f"{OWN_GENERATOR},perfdhcp"
 SHARE = 0.5

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from leaselab.archive.store import Store
 
-HELP = "List results, newest first; the newest of each scenario side by side; or scenarios."
 _SHOWN = 20
 
 

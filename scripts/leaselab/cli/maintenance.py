@@ -25,8 +25,8 @@ VERBS = {"on": "close", "off": "open"}
 """What the lock's program calls them."""
 
 
-def add_maintenance(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``maintenance``."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``lab maintenance``."""
     parser.add_argument("state", choices=tuple(VERBS), help="begin it, or end it")
     parser.add_argument("bench", metavar="BENCH", help="name of the bench, such as rack1")
     add_place(parser)
@@ -41,7 +41,7 @@ def add_maintenance(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def maintenance(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> Outcome:
     """Begin or end it; 4 where somebody else has the bench in maintenance."""
     (inventory,) = benches_of(args)  # the one that was named
     reason = " ".join((args.reason or "").split())

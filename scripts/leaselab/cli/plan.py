@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from leaselab.analysis.planning import Plan
     from leaselab.archive.store import Store
 
-HELP = (
-    "Say which scenarios to measure on each push, each night and each week, what that costs "
-    "in bench hours, and how soon a drop is reported."
-)
 _DOCS = "default, docs/explanation/scaling.md"
 _COSTS = {
     "duel_min": ("a duel of equal servers, mean", "min"),

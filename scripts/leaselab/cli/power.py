@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory, InventoryHost
 
 
-def add_power(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``power``."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``lab power``."""
     parser.add_argument(
         "action", choices=VERBS, help="`off` and `cycle` cut the power, without a shutdown"
     )
@@ -36,7 +36,7 @@ def add_power(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(bench=None)
 
 
-def power(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> Outcome:
     """Switch the host; after `on` and `cycle`, wait until it answers by SSH.
 
     4 where somebody has its bench, where that cannot be asked, where what switches it does

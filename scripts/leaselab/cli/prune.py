@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
 
-HELP = (
-    "Remove raw outputs of results that are old, and builds, sources, repositories and logs "
-    "that were not used for long; no result, and no build that a result names."
-)
 DAYS = range(1, 3651)
 
 

@@ -25,7 +25,6 @@ from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.pair import PREVIOUS, load_previous
 from leaselab.run.sources import open_source
 
-HELP = "Write results as pages that open from a disk: overview, history, every sweep, compare."
 FOLDER = "report"
 RELEASES = "releases"
 """Of the results, in which reports of releases lie unless another place is named."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from leaselab.run.preparation import LeasedBench
 
 NAME = "rerun"
-HELP = "Measure again what a result measured: its scenario and parameters, on its bench."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

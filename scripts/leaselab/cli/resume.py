@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from leaselab.model.bench import Bench
     from leaselab.model.errors import Outcome
 
-HELP = "go on with a sweep that was interrupted; its finished trials are kept"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""

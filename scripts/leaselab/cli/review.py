@@ -48,10 +48,6 @@ if TYPE_CHECKING:
     from leaselab.report.review import Review
 
 NAME = "review"
-HELP = (
-    "Say what moved, by scenario, and between which commits: changes of level over the "
-    "archive, at once or little by little."
-)
 LAST = "last"
 CONFIRMING = ("--no-profile", "--repo", "--inventory", "--bench", "--full")
 """Options that have no effect where nothing is measured."""

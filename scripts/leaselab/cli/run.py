@@ -8,9 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.cli.anchor import add_anchor, anchor_of, same_source
 from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
-from leaselab.cli.generator_source import add_generator_source, generator_source_of
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -30,7 +28,16 @@ from leaselab.cli.procedure_options import (
 )
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.source import add_source, commits_of, source_of
+from leaselab.cli.source import (
+    add_anchor,
+    add_generator_source,
+    add_source,
+    anchor_of,
+    commits_of,
+    generator_source_of,
+    same_source,
+    source_of,
+)
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, server_broken, usage_error
@@ -52,7 +59,6 @@ if TYPE_CHECKING:
     from leaselab.run.part import Ended
 
 NAME = "run"
-HELP = "Set up the lab, measure scenarios, archive and show the results."
 DEFAULT_SCENARIO = "v4-memfile"
 _SUITE = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -120,7 +126,8 @@ def run(args: argparse.Namespace) -> Outcome:
     commits, files = _commits(args, scenarios)
     generator = generator_source_of(args, scenarios)
     overrides = procedure_overrides(args)
-    anchor = anchor_of(args, commits, files)
+    anchored = args.anchor is not None
+    anchor = anchor_of(args, commits, files) if anchored else None
     session = Session(store, inventory, overrides, files, args.full, generator, show=progress)
     tasks = [
         Task(scenario, commit, distribution)
@@ -132,8 +139,8 @@ def run(args: argparse.Namespace) -> Outcome:
         check(task.scenario, session.procedure(task), inventory)
     if len(tasks) == 1:
         without_effect(args, "several measurements", "--sequential")
-    if anchor is not None:
-        return _anchored(session, tasks, anchor.commit, args)
+    if anchored:
+        return _anchored(session, tasks, anchor, args)
     if len(tasks) == 1 and args.commits is None:
         return measure_one(session, tasks[0], NAME, as_json=args.json, args=args)
     series = _Series(session, tasks, again=args.commits is None)

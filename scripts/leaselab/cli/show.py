@@ -19,8 +19,6 @@ from leaselab.model.errors import Outcome
 if TYPE_CHECKING:
     import argparse
 
-HELP = "Show one result, after checking it against its checksum, or one scenario."
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``show``."""

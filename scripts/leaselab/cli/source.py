@@ -1,20 +1,31 @@
-"""Options that name a server's repository and commits of it, shared by what reads them."""
+"""Options that name repositories and commits: of servers, of generators, of an anchor."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import whole
-from leaselab.cli.parser import ANY, hidden
-from leaselab.model.errors import usage_error
-from leaselab.run.sources import open_source
+from leaselab.cli.options import print_json, whole, without_effect
+from leaselab.cli.parser import ANY, Choosing, hidden
+from leaselab.cli.procedure_options import add_generator
+from leaselab.lab.roles import built_generators
+from leaselab.model.errors import Outcome, usage_error
+from leaselab.report.listing import commit_lines
+from leaselab.run.sources import GeneratorSource, open_source, source_folder
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from leaselab.lab.repository import Repository
+    from leaselab.model.record import Scenario
     from leaselab.model.source import Commit
+
+PACKAGE = "package"
+"""Word for the distribution's server."""
+LISTING = ("--every", "--first-parent", "--files", "--worktree")
+"""Options that have no effect where commits are not listed."""
 
 
 def add_commit(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -69,14 +80,18 @@ def add_range(group: argparse._ActionsContainer) -> argparse.Action:
 
 def source_of(args: argparse.Namespace) -> Repository:
     """Open the repository that was named, or raise a usage error."""
-    if args.repo is None:
+    return _open(args.repo, "--repo")
+
+
+def _open(where: str | None, option: str) -> Repository:
+    if where is None:
         raise usage_error(
             "the repository is missing",
-            where="--repo",
-            wanted="--repo URL or PATH",
+            where=option,
+            wanted=f"{option} URL or PATH",
             todo="name it",
         )
-    return open_source(args.repo)
+    return open_source(where)
 
 
 def one_commit(repository: Repository, args: argparse.Namespace) -> Commit:
@@ -110,3 +125,142 @@ def commits_of(repository: Repository, text: str, args: argparse.Namespace) -> S
     if args.worktree:
         return [repository.worktree()]
     return [repository.resolve(name) for name in dict.fromkeys(text.split(","))]
+
+
+def add_listing(parser: argparse.ArgumentParser) -> None:
+    """Add ``--list`` and what belongs to it."""
+    group = parser.add_argument_group(
+        "list", "show the commits of --repo that A means, before any is built"
+    )
+    group.add_argument(
+        "--list",
+        action="store_true",
+        help="list them, compare nothing: A is a branch, tag or hash (default: HEAD), or a "
+        "range A..B as git has it, without A",
+    )
+    add_range(group)
+    group.add_argument(
+        "--worktree", action="store_true", help="the checkout as it is, uncommitted changes too"
+    )
+    group.add_argument(
+        "--files",
+        metavar="DIR",
+        type=Path,
+        help="write the files of each into DIR, as TREE.tar",
+    )
+
+
+def list_commits(args: argparse.Namespace) -> Outcome:
+    """Print them."""
+    without_effect(
+        args, "a comparison", *sorted(args.given - {*LISTING, "--list", "--repo", "--json"})
+    )
+    repository = source_of(args)
+    commits = commits_of(repository, args.a or "HEAD", args)
+    if args.files is not None:
+        for commit in commits:
+            repository.archive(commit, args.files)
+    if args.json:
+        print_json([asdict(commit) for commit in commits])
+        return Outcome.OK
+    for line in commit_lines(commits):
+        print(line)
+    return Outcome.OK
+
+
+def add_anchor(parser: argparse.ArgumentParser) -> None:
+    """Add ``--anchor``; `anchor_of` reads it."""
+    parser.add_argument(
+        "--anchor",
+        metavar=f"REF|{PACKAGE}",
+        help="a fixed reference that is measured in turn with the others, in every session: a "
+        f"commit or tag of --repo, or {PACKAGE} (the distribution's server).  Ratios to it are "
+        "free of the machine's drift; `leaselab review` goes by them",
+    )
+
+
+def anchor_of(
+    args: argparse.Namespace, commits: Sequence[Commit | None], files: dict[str, Path]
+) -> Commit | None:
+    """Return the commit of the anchor, None for packages; its files are added to `files`.
+
+    It is the fixed reference that is measured in turn with what a command measures.  Raises a
+    usage error for one that is all there is to measure, or that does not take turns.
+    """
+    if args.sequential:
+        raise usage_error(
+            "an anchor takes turns with the others: else the drift stays in its ratios",
+            found="--anchor and --sequential",
+            wanted="one of them",
+        )
+    commit = None
+    if args.anchor != PACKAGE:
+        repository = source_of(args)
+        commit = repository.resolve(args.anchor)
+        files[commit.tree] = repository.archive(commit, source_folder())
+    if all(same_source(measured, commit) for measured in commits):
+        raise usage_error(
+            "the anchor is all there is to measure",
+            where="--anchor",
+            found=args.anchor,
+            wanted="a build that others are set against",
+            todo="name what to measure: --commit REF or --commits A..B",
+        )
+    return commit
+
+
+def same_source(one: Commit | None, two: Commit | None) -> bool:
+    """Whether two are the same commit with the same files, or both the packages."""
+    return (one and (one.hash, one.tree)) == (two and (two.hash, two.tree))
+
+
+def add_generator_source(parser: argparse.ArgumentParser) -> None:
+    """Add ``--generator``, and the options of each generator that has a recipe.
+
+    `generator_source_of` reads them.  Help has those of a generator once it was named.
+    """
+    group = parser.add_argument_group("generator")
+    add_generator(group, Choosing)
+    for name in built_generators():
+        built = f"git repository of {name}: it is built on the builder, and measured with"
+        repo = group.add_argument(f"--{name}-repo", metavar="URL|PATH")
+        hidden(repo, "generator", {name: built})
+        commit = group.add_argument(f"--{name}-commit", metavar="REF")
+        hidden(commit, "generator", {name: f"this commit of --{name}-repo (default: HEAD)"})
+
+
+def generator_source_of(
+    args: argparse.Namespace, scenarios: Sequence[Scenario]
+) -> GeneratorSource | None:
+    """Read the commit that was named; None where none was.
+
+    Raises a usage error for one that a scenario is not measured with, and where it would be
+    built on another release than that of the generator's host.
+    """
+    named = [
+        name
+        for name in built_generators()
+        if getattr(args, f"{name}_repo") or getattr(args, f"{name}_commit")
+    ]
+    if not named:
+        return None
+    name = named[0]
+    repository = _open(getattr(args, f"{name}_repo"), f"--{name}-repo")
+    for scenario in scenarios:
+        if scenario.generator != name:
+            raise usage_error(
+                f"{name} is not what this scenario is measured with",
+                where=f"scenario {scenario.name}",
+                found=scenario.generator,
+                wanted=name,
+                todo=f"take a load with the key generator: {name} (scenarios/loads)",
+            )
+    if any(args.distribution):
+        raise usage_error(
+            f"--{name}-repo and --distribution exclude each other",
+            found=f"--{name}-repo and --distribution",
+            wanted="one of them",
+            todo="leave one out",
+        )
+    commit = repository.resolve(getattr(args, f"{name}_commit") or "HEAD")
+    return GeneratorSource(name, commit, repository.archive(commit, source_folder()))

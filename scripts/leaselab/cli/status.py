@@ -26,8 +26,8 @@ WELL = frozenset({"free", "measuring", "held", "maintenance", "down"})
 """States that are no fault."""
 
 
-def add_status(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``status``."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``lab status``."""
     add_inventory(parser)
     parser.add_argument(
         "--page",
@@ -38,7 +38,7 @@ def add_status(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def status(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> Outcome:
     """Ask all hosts side by side, and show what they say; 4 when a bench is not well.
 
     A lab of this machine of which no host answers is down, which is a state and not a

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from leaselab.model.record import Scenario
 
 NAME = "dev bench truth"
-HELP = "Measure servers whose capacity and faults are set, and say how near the figures are."
 FAMILY = "responder"
 OWN = OWN_GENERATOR
 """The generator whose figures have to be near enough."""

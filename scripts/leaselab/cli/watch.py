@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from leaselab.cli.followed import Source
 
-HELP = "Follow a sweep second by second, or a build step by step, in the terminal or on a page."
 EVERY_S = 1.0
 
 

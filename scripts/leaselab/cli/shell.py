@@ -1,4 +1,4 @@
-"""``leaselab dev completion``: what a shell completes, made from the parsers."""
+"""``leaselab dev completion`` and ``dev man``: made from the parsers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import sys
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from leaselab.cli.commands import COMMANDS, below
+from leaselab import __version__
+from leaselab.cli.commands import COMMANDS, INTERRUPTED, below
+from leaselab.cli.parser import help_of, written
 from leaselab.model.errors import Outcome
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping
 
-HELP = "Print the completion of a shell: source it, or save it where the shell looks for it."
+    from leaselab.cli.commands import Command
+
 _BASH = """\
 _leaselab() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
@@ -32,18 +35,18 @@ complete -o default -F _leaselab leaselab ./leaselab
 _ZSH = "#compdef leaselab\nautoload -U +X bashcompinit && bashcompinit\n"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_completion(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``dev completion``."""
     parser.add_argument("shell", choices=("bash", "zsh"))
 
 
-def run(args: argparse.Namespace) -> Outcome:
-    """Print it."""
-    sys.stdout.write((_ZSH if args.shell == "zsh" else "") + completion())
+def completion(args: argparse.Namespace) -> Outcome:
+    """Print the completion of a shell."""
+    sys.stdout.write((_ZSH if args.shell == "zsh" else "") + completion_script())
     return Outcome.OK
 
 
-def completion() -> str:
+def completion_script() -> str:
     """The completion of bash; zsh reads it, too, with its bashcompinit."""
     return "".join(
         [
@@ -88,3 +91,50 @@ def _values() -> dict[str, str]:
         for one in command.parser().places[:1]
         if one.choices and not below(command.name.split())[1:]
     }
+
+
+def add_manual(_: argparse.ArgumentParser) -> None:
+    """It takes none."""
+
+
+def manual(_: argparse.Namespace) -> Outcome:
+    """Print the manual page."""
+    sys.stdout.write(manual_page())
+    return Outcome.OK
+
+
+def manual_page() -> str:
+    """The page, for man."""
+    codes = [(str(one.value), one.meaning) for one in Outcome]
+    lines = [
+        f'.TH LEASELAB 1 "" "leaselab {__version__}" "User Commands"',
+        ".SH NAME",
+        "leaselab \\- a performance lab for DHCP and DNS servers",
+        ".SH SYNOPSIS",
+        ".B leaselab",
+        "COMMAND [OPTION...]",
+        ".SH COMMANDS",
+        *(line for command in COMMANDS for line in _section(command)),
+        ".SH EXIT STATUS",
+        *(line for row in [*codes, (str(INTERRUPTED), "interrupted")] for line in _row(*row)),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _section(command: Command) -> Iterator[str]:
+    parser = command.parser()
+    yield f".SS {_text(parser.shape)}"
+    yield _text(parser.description or "")
+    for action in parser.shown:
+        if action.dest != "help":
+            yield from _row(written(action), help_of(action))
+
+
+def _row(term: str, text: str) -> Iterator[str]:
+    yield from (".TP", f".B {_text(term)}", _text(text) or "\\&")
+
+
+def _text(text: str) -> str:
+    """A text on one line that troff takes as it is."""
+    line = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
+    return f"\\&{line}" if line.startswith((".", "'")) else line

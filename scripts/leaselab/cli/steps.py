@@ -1,0 +1,184 @@
+"""``leaselab step``: what `leaselab run` does, verb by verb, for pipelines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.archive.disk import writing
+from leaselab.cli.bench_options import add_full, add_inventory, asked, inventory_of
+from leaselab.cli.options import (
+    add_id_file,
+    add_json,
+    add_results,
+    open_store,
+    print_answer,
+    read_json,
+    write_ids,
+    write_output,
+)
+from leaselab.cli.outcome import show_failure, show_sealed
+from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
+from leaselab.cli.progress import progress
+from leaselab.cli.source import add_commit, one_commit, source_of
+from leaselab.lab import lease
+from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.checkout import checkout_root
+from leaselab.measure.generators import check_fits
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.record import GENERATOR
+from leaselab.run.measurement import measure_alone
+from leaselab.run.preparation import built_commit, environment_of, leased, prepare
+from leaselab.run.record import command
+from leaselab.run.sources import source_folder
+from leaselab.run.task import Task
+from leaselab.run.variants import install
+from leaselab.run.variants import tune as tune_hosts
+from leaselab.run.workplace import Prepared, Workplace
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.lab.inventory import Inventory
+
+
+def add_provision(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``step provision``."""
+    add_inventory(parser)
+    add_full(parser)
+    add_json(parser)
+
+
+def provision(args: argparse.Namespace) -> Outcome:
+    """Prepare the hosts of a bench, for any scenario; say what their state is called."""
+    inventory = inventory_of(args)
+    with leased(inventory, "step provision") as bench:
+        environment = prepare(bench, full=args.full)
+    text = f"bench {inventory.bench} is prepared, environment {environment}"
+    print_answer(args, {"bench": inventory.bench, "environment": environment}, text)
+    return Outcome.OK
+
+
+def _add_scenario(parser: argparse.ArgumentParser) -> None:
+    """Add what the steps of one scenario have, read by `asked`."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="which server, and what it is for")
+    add_inventory(parser)
+    add_procedure(parser)
+    add_generator(parser)
+    add_results(parser)
+    add_json(parser)
+
+
+def _add_build_key(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--build",
+        metavar="KEY",
+        default="",
+        help="what `leaselab step build` built (default: the distribution's packages)",
+    )
+
+
+def _workplace(args: argparse.Namespace, inventory: Inventory) -> Workplace:
+    prepared = Prepared(environment_of(inventory))
+    return Workplace(open_store(args), inventory, procedure_overrides(args), lab=prepared)
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``step build``."""
+    _add_scenario(parser)
+    add_commit(parser)
+    add_id_file(parser)
+
+
+def build(args: argparse.Namespace) -> Outcome:
+    """Build it and print its key; a commit that does not build is archived as a result (5)."""
+    scenario, _, inventory = asked(args)
+    repository = source_of(args)
+    commit = one_commit(repository, args)
+    workplace = _workplace(args, inventory)
+    workplace.files = {commit.tree: repository.archive(commit, source_folder())}
+    task = Task(scenario, commit)
+    with workplace.leased(f"step build {task}"):
+        try:
+            key = workplace.artifact(task)
+        except LeaselabError as error:
+            return show_failure(workplace.store, error, workplace.archive(task, error), args)
+    document = {"key": key, "commit": commit.hash, "described": commit.described}
+    print_answer(args, document, key)
+    return Outcome.OK
+
+
+def add_deploy(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``step deploy``."""
+    _add_scenario(parser)
+    _add_build_key(parser)
+    add_id_file(parser)
+
+
+def deploy(args: argparse.Namespace) -> Outcome:
+    """Install it; a build whose server does not start is archived as a result (5)."""
+    scenario, procedure, inventory = asked(args)
+    task = Task(scenario, built_commit(args.build) if args.build else None)
+    workplace = _workplace(args, inventory)
+    with workplace.leased(f"step deploy {task}"):
+        try:
+            install(scenario, workplace.bench, procedure, args.build)
+        except LeaselabError as error:
+            return show_failure(workplace.store, error, workplace.archive(task, error), args)
+    document = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
+    print_answer(args, document, f"{task} is deployed on {inventory.bench}")
+    return Outcome.OK
+
+
+def add_tune(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``step tune``."""
+    _add_scenario(parser)
+    _add_build_key(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="BENCH.json",
+        type=Path,
+        help="what `leaselab step sweep` is given (default: .leaselab/bench.json of the "
+        "checkout)",
+    )
+
+
+def tune(args: argparse.Namespace) -> Outcome:
+    """Tune hosts and database of a deployed scenario; write what a sweep needs to know."""
+    scenario, procedure, inventory = asked(args)
+    workplace = Workplace(open_store(args), inventory, procedure_overrides(args))
+    procedure = workplace.max_rates.ready(Task(scenario), procedure)
+    path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # of a bench as it was; nothing is to measure by it now
+    with workplace.leased(f"step tune {scenario.name}"):
+        document = tune_hosts(scenario, workplace.bench, procedure, args.build).document()
+    write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
+    print_answer(args, document, path)
+    return Outcome.OK
+
+
+def add_sweep(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``step sweep``."""
+    parser.add_argument("bench", type=Path, metavar="BENCH.json")
+    add_results(parser)
+    add_id_file(parser)
+    add_json(parser)
+
+
+def sweep(args: argparse.Namespace) -> Outcome:
+    """Measure what a bench.json describes, seal, show."""
+    todo = "deploy and tune first: leaselab run, or ansible/site.yml"
+    bench = parse_bench(read_json(str(args.bench), todo), str(args.bench))
+    check_fits(bench.scenario, bench.procedure)
+    command()  # one that does not parse is refused before the bench is leased
+    store = open_store(args)
+    store.check_room()
+    root, keeper = checkout_root(), bench.hosts[GENERATOR].access
+    with lease.leased(root, bench.name, keeper, f"step sweep {bench.scenario.name}") as had:
+        ended = measure_alone(store, bench, root, progress, lease=had)
+    write_ids(args, ended.place.name)
+    return show_sealed(store, ended, as_json=args.json)
