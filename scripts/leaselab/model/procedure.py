@@ -60,7 +60,7 @@ WHERE: Final = "parameters of the measurement"
 """What an error of a parameter names as its place."""
 
 
-class MetricKind(msgspec.Struct, frozen=True, kw_only=True):
+class MetricKind(msgspec.Struct, frozen=True):
     """A metric that a procedure has; the fields are those of `record.Metric`."""
 
     name: str
@@ -73,17 +73,18 @@ class MetricKind(msgspec.Struct, frozen=True, kw_only=True):
 START_S, RELOAD_S, MEMORY, WRITTEN_RATE = "start_s", "reload_s", "memory_mib", "written_rate"
 """Names of `SERVER_KINDS`."""
 SERVER_KINDS = (
-    MetricKind(name=START_S, title="start", unit="s", better="lower", how=MEDIAN),
-    MetricKind(name=RELOAD_S, title="reload", unit="s", better="lower", how=MEDIAN),
-    MetricKind(name=MEMORY, title="memory", unit="MiB", better="lower", how=MEDIAN),
-    MetricKind(
-        name=WRITTEN_RATE, title="written", unit="changes/s", better="neither", how=MEDIAN
-    ),
+    MetricKind(START_S, "start", "s", "lower", MEDIAN),
+    MetricKind(RELOAD_S, "reload", "s", "lower", MEDIAN),
+    MetricKind(MEMORY, "memory", "MiB", "lower", MEDIAN),
+    MetricKind(WRITTEN_RATE, "written", "changes/s", "neither", MEDIAN),
 )
 """What each round tells of the server under test, whatever the procedure: from the launch of
 its process until it answered, from the command to read its data again until that was done (of
 a kind that can), its highest resident memory in any sample, and what it wrote to its store in
 the trial that stands for the round."""
+LOSS_KIND = MetricKind("loss_ratio", "loss", "ratio", "lower")
+P50_KIND = MetricKind("p50_s", "median latency", "s", "lower")
+P99_KIND = MetricKind("p99_s", "p99 latency", "s", "lower")
 
 
 class Procedure(
@@ -142,9 +143,20 @@ class Procedure(
         raise NotImplementedError
 
     @property
+    def longest_trials_s(self) -> float:
+        """Upper bound of the time that the trials of a round can take after its warm-up (s)."""
+        raise NotImplementedError
+
+    @property
+    def beside_s(self) -> float:
+        """Upper bound of the time that a trial takes beside its traffic (s)."""
+        return self.wait_s + TRIAL_OVERHEAD_S
+
+    @property
     def longest_s(self) -> float:
         """Upper bound of the time that all rounds of a point can take (s)."""
-        raise NotImplementedError
+        one = self.warm_up_s + self.beside_s + self.longest_trials_s + ROUND_OVERHEAD_S
+        return self.rounds * one + PAUSE_LIMIT_S
 
     @property
     def confirming_s(self) -> float:
@@ -315,16 +327,15 @@ def of_step(metric: str, number: int) -> str:
     return f"step_{number}_{metric}"
 
 
+def completed_kind(plural: str, better: Literal["higher", "neither"] = "higher") -> MetricKind:
+    """Return the metric of what was completed; `plural` is that of transactions."""
+    return MetricKind("completed_rate", "completed rate", f"{plural}/s", better)
+
+
 def cpu_kind(plural: str) -> MetricKind:
     """Return the metric of `Procedure.cpu_us`; `plural` is that of transactions."""
     single = f"{plural[:-3]}y" if plural.endswith("ies") else plural.removesuffix("s")
-    return MetricKind(
-        name="cpu_us",
-        title="server CPU",
-        unit=f"µs per {single}",
-        better="lower",
-        how=MEDIAN,
-    )
+    return MetricKind("cpu_us", "server CPU", f"µs per {single}", "lower", MEDIAN)
 
 
 def refuse(what: str, found: str, wanted: str, todo: str = "") -> NoReturn:

@@ -11,11 +11,12 @@ import msgspec
 
 from leaselab.model.procedure import (
     AFTER_TRIAL,
+    LOSS_KIND,
     MEDIAN,
+    P99_KIND,
     PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
     STALLED_LIMIT,
-    TRIAL_OVERHEAD_S,
     Count,
     Length,
     MetricKind,
@@ -23,6 +24,7 @@ from leaselab.model.procedure import (
     Ratio,
     ReplyTime,
     Unjudged,
+    completed_kind,
     cpu_kind,
     refuse,
 )
@@ -113,7 +115,6 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
     @property
     def words(self) -> str:
-        """The load of a round, in words."""
         return (
             f"{self.trials} trials of {self.trial_s} s in a round at a little more than A "
             f"completes, {self.rounds} rounds at most, replies within {self.late_s:g} s"
@@ -129,7 +130,6 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
     @property
     def ends_early(self) -> bool:
-        """It ends with the look that has an answer."""
         return True
 
     @property
@@ -196,12 +196,10 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
     @property
     def most_attempted(self) -> int:
-        """Most transactions of one trial: the server is reset after each."""
         return self.max_rate * self.trial_s
 
     @property
     def longest_trial_s(self) -> float:
-        """Traffic of a trial (s)."""
         return self.trial_s
 
     def ruler(self) -> dict[str, Any]:
@@ -214,8 +212,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
     @property
     def longest_s(self) -> float:
-        """Upper bound of the time that all rounds of a point can take (s)."""
-        beside = self.wait_s + TRIAL_OVERHEAD_S
+        beside = self.beside_s
         trials = self.trials + STALLED_LIMIT
         one = max(self.warm_up_s, FILLINGS * (self.filling_s + beside)) + beside
         one += trials * (self.trial_s + beside) + ROUND_OVERHEAD_S + PAUSE_S
@@ -228,25 +225,12 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         And how many clients came back in turn; None where each was a new one.
         """
         return (
-            MetricKind(
-                name="completed_rate",
-                title="completed rate",
-                unit=f"{plural}/s",
-                better="higher",
-            ),
+            completed_kind(plural),
             cpu_kind(plural),
-            MetricKind(name="p99_s", title="p99 latency", unit="s", better="lower"),
-            MetricKind(
-                name="offered_rate", title="offered load", unit=f"{plural}/s", better="neither"
-            ),
-            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
-            MetricKind(
-                name="clients",
-                title="clients that come back",
-                unit="clients",
-                better="neither",
-                how=MEDIAN,
-            ),
+            P99_KIND,
+            MetricKind("offered_rate", "offered load", f"{plural}/s", "neither"),
+            LOSS_KIND,
+            MetricKind("clients", "clients that come back", "clients", "neither", MEDIAN),
         )
 
     def check(self) -> None:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from leaselab.model.errors import usage_error
 from leaselab.model.procedure import (
-    PAUSE_LIMIT_S,
-    ROUND_OVERHEAD_S,
+    LOSS_KIND,
+    P50_KIND,
+    P99_KIND,
     STALLED_LIMIT,
-    TRIAL_OVERHEAD_S,
     Length,
     MetricKind,
     Rate,
     Ratio,
+    completed_kind,
     cpu_kind,
 )
 from leaselab.model.procedures.one_load import OneLoad
@@ -47,7 +48,6 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
 
     @property
     def words(self) -> str:
-        """The load and what the server holds before it, in words."""
         return (
             f"{self.load_words} for {self.duration_s} s on a server that is "
             f"{100 * self.fill:g} % full, replies within {self.late_s:g} s"
@@ -55,7 +55,6 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
 
     @property
     def fills(self) -> bool:
-        """It does; how a server does then is what it asks."""
         return True
 
     @property
@@ -73,10 +72,6 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
         return math.ceil(self.fill * capacity)
 
     def check_capacity(self, capacity: int | None, where: str) -> None:
-        """Raise a usage error where what the server can hold takes no such load.
-
-        `capacity` is None where nothing bounds it.
-        """
         if capacity is None:
             raise usage_error(
                 "there is no share to fill: nothing bounds what the server holds", where=where
@@ -102,21 +97,16 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
 
     @property
     def most_attempted(self) -> int:
-        """Most transactions of the load, beside what the server is filled with."""
         return self.offered
 
     @property
     def longest_trial_s(self) -> float:
-        """Traffic of its longest trial (s)."""
         return max(self.trial_s, self.duration_s)
 
     @property
-    def longest_s(self) -> float:
-        """Upper bound of the time that all rounds of a point can take (s)."""
-        beside = self.wait_s + TRIAL_OVERHEAD_S
-        one = self.warm_up_s + beside + self.fill_limit_s + self.trial_s + beside
-        one += (STALLED_LIMIT + 1) * (self.duration_s + beside) + ROUND_OVERHEAD_S
-        return self.rounds * one + PAUSE_LIMIT_S
+    def longest_trials_s(self) -> float:
+        filling = self.fill_limit_s + self.trial_s + self.beside_s
+        return filling + (STALLED_LIMIT + 1) * (self.duration_s + self.beside_s)
 
     def cpu_us(self, trials: Sequence[Trial]) -> None:
         """None: what it costs to fill says nothing of the load.  The method has the load's."""
@@ -124,16 +114,11 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the rate completed, the latency, and how full the server really was."""
         return (
-            MetricKind(
-                name="completed_rate",
-                title="completed rate",
-                unit=f"{plural}/s",
-                better="higher",
-            ),
-            MetricKind(name="p99_s", title="p99 latency", unit="s", better="lower"),
-            MetricKind(name="p50_s", title="median latency", unit="s", better="lower"),
-            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
+            completed_kind(plural),
+            P99_KIND,
+            P50_KIND,
+            LOSS_KIND,
             cpu_kind(plural),
-            MetricKind(name=FILLED, title="filled before", unit="ratio", better="neither"),
-            MetricKind(name=FILLED_AFTER, title="filled after", unit="ratio", better="neither"),
+            MetricKind(FILLED, "filled before", "ratio", "neither"),
+            MetricKind(FILLED_AFTER, "filled after", "ratio", "neither"),
         )

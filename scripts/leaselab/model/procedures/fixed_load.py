@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from leaselab.model.procedure import (
-    PAUSE_LIMIT_S,
-    ROUND_OVERHEAD_S,
+    LOSS_KIND,
+    P50_KIND,
+    P99_KIND,
     STALLED_LIMIT,
-    TRIAL_OVERHEAD_S,
     Length,
     MetricKind,
+    completed_kind,
     cpu_kind,
 )
 from leaselab.model.procedures.one_load import OneLoad
@@ -27,7 +28,6 @@ class FixedLoad(OneLoad, frozen=True, kw_only=True, tag="fixed-load"):
 
     @property
     def words(self) -> str:
-        """The load of a round, in words."""
         return f"{self.load_words} for {self.duration_s} s, replies within {self.late_s:g} s"
 
     @property
@@ -38,37 +38,22 @@ class FixedLoad(OneLoad, frozen=True, kw_only=True, tag="fixed-load"):
 
     @property
     def longest_trial_s(self) -> float:
-        """Traffic of its longest trial (s)."""
         return min(self.trial_s, self.duration_s)
 
     @property
-    def longest_s(self) -> float:
-        """Upper bound of the time that all rounds of a point can take (s)."""
-        beside = self.wait_s + TRIAL_OVERHEAD_S
-        trials = math.ceil(self.duration_s / self.trial_s) + STALLED_LIMIT + 1
-        traffic_s = self.duration_s + STALLED_LIMIT * self.longest_trial_s + self.warm_up_s
-        return self.rounds * (traffic_s + trials * beside + ROUND_OVERHEAD_S) + PAUSE_LIMIT_S
+    def longest_trials_s(self) -> float:
+        trials = math.ceil(self.duration_s / self.trial_s) + STALLED_LIMIT
+        traffic_s = self.duration_s + STALLED_LIMIT * self.longest_trial_s
+        return traffic_s + trials * self.beside_s
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return latency, loss, what was completed, what it costs, and the drifts."""
         return (
-            MetricKind(name="p99_s", title="p99 latency", unit="s", better="lower"),
-            MetricKind(name="p50_s", title="median latency", unit="s", better="lower"),
-            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
-            MetricKind(
-                name="completed_rate",
-                title="completed rate",
-                unit=f"{plural}/s",
-                better="higher",
-            ),
+            P99_KIND,
+            P50_KIND,
+            LOSS_KIND,
+            completed_kind(plural),
             cpu_kind(plural),
-            MetricKind(
-                name="latency_drift",
-                title="drift of the median latency",
-                unit="ratio",
-                better="lower",
-            ),
-            MetricKind(
-                name="memory_drift", title="growth of memory", unit="bytes/s", better="lower"
-            ),
+            MetricKind("latency_drift", "drift of the median latency", "ratio", "lower"),
+            MetricKind("memory_drift", "growth of memory", "bytes/s", "lower"),
         )

@@ -8,10 +8,10 @@ from typing import Annotated
 import msgspec
 
 from leaselab.model.procedure import (
-    PAUSE_LIMIT_S,
-    ROUND_OVERHEAD_S,
+    LOSS_KIND,
+    P50_KIND,
+    P99_KIND,
     STALLED_LIMIT,
-    TRIAL_OVERHEAD_S,
     Length,
     MetricKind,
     Rounds,
@@ -39,7 +39,6 @@ class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
 
     @property
     def words(self) -> str:
-        """The floods, in words."""
         return (
             f"{self.floods} floods of {self.flood_s} s, the first one dropped, "
             f"replies within {self.late_s:g} s"
@@ -52,31 +51,19 @@ class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
 
     @property
     def longest_trial_s(self) -> float:
-        """Traffic of a flood (s)."""
         return self.flood_s
 
     @property
-    def longest_s(self) -> float:
-        """Upper bound of the time that all rounds of a point can take (s)."""
-        beside = self.wait_s + TRIAL_OVERHEAD_S
-        floods = (self.floods + STALLED_LIMIT) * (self.flood_s + beside)
-        one = self.warm_up_s + beside + floods + ROUND_OVERHEAD_S
-        return self.rounds * one + PAUSE_LIMIT_S
+    def longest_trials_s(self) -> float:
+        return (self.floods + STALLED_LIMIT) * (self.flood_s + self.beside_s)
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the rate answered, how much it varies, the loss, the latency and the cost."""
         return (
-            MetricKind(
-                name="flood_rate", title="flood rate", unit=f"{plural}/s", better="higher"
-            ),
-            MetricKind(
-                name="flood_spread",
-                title="spread of the floods",
-                unit="ratio",
-                better="lower",
-            ),
-            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
-            MetricKind(name="p99_s", title="p99 latency", unit="s", better="lower"),
-            MetricKind(name="p50_s", title="median latency", unit="s", better="lower"),
+            MetricKind("flood_rate", "flood rate", f"{plural}/s", "higher"),
+            MetricKind("flood_spread", "spread of the floods", "ratio", "lower"),
+            LOSS_KIND,
+            P99_KIND,
+            P50_KIND,
             cpu_kind(plural),
         )

@@ -7,16 +7,15 @@ from typing import Annotated, Literal
 import msgspec
 
 from leaselab.model.procedure import (
-    PAUSE_LIMIT_S,
     ROUND_OVERHEAD_S,
     SPOILED_LIMIT,
-    TRIAL_OVERHEAD_S,
     Length,
     LengthOrNone,
     MetricKind,
     Procedure,
     Rate,
     Ratio,
+    completed_kind,
     cpu_kind,
     refuse,
 )
@@ -52,12 +51,10 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
 
     @property
     def of_generator(self) -> bool:
-        """Whether the limit of the generator is looked for."""
         return self.limit == "generator"
 
     @property
     def words(self) -> str:
-        """What a trial had to keep, and the width of the brackets, in words."""
         return (
             f"loss at most {100 * self.loss_ratio:g} %, replies within {self.late_s:g} s, "
             f"bracket at most {100 * self.relative_width:g} %, trials of {self.trial_s:g} s"
@@ -65,17 +62,14 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
 
     @property
     def most_attempted(self) -> int:
-        """Most transactions of one trial: each begins with a server that was reset."""
         return self.max_rate * self.trial_s
 
     @property
     def widest(self) -> float:
-        """Widest bracket that ends a search (0..1)."""
         return self.relative_width
 
     @property
     def unconfirmed(self) -> str:
-        """Why a result is not confirmed, in words."""
         if self.confirm_s is None:
             return "measured by a version of Leaselab that did not do that yet"
         if not self.confirm_s:
@@ -84,23 +78,22 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
 
     @property
     def longest_trial_s(self) -> float:
-        """Traffic of its longest trial (s)."""
         return self.trial_s
 
     @property
+    def longest_trials_s(self) -> float:
+        return self.max_trials * (self.trial_s + self.beside_s)
+
+    @property
     def longest_s(self) -> float:
-        """Upper bound of the time that all rounds of a point can take (s)."""
-        beside = self.wait_s + TRIAL_OVERHEAD_S
-        trial = self.trial_s + beside
-        one = self.max_trials * trial + self.warm_up_s + beside + ROUND_OVERHEAD_S
-        return self.rounds * one + self._longest_confirmation_s + PAUSE_LIMIT_S
+        return super().longest_s + self._longest_confirmation_s
 
     @property
     def _longest_confirmation_s(self) -> float:
         """Upper bound of the time that confirming the result can take (s)."""
         if not self.confirm_s:
             return 0.0
-        beside = self.wait_s + TRIAL_OVERHEAD_S
+        beside = self.beside_s
         stretches = sum(STRETCHES) * (self.confirm_s + beside * self.confirm_s / self.trial_s)
         spoiled = SPOILED_LIMIT * (max(STRETCHES) * self.confirm_s + beside)
         others = SPOILED_LIMIT * (self.trial_s + beside)
@@ -108,21 +101,14 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
 
     @property
     def confirming_s(self) -> float:
-        """About how long the trials that confirm the result take (s)."""
         if not self.confirm_s:
             return 0.0
         return self.confirm_s + 1.0 + 2.0 * (self.trial_s + 1.0)
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the max rate, the rate completed at its lower bound, and what that costs."""
-        rate = f"{plural}/s"
-        return (
-            MetricKind(name="max_rate", title="max rate", unit=rate, better="higher"),
-            MetricKind(
-                name="completed_rate", title="completed rate", unit=rate, better="higher"
-            ),
-            cpu_kind(plural),
-        )
+        max_rate = MetricKind("max_rate", "max rate", f"{plural}/s", "higher")
+        return max_rate, completed_kind(plural), cpu_kind(plural)
 
     def check(self) -> None:
         """Raise a usage error for rates that leave no room to search."""

@@ -41,11 +41,9 @@ class OneLoad(Unjudged, frozen=True, kw_only=True):
 
     @property
     def share_of_max_rate(self) -> float | None:
-        """The share, while it is no rate yet (0..1)."""
         return self.share if self.rate is None else None
 
     def at_max_rate(self, max_rate: float) -> Self:
-        """Return it with its rate, where that is a share of the max rate."""
         share = self.share_of_max_rate
         if share is None:
             return self

@@ -7,13 +7,12 @@ from typing import Annotated, Final
 import msgspec
 
 from leaselab.model.procedure import (
-    PAUSE_LIMIT_S,
-    ROUND_OVERHEAD_S,
+    LOSS_KIND,
     STALLED_LIMIT,
-    TRIAL_OVERHEAD_S,
     Length,
     MetricKind,
     Rounds,
+    completed_kind,
     cpu_kind,
 )
 from leaselab.model.procedures.one_load import OneLoad
@@ -42,7 +41,6 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
 
     @property
     def words(self) -> str:
-        """The load of a round, in words."""
         return (
             f"{self.load_words} for {self.duration_s} s, while the server's CPU time is sampled"
         )
@@ -54,24 +52,18 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
 
     @property
     def longest_trial_s(self) -> float:
-        """Traffic of its longest trial (s)."""
         return self.duration_s
 
     @property
-    def longest_s(self) -> float:
-        """Upper bound of the time that all rounds of a point can take (s)."""
-        trial_s = self.duration_s + self.wait_s + TRIAL_OVERHEAD_S
-        one_s = self.warm_up_s + (1 + STALLED_LIMIT) * 2 * trial_s + ROUND_OVERHEAD_S
-        return self.rounds * one_s + PAUSE_LIMIT_S
+    def longest_trials_s(self) -> float:
+        return (1 + STALLED_LIMIT) * 2 * (self.duration_s + self.beside_s)
 
     @property
     def same_load(self) -> bool:
-        """All points do the same work while they are sampled."""
         return True
 
     @property
     def samples(self) -> bool:
-        """It samples the server's processes."""
         return True
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
@@ -79,16 +71,9 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
         cost = cpu_kind(plural)
         return (
             cost,
-            MetricKind(
-                name=SAMPLED_US, title="sampled", unit=cost.unit, better="neither", how=cost.how
-            ),
-            MetricKind(name="samples", title="samples", unit="samples", better="neither"),
-            MetricKind(name="lost_samples", title="lost", unit="samples", better="neither"),
-            MetricKind(name="loss_ratio", title="loss", unit="ratio", better="lower"),
-            MetricKind(
-                name="completed_rate",
-                title="completed rate",
-                unit=f"{plural}/s",
-                better="neither",
-            ),
+            MetricKind(SAMPLED_US, "sampled", cost.unit, "neither", cost.how),
+            MetricKind("samples", "samples", "samples", "neither"),
+            MetricKind("lost_samples", "lost", "samples", "neither"),
+            LOSS_KIND,
+            completed_kind(plural, "neither"),
         )

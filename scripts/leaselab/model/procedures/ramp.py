@@ -8,13 +8,13 @@ import msgspec
 from msgspec.structs import replace
 
 from leaselab.model.procedure import (
-    PAUSE_LIMIT_S,
-    ROUND_OVERHEAD_S,
-    TRIAL_OVERHEAD_S,
+    LOSS_KIND,
+    P99_KIND,
     MetricKind,
     Rate,
     Rounds,
     Unjudged,
+    completed_kind,
     cpu_kind,
     of_step,
 )
@@ -46,7 +46,6 @@ class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
 
     @property
     def words(self) -> str:
-        """The steps, in words."""
         return (
             f"{self.steps_words} for {self.step_s} s each, nothing reset between them, "
             f"replies within {self.late_s:g} s"
@@ -64,31 +63,20 @@ class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
 
     @property
     def most_attempted(self) -> int:
-        """Transactions of all steps together."""
         return sum(self.rates) * self.step_s
 
     @property
     def longest_trial_s(self) -> float:
-        """Traffic of a step (s)."""
         return self.step_s
 
     @property
-    def longest_s(self) -> float:
-        """Upper bound of the time that all rounds of a point can take (s)."""
-        beside = self.wait_s + TRIAL_OVERHEAD_S
-        steps = len(self.rates) * (self.step_s + beside)
-        one = self.warm_up_s + beside + ATTEMPTS * steps + ROUND_OVERHEAD_S
-        return self.rounds * one + PAUSE_LIMIT_S
+    def longest_trials_s(self) -> float:
+        return ATTEMPTS * len(self.rates) * (self.step_s + self.beside_s)
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the figures of the whole ramp, then those of each step."""
-        rate = f"{plural}/s"
-        alike = (
-            MetricKind(name=COMPLETED, title="completed rate", unit=rate, better="higher"),
-            MetricKind(name=LOSS, title="loss", unit="ratio", better="lower"),
-            MetricKind(name=P99, title="p99 latency", unit="s", better="lower"),
-            MetricKind(name=SETTLED, title="settling time", unit="s", better="lower"),
-        )
+        settled = MetricKind(SETTLED, "settling time", "s", "lower")
+        alike = (completed_kind(plural), LOSS_KIND, P99_KIND, settled)
         whole = (
             replace(kind, title=f"{kind.title} of the worst step") if kind.name == P99 else kind
             for kind in alike
