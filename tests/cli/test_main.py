@@ -24,7 +24,7 @@ from leaselab.model.errors import (
 )
 
 SOURCES = str(Path(__file__).parents[2] / "scripts")
-OURS = [row.name for row in COMMANDS if row.module != "developer"]
+OURS = [row.name for row in COMMANDS if row.place != "developer.launched"]
 
 
 def run_python(*arguments, **options):

@@ -225,4 +225,4 @@ class TestArchive:
 def test_a_misspelt_folder_of_results_is_no_empty_archive(capsys, tmp_path, command):
     code, out, err = call(capsys, command, "--results", str(tmp_path / "nope"))
     assert (code, out) == (2, "")
-    assert err == f"leaselab: {tmp_path / 'nope'}: no such folder of results\n"
+    assert err.startswith(f"leaselab: {tmp_path / 'nope'}: no such folder of results; name")

@@ -72,7 +72,9 @@ def check_file(directory: Path, name: str) -> bytes:
     """
     wanted = read_sums(directory).get(name)
     if wanted is None:
-        raise invalid_measurement(f"{SUMS} has no checksum of {name}", where=str(directory))
+        raise invalid_measurement(
+            f"{SUMS} has no checksum of {name}", where=str(directory), todo=MEND
+        )
     with _explained(directory / name):
         try:
             content = content_of(directory / name)
@@ -81,7 +83,9 @@ def check_file(directory: Path, name: str) -> bytes:
             if pruned is None or name not in pruned.files:
                 raise
             raise invalid_measurement(
-                f"this file was pruned on {pruned.at[:10]}", where=str(directory / name)
+                f"this file was pruned on {pruned.at[:10]}",
+                where=str(directory / name),
+                todo=f"{SUMS} has its checksum; measure again for another",
             ) from None
     _compare(directory / name, hashlib.sha256(content).hexdigest(), wanted)
     return content
@@ -103,7 +107,9 @@ def check_all(directory: Path, needed: Iterable[str]) -> Checked:
     for name in present:
         if name not in sums:
             raise invalid_measurement(
-                "a file was added after the result was sealed", where=str(directory / name)
+                "a file was added after the result was sealed",
+                where=str(directory / name),
+                todo="remove it",
             )
         with _explained(directory / name):
             _compare(directory / name, _digest(directory / name), sums[name])
@@ -160,7 +166,10 @@ def read_sums(directory: Path) -> dict[str, str]:
         digest, gap, name = line.partition("  ")
         if len(digest) != 64 or not gap or not name:
             raise invalid_measurement(
-                "not a checksum line", where=f"{path}:{number}", found=repr(line[:90])
+                "not a checksum line",
+                where=f"{path}:{number}",
+                found=repr(line[:90]),
+                todo=MEND,
             )
         sums[name] = digest
     return sums
@@ -169,7 +178,11 @@ def read_sums(directory: Path) -> dict[str, str]:
 def _compare(path: Path, found: str, wanted: str) -> None:
     if found != wanted:
         raise invalid_measurement(
-            "does not match its checksum", where=str(path), found=found, wanted=wanted
+            "does not match its checksum",
+            where=str(path),
+            found=found,
+            wanted=wanted,
+            todo=MEND,
         )
 
 

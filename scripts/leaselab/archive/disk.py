@@ -104,7 +104,9 @@ def writing(path: Path) -> Iterator[None]:
     try:
         path.resolve()
     except RuntimeError as error:
-        raise usage_error(f"cannot be written: {error}", where=str(path)) from error
+        raise usage_error(
+            f"cannot be written: {error}", where=str(path), wanted="no circle of links"
+        ) from error
     try:
         yield
     except (OSError, ValueError) as error:  # a path without a name is a ValueError

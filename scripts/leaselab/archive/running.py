@@ -146,7 +146,7 @@ def seal_into(
         _sync_tree(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         if place.exists():
-            raise usage_error("a result of this id exists", where=str(place))
+            raise usage_error("a result of this id exists", where=str(place), wanted="a new id")
         source.rename(place)
         for folder in (source.parent, *list(place.parents)[:3]):
             sync_directory(folder)

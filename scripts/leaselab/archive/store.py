@@ -61,7 +61,12 @@ class Store:
         """
         path = self.root / RUNNING / sweep_id
         if self.place(sweep_id).exists() or path.exists():
-            raise usage_error("a sweep of this id exists", where=str(self.root), found=sweep_id)
+            raise usage_error(
+                "a sweep of this id exists",
+                where=str(self.root),
+                found=sweep_id,
+                wanted="a new id",
+            )
         path.mkdir(parents=True)
         return RunningSweep(path)
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.model.record import Scenario
 
+_READ_AGAIN = "have the role read again: leaselab lab check"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
@@ -60,7 +62,12 @@ def run(args: argparse.Namespace) -> Outcome:
     What is wrong with the inventory itself is refused before any host is asked.
     """
     if args.recover and (args.networks, args.judge) != (None, None):
-        raise usage_error("--recover cannot be combined with --judge or --networks")
+        raise usage_error(
+            "nothing is judged by a reading after hosts were recovered",
+            where="--recover",
+            found="--judge or --networks beside it",
+            wanted="one of them",
+        )
     if args.networks is not None:
         result = _judge_networks(args.networks)
     else:
@@ -128,7 +135,9 @@ def _judge_networks(place: str) -> dict[str, Any]:
     try:
         findings = judge_networks(reading["hosts"])
     except (AttributeError, KeyError, TypeError) as error:
-        raise usage_error(f"not what role lab_check writes: {error!r}", where=place) from error
+        raise usage_error(
+            f"not what role lab_check writes: {error!r}", where=place, todo=_READ_AGAIN
+        ) from error
     return document(reading["bench"], findings)
 
 
@@ -142,6 +151,9 @@ def _reading(place: str, wanted: AbstractSet[str]) -> dict[str, Any]:
     reading = read_json(place)
     if not isinstance(reading, dict) or wanted - reading.keys():
         raise usage_error(
-            "not what role lab_check writes", where=place, wanted=", ".join(sorted(wanted))
+            "not what role lab_check writes",
+            where=place,
+            wanted=", ".join(sorted(wanted)),
+            todo=_READ_AGAIN,
         )
     return reading

@@ -48,5 +48,7 @@ def simulation(args: argparse.Namespace) -> Outcome:
     if done.returncode in {outcome.value for outcome in Outcome}:
         return Outcome(done.returncode)
     raise internal_fault(
-        f"the benchmark failed with exit status {done.returncode}", where=args.name
+        f"the benchmark failed with exit status {done.returncode}",
+        where=args.name,
+        todo="its own output says why",
     )

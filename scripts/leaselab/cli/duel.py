@@ -131,7 +131,9 @@ class Sides:
             return repository.resolve(what)
         if other is None:
             raise usage_error(
-                f"{what} is said of A, by the commit of B", found=f"no commit for B, A {what}"
+                f"{what} is said of A, by the commit of B",
+                found=f"no commit for B, A {what}",
+                todo="name a commit of --repo for B",
             )
         return (
             repository.last_release(other)

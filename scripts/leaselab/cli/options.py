@@ -158,10 +158,13 @@ def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
     """
     folder = usual_results() if args.results is None else Path(args.results)
     if existing and not folder.is_dir():
-        if os.path.lexists(folder):
-            raise usage_error("not a folder of results", where=str(folder))
-        if args.results is not None:
-            raise usage_error("no such folder of results", where=str(folder))
+        there = os.path.lexists(folder)
+        if there or args.results is not None:
+            raise usage_error(
+                f"{'not a' if there else 'no such'} folder of results",
+                where=str(folder),
+                todo="name that of --results, or of LEASELAB_RESULTS",
+            )
     return Store(folder)
 
 
@@ -217,12 +220,14 @@ def read_json(place: str, todo: str = "") -> Any:  # noqa: ANN401  (parsed JSON)
             # A FIFO would wait for somebody who writes to it.
             with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise usage_error("not a plain file", where=place)
+                    raise usage_error("not a plain file", where=place, wanted="JSON")
                 content = file.read(_INPUT_BYTES + 1)
     except FileNotFoundError as error:
         raise usage_error("no such file", where=place, todo=todo) from error
     except OSError as error:
-        raise usage_error(f"not readable: {error.strerror}", where=place) from error
+        raise usage_error(
+            f"not readable: {error.strerror}", where=place, wanted="a file that you may read"
+        ) from error
     if len(content) > _INPUT_BYTES:
         raise usage_error("too large", where=place, wanted=f"{_INPUT_BYTES} bytes at most")
     return parse_json(content, place)
@@ -237,7 +242,7 @@ def parse_json(content: bytes | str, where: str) -> Any:  # noqa: ANN401  (parse
         ).encode()  # half of a letter (\ud800) is no text
         return document
     except (ValueError, RecursionError) as error:
-        raise usage_error(f"not JSON: {error}", where=where) from error
+        raise usage_error(f"not JSON: {error}", where=where, wanted="JSON") from error
 
 
 def _no_number(word: str) -> float:

@@ -89,7 +89,11 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     """
     if args.config is None:
         if args.without:
-            raise usage_error("--without needs --config", found=args.without[0])
+            raise usage_error(
+                "--without needs --config",
+                found=args.without[0],
+                wanted="--config FILE beside it",
+            )
         return None
     own = read_own(args.config, args.without)
     name = write_own(own, args.config, checkout_root() / "scenarios")

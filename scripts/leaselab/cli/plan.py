@@ -171,6 +171,7 @@ def _names(
         raise usage_error(
             "none of these scenarios is measured by max rates, so none has a duel",
             found=", ".join(left_out[:4]),
+            wanted="scenarios whose procedure is max-rate",
         )
     return must, names, left_out
 

@@ -140,6 +140,7 @@ def _build_again(
             "it was a checkout with changes that no commit has, and what was built is not kept",
             where=public_address(source["repository"]),
             found=f"no build {build['key']}",
+            todo="commit the changes, then measure that commit: leaselab run --commit REF",
         )
     repository = open_source(public_address(source["repository"]))
     commit = repository.resolve(source["hash"])

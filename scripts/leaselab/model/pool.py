@@ -39,7 +39,9 @@ def check_pool(load: Mapping[str, Any], where: str) -> None:
     except KeyError as error:
         raise usage_error("key missing", where=where, wanted="subnet, beside pool") from error
     except ValueError as error:
-        raise usage_error(f"pool is not usable: {error}", where=where) from error
+        raise usage_error(
+            f"pool is not usable: {error}", where=where, wanted="FIRST - LAST, or a prefix"
+        ) from error
     if not all(end in subnet for end in ends):
         raise usage_error(
             "pool is not in its subnet",

@@ -119,7 +119,11 @@ def _verdict(seed: int, comparison: Comparison) -> LayoutVerdict:
     if comparison.error is not None:
         raise comparison.error
     if verdict is None:
-        raise invalid_measurement("a duel has no verdict", where=f"layout {seed}")
+        raise invalid_measurement(
+            "a duel has no verdict",
+            where=f"layout {seed}",
+            todo=f"see: leaselab show {comparison.other.id}",
+        )
     # Also where it is another figure that is worse.
     slower = comparison.outcome is Outcome.REGRESSION
     answer = Answer.SLOWER if slower else verdict.answer

@@ -205,7 +205,10 @@ def command() -> list[str]:
         given = shlex.split(text) or ["leaselab", *sys.argv[1:]]
     except ValueError as error:
         raise usage_error(
-            f"does not parse: {error}", where="LEASELAB_COMMAND", found=text
+            f"does not parse: {error}",
+            where="LEASELAB_COMMAND",
+            found=text,
+            wanted="a command as a shell reads it",
         ) from error
     return [clipped(public_word(word)) for word in given]
 

@@ -36,7 +36,8 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
     the nearest), a value of another type, or parameters that no measurement could meet.
     """
     if not isinstance(parameters, Mapping):
-        raise usage_error("not a mapping", where=WHERE, found=repr(parameters)[:80])
+        found = repr(parameters)[:80]
+        raise usage_error("not a mapping", where=WHERE, found=found, wanted="NAME: VALUE, …")
     name = str(parameters.get("name", MaxRate.__struct_config__.tag))
     if name not in PROCEDURES:
         raise unknown("procedure", name, list(PROCEDURES), WHERE)
@@ -54,7 +55,11 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
         kinds = {field.name: field.type for field in info.fields}
         wanted = _bounds(kinds[parameter]) if parameter in kinds else ""
         if not wanted:
-            raise usage_error(f"value of another type: {error}", where=WHERE) from error
+            raise usage_error(
+                f"value of another type: {error}",
+                where=WHERE,
+                todo=f"see `leaselab run --procedure {name} --help`",
+            ) from error
         raise usage_error(
             f"{parameter} is out of range",
             where=WHERE,

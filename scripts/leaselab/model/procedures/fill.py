@@ -74,7 +74,9 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
     def check_capacity(self, capacity: int | None, where: str) -> None:
         if capacity is None:
             raise usage_error(
-                "there is no share to fill: nothing bounds what the server holds", where=where
+                "there is no share to fill: nothing bounds what the server holds",
+                where=where,
+                wanted="a load with a pool",
             )
         free = capacity - self.to_fill(capacity)
         if self.offered > free:
