@@ -22,6 +22,7 @@ from leaselab.cli.options import (
     add_json,
     add_results,
     check_patterns,
+    expecting,
     number,
     only_with,
     open_store,
@@ -29,7 +30,7 @@ from leaselab.cli.options import (
     whole,
     without_effect,
 )
-from leaselab.cli.own import add_config, add_scale, one_with_clients, own_scenario
+from leaselab.cli.own import add_config, add_scale, names_with_clients, own_scenario
 from leaselab.cli.parser import Choosing
 from leaselab.cli.report import FOLDER
 from leaselab.lab.clients.file import read_clients
@@ -42,11 +43,11 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.capacity import Configuration
     from leaselab.archive.store import Store
+    from leaselab.lab.clients.file import Clients
     from leaselab.model.record import Record
 
 RENEW_AT = 0.5
 """Share of the lease time after which clients renew, unless a server tells them another."""
-
 
 FAMILY = "family"
 """The key of a load whose clients are given addresses of a family: others hold no lease."""
@@ -119,35 +120,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+@expecting("a whole number from 1, or a file .yml")
 def _clients(text: str) -> int | Path:
     """A number of clients, or the file that has them."""
     return Path(text) if Path(text).suffix in (".yml", ".yaml") else whole(1, 10**10)(text)
 
 
-_clients.wanted = "a whole number from 1, or a file .yml"  # type: ignore[attr-defined]
-
-
 def run(args: argparse.Namespace) -> Outcome:
     """Print what is asked for, and what each configuration makes of it."""
-    demand = _demand(args)
+    read = read_clients(args.clients) if isinstance(args.clients, Path) else None
+    demand = _demand(args, read[0] if read else None)
     store = open_store(args, existing=True)
-    configurations = _found(store, args, demand)
-    page = _page(store, demand, configurations) if args.page else None
+    own = own_scenario(args)
+    if own and read:
+        (own,) = names_with_clients([own], read, args.scale)
+    patterns = [*args.pattern, *([own] if own else [])]
+    carrying = _carrying(store, patterns, args.bench, demand)
+    page = _page(store, demand, carrying) if args.page else None
     if args.json:
         pages = {"page": page} if page else {}
-        print_json({**capacity_document(demand, configurations), **pages})
+        print_json({**capacity_document(demand, carrying), **pages})
         return Outcome.OK
-    print_capacity(demand, configurations)
+    print_capacity(demand, carrying)
     if page:
         print(page)
     return Outcome.OK
 
 
-def _demand(args: argparse.Namespace) -> Demand:
-    """What the options say of the clients."""
+def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
+    """What the options say of the clients, or their file."""
     only_with(args, "--at-once", "--within-s")
-    if isinstance(args.clients, Path):
-        return _counted(args)
+    if file is not None:
+        return _counted(args, file)
     without_effect(args, "a file of --clients", "--scale")
     if args.lease_s is None:
         raise usage_error(
@@ -159,12 +163,11 @@ def _demand(args: argparse.Namespace) -> Demand:
     return Demand(population, _arrival(args))
 
 
-def _counted(args: argparse.Namespace) -> Demand:
+def _counted(args: argparse.Namespace, file: Clients) -> Demand:
     """What the clients of a file ask for, scaled."""
     without_effect(
         args, "a number of --clients", "--lease-s", "--renew-at", "--new-per-day", "--rush"
     )
-    file, _ = read_clients(args.clients)
     counted = [traffic for traffic in (file.dhcpv4, file.dhcpv6) if traffic is not None]
     if len(counted) != 1:
         raise usage_error(
@@ -204,23 +207,21 @@ def _arrival(args: argparse.Namespace) -> Arrival:
     return Spread()
 
 
-def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Configuration]:
+def _carrying(
+    store: Store, patterns: Sequence[str], bench: str | None, demand: Demand
+) -> list[Configuration]:
     """What the newest results make of the demand, chosen as ``leaselab list --table`` does.
 
     Bursts have scenarios of their own, so those of all scenarios are looked at.  Nothing in an
     archive without any result, unless some are asked for: the arithmetic needs none.
     """
-    own = own_scenario(args)
-    if own and isinstance(args.clients, Path):
-        own = one_with_clients(args, own)
-    args.pattern = [*args.pattern, *([own] if own else [])]
-    if not (args.pattern or args.bench or store.index.scenarios()):
+    if not (patterns or bench or store.index.scenarios()):
         return []
-    check_patterns(store, args.pattern)
-    newest = newest_of(store.index, args.pattern or ["*"], args.bench)
+    check_patterns(store, patterns)
+    newest = newest_of(store.index, patterns or ["*"], bench)
     beside = [
         row["id"]
-        for row in store.index.newest_places("*", args.bench)
+        for row in store.index.newest_places("*", bench)
         if row["metric"] == SERVED_S and row["id"] not in newest
     ]
     return configurations(_giving(store, newest), demand, _giving(store, beside))
@@ -228,7 +229,7 @@ def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Confi
 
 def _giving(store: Store, ids: Iterable[str]) -> Iterator[Record]:
     """The results of servers that give their clients something out of a pool."""
-    return (one for one in store.load_readable(ids) if FAMILY in one.scenario.load)
+    return (record for record in store.load_readable(ids) if FAMILY in record.scenario.load)
 
 
 def _page(store: Store, demand: Demand, configurations: Sequence[Configuration]) -> str:

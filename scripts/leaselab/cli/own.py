@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from leaselab.lab.clients.file import Clients
     from leaselab.lab.own import Own
 
 _TOLD = 10
@@ -71,11 +72,21 @@ def scenarios_with_clients(args: argparse.Namespace, patterns: Sequence[str]) ->
     if args.clients is None:
         only_with(args, "--clients", "--scale")
         return patterns
-    clients, file_hash = read_clients(args.clients)
+    return names_with_clients(patterns, read_clients(args.clients), args.scale)
+
+
+def names_with_clients(
+    patterns: Sequence[str], read: tuple[Clients, str], scale: float
+) -> list[str]:
+    """Have so many times the clients of a file in scenarios; return the names of the results.
+
+    `read` is what `read_clients` returns; errors as `scenarios_with_clients`.
+    """
+    clients, file_hash = read
     folder = checkout_root() / "scenarios"
     names = []
     for scenario in match_scenarios(folder, patterns):
-        made = with_clients(folder, scenario.name, clients, file_hash, args.scale)
+        made = with_clients(folder, scenario.name, clients, file_hash, scale)
         print("\n".join(made.notes), file=sys.stderr, flush=True)
         names.append(made.name)
     return names
