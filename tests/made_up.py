@@ -36,7 +36,7 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
-from leaselab.run import measurement, preparation, workplace
+from leaselab.run import hunt, measurement, preparation, workplace
 from leaselab.run.duel import Fight
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Lab:
         monkeypatch.setattr(benches, "read_inventory", self._inventory)
         # They are read for each scenario and each procedure, and a test changes none.
         monkeypatch.setattr(catalog, "load_families", self._families_of)
-        for module in (run, bisect, duel):
+        for module in (run, hunt, duel):
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
         for module in (run, resume, bisect, duel, calibrate, generators, truth):
             monkeypatch.setattr(module, "report_after", lambda _: None)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
@@ -40,13 +38,13 @@ from leaselab.cli.source import (
 )
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
-from leaselab.model.errors import LeaselabError, Outcome, server_broken, usage_error
+from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_table
-from leaselab.run.record import command
+from leaselab.run.series import Series
 from leaselab.run.session import Session
 from leaselab.run.sources import source_folder
-from leaselab.run.task import Task, separate
+from leaselab.run.task import Task
 
 if TYPE_CHECKING:
     import argparse
@@ -142,8 +140,8 @@ def run(args: argparse.Namespace) -> Outcome:
     if anchored:
         return _anchored(session, tasks, anchor, args)
     if len(tasks) == 1 and args.commits is None:
-        return measure_one(session, tasks[0], NAME, as_json=args.json, args=args)
-    series = _Series(session, tasks, again=args.commits is None)
+        return _measure_one(session, tasks[0], args)
+    series = Series(session, tasks, again=args.commits is None)
     try:
         with session.leased(_purpose(tasks)):
             return series.measure(sequential=args.sequential)
@@ -154,26 +152,15 @@ def run(args: argparse.Namespace) -> Outcome:
         write_ids(args, *series.ids)
 
 
-def measure_one(
-    session: Session,
-    task: Task,
-    command: str,
-    *,
-    as_json: bool,
-    args: argparse.Namespace | None = None,
-) -> Outcome:
-    """Measure one task alone for a command, and show its result; what went wrong comes last.
-
-    The result's id goes to the ``--id-file`` of `args`, where they have one.
-    """
+def _measure_one(session: Session, task: Task, args: argparse.Namespace) -> Outcome:
+    """Measure one task alone, and show its result; what went wrong comes last."""
     sealed: list[Ended] = []
-    with session.leased(f"{command} {task}"):
+    with session.leased(f"{NAME} {task}"):
         session.measure([task], lambda _, ended: sealed.append(ended))
     last = sealed[-1]
-    if args is not None:
-        write_ids(args, last.place.name)
+    write_ids(args, last.place.name)
     report_after(session.store)
-    return show_sealed(session.store, last, as_json=as_json)
+    return show_sealed(session.store, last, as_json=args.json)
 
 
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:
@@ -239,7 +226,7 @@ def _anchored(
     groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         groups.setdefault((task.distribution, task.scenario.name), []).append(task)
-    done: list[_Series] = []
+    done: list[Series] = []
     outcome = Outcome.OK
     try:
         with session.leased(_purpose(tasks)):
@@ -247,14 +234,13 @@ def _anchored(
                 others = [task for task in group if not same_source(task.commit, commit)]
                 anchor = Task(group[0].scenario, commit, group[0].distribution)
                 again = args.commits is None
-                done.append(_Series(session, others, again=again, anchor=anchor))
+                done.append(Series(session, others, again=again, anchor=anchor))
                 ended = done[-1].measure()
                 outcome = ended if outcome is Outcome.OK else outcome
     finally:
-        write_ids(args, *(one for series in done for one in series.ids))
-        _show(
-            [one for series in done for one in series.records], servers=True, as_json=args.json
-        )
+        write_ids(args, *(ident for series in done for ident in series.ids))
+        records = [record for series in done for record in series.records]
+        _show(records, servers=True, as_json=args.json)
         report_after(session.store)
     return outcome
 
@@ -272,104 +258,3 @@ def _show(records: Sequence[Record], *, servers: bool, as_json: bool) -> None:
         print_json(by_server_document(records) if servers else document(cells))
     elif records:
         (print_by_server if servers else print_table)(records)
-
-
-class _Series:
-    """What one command measures: one task, or several as an experiment, and a table of all."""
-
-    def __init__(
-        self,
-        session: Session,
-        tasks: Sequence[Task],
-        *,
-        again: bool,
-        anchor: Task | None = None,
-    ) -> None:
-        """`again`: measure also what the archive has; `anchor`: beside this, as the first."""
-        self._session = session
-        self._tasks = [*([anchor] if anchor else []), *tasks]
-        self._anchor = anchor
-        self._again = again
-        self._found: dict[Task, Record] = {}
-        self._outcome = Outcome.OK
-
-    @property
-    def ids(self) -> list[str]:
-        """Ids of what was measured, or found measured, so far, in the order of the tasks."""
-        return [record.id for record in self.records]
-
-    @property
-    def records(self) -> list[Record]:
-        """What was measured, or found measured, so far, in that order."""
-        return [self._found[task] for task in self._tasks if task in self._found]
-
-    def measure(self, *, sequential: bool = False) -> Outcome:
-        """Measure all.
-
-        One that cannot be measured does not keep the others from it; a broken
-        lab and an interrupt do.  The outcome is that of the first that was not well.
-        """
-        try:
-            left = list(self._tasks) if self._again else self._unmeasured()
-            if self._anchor is not None and not set(left) - {self._anchor}:
-                left = []  # there is nothing to be set against it
-            why = "" if sequential else separate(left) or None
-            if left:
-                names = ", ".join(map(str, left))
-                print(f"{len(left)} to measure: {names}", file=sys.stderr, flush=True)
-                if why:
-                    print(f"one after the other: {why}", file=sys.stderr, flush=True)
-                self._session.measure(
-                    left, self._sealed, why=why, refused=self._note, anchor=self._anchor
-                )
-        except KeyboardInterrupt as stop:
-            raise KeyboardInterrupt(*stop.args, *self._rest()) from None
-        except LeaselabError as fault:
-            fault.todo = "; then ".join(filter(None, (fault.todo, *self._rest())))
-            raise
-        return self._outcome
-
-    def _sealed(self, task: Task, ended: Ended) -> None:
-        self._found[task] = self._session.store.load(str(ended.place))
-        if ended.error is not None:
-            self._note(task, ended.error)
-
-    def _unmeasured(self) -> list[Task]:
-        """The tasks that the archive has no result of; unfinished ones are finished first."""
-        left = []
-        for task in self._tasks:
-            if task in self._found:
-                continue  # with another point of its experiment
-            self._session.prepare(task.distribution)
-            if task == self._anchor:
-                left.append(task)  # in every session
-                continue
-            known = self._session.earlier.measured(task, self._anchor)
-            if known:
-                print(f"{task}: measured before: {known}", file=sys.stderr, flush=True)
-                record = self._session.store.load(known)
-                self._found[task] = record
-                if record.outcome == Outcome.BUILD.label:
-                    self._note(task, server_broken(record.reasons[0].text))
-                continue
-            if not self._session.go_on(task, self._tasks, self._sealed, self._anchor):
-                left.append(task)
-        return [task for task in left if task not in self._found or task == self._anchor]
-
-    def _note(self, task: Task, error: LeaselabError) -> None:
-        print(f"leaselab: {task}: {error}", file=sys.stderr, flush=True)
-        if self._outcome is Outcome.OK:
-            self._outcome = error.outcome
-
-    def _rest(self) -> list[str]:
-        """What to say of tasks that were not come to, if there are any.
-
-        One whose measurement was begun can be resumed, and is not among them.
-        """
-        begun = self._found.keys() | self._session.begun
-        left = [task.scenario.name for task in self._tasks if task not in begun]
-        if not left:
-            return []
-        if not self._again:
-            return [f"measure the rest by the same command: {shlex.join(command())}"]
-        return [f"measure the rest, with the same options: leaselab run {' '.join(left)}"]

@@ -1,0 +1,209 @@
+"""The search for the commits of a range that made a server slower: by duels, to the end."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
+from leaselab.analysis.bisect import Limits, Step, next_step
+from leaselab.lab.checkout import say
+from leaselab.model.errors import BELIEVED, Outcome, invalid_measurement
+from leaselab.model.procedures.duel import DUEL, Duel
+from leaselab.model.text import printable
+from leaselab.report.bisect import Hunted, closing
+from leaselab.report.hunting import HuntWords
+from leaselab.run.contest import archived_duel, duel, over_layouts, say_cost
+from leaselab.run.profile import explain, profiles_of
+from leaselab.run.sources import source_folder
+from leaselab.run.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.analysis.bisect import End, Known
+    from leaselab.analysis.culprits import Gap
+    from leaselab.analysis.layouts import OverLayouts
+    from leaselab.analysis.verdict import Comparison
+    from leaselab.lab.repository import Repository
+    from leaselab.model.record import Record, Scenario
+    from leaselab.model.source import Commit
+    from leaselab.run.session import Session
+
+_RECENT = 20
+"""Newest results of commits that say how long a build takes."""
+
+
+@dataclass(slots=True)
+class Search:
+    """The search in one range: what the archive has of it, and the duels that are made."""
+
+    session: Session
+    scenario: Scenario
+    repository: Repository
+    commits: Sequence[Commit]
+    """By their places."""
+    plan: Duel
+    limits: Limits
+    ids: list[str] = field(default_factory=list)
+    """Of the results that this search has made."""
+    _read: dict[str, Record | None] = field(default_factory=dict)
+    _layouts: dict[int, OverLayouts] = field(default_factory=dict)
+    """Of culprits that were measured in several layouts."""
+
+    def run(self) -> End:
+        """Make duels until the search ends.
+
+        Raises as `Session.measure`, and an invalid-measurement error where duels of the same
+        two commits come to no verdict.
+        """
+        facts, words = self._facts(), self._words
+        _say(*words.cost(facts, self._build_s()))
+        while isinstance(step := next_step(facts.known, self.limits), Step):
+            _say(words.step(facts, step))
+            self._fight(step)
+            before, facts = facts, self._facts()
+            lines = [*words.found(before, facts)]
+            _say(*lines or [self._no_verdict(step, before, facts)])
+        return step
+
+    def foresee(self) -> None:
+        """Say what the archive knows, what is next and what that may cost."""
+        facts, words = self._facts(), self._words
+        _say(*words.cost(facts, self._build_s()))
+        step = next_step(facts.known, self.limits)
+        if isinstance(step, Step):
+            _say(words.step(facts, step))
+        else:
+            _say(closing(self.hunted(step, facts)))
+
+    def lay_out(self, end: End, layouts: int) -> None:
+        """Make duels of each culprit and its parent in several layouts."""
+
+        def made(first: Task, second: Task) -> Comparison:
+            archived = archived_duel(self.session, first, second)
+            if archived is not None:
+                return archived
+            fought = duel(self.session, first, second)
+            self.ids += fought.ids
+            return fought.comparison
+
+        for culprit in end.culprits:
+            tasks = self._tasks(culprit.gap)
+            say_cost(self.session, tasks[1], layouts)
+            self._layouts[culprit.gap.place], _ = over_layouts(made, *tasks, layouts)
+
+    def explain(self, end: End) -> None:
+        """Profile each culprit and its parent; errors as `leaselab.run.profile.explain`."""
+        known = self._facts().known
+        for culprit in end.culprits:
+            results = self._confirmed(known, culprit.gap)
+            self.ids += explain(self.session, *self._tasks(culprit.gap), *results)
+
+    @property
+    def _words(self) -> HuntWords:
+        return HuntWords(self.commits, self.limits)
+
+    def _no_verdict(self, step: Step, before: Facts, now: Facts) -> str:
+        """Say that a duel told nothing; raise where that is no use to repeat."""
+        pair = step.older, step.newer
+        texts = now.spoiled.get(pair, ())
+        if len(texts) >= FAILURES or texts == before.spoiled.get(pair, ()):
+            raise invalid_measurement(
+                "inconclusive: repeated duels of these commits gave no verdict",
+                where=" against ".join(self._words.name(place) for place in pair[::-1]),
+                found=texts[-1] if texts else "nothing that belongs to this search",
+                todo="see their results; the same command goes on with the search",
+            )
+        return f"no verdict, so it is measured again: {texts[-1]}"
+
+    def hunted(self, end: End, facts: Facts | None = None) -> Hunted:
+        """Return all that is known, from the archive unless it was read just now."""
+        facts = facts or self._facts()
+        gaps = [culprit.gap for culprit in end.culprits]
+        merged = {gap.place: self.repository.merged(self.commits[gap.place]) for gap in gaps}
+        profiles = {
+            gap.place: profiles_of(self.session.store, *self._confirmed(facts.known, gap))
+            for gap in gaps
+        }
+        return Hunted(
+            self.scenario.name,
+            self.session.inventory.bench,
+            self.commits,
+            facts.known,
+            self.limits,
+            end,
+            facts.reasons,
+            facts.unbuilt,
+            {place: merge for place, merge in merged.items() if merge is not None},
+            {place: profile for place, profile in profiles.items() if profile is not None},
+            self._layouts,
+        )
+
+    def _confirmed(self, known: Known, gap: Gap) -> tuple[Record, Record]:
+        """The results of the last duel that named a culprit: of its parent, and its own."""
+        base = self._record(known.of(gap.after, gap.place)[-1].id)
+        if base.experiment is None:
+            raise AssertionError(f"{base.id} is of no duel")
+        return base, self._record(base.experiment.points[1])
+
+    def _tasks(self, gap: Gap) -> tuple[Task, Task]:
+        """A culprit's parent, and the culprit."""
+        return self._task(gap.after), self._task(gap.place)
+
+    def _task(self, place: int) -> Task:
+        commit = self.commits[place]
+        files = dict(self.session.files)
+        if commit.tree not in files:
+            files[commit.tree] = self.repository.archive(commit, source_folder())
+            self.session.files = files
+        return Task(self.scenario, commit)
+
+    def _fight(self, step: Step) -> None:
+        """Make the duel of a step, or go on with it where it was interrupted."""
+        first, second = self._task(step.older), self._task(step.newer)
+        session = replace(
+            self.session, overrides={**self.session.overrides, "rounds": step.rounds}
+        )
+        session.complete((first, second), lambda _, ended: self.ids.append(ended.place.name))
+
+    def _facts(self) -> Facts:
+        """Read the duels between commits of the range, and which of them fail."""
+        tasks = {commit.hash: Task(self.scenario, commit) for commit in self.commits}
+        records = []
+        for row in self.session.store.index.rows(
+            scenario=self.scenario.name, bench=self.session.inventory.bench
+        ):
+            counts = row["procedure"] == DUEL or row["outcome"] == Outcome.BUILD.label
+            if counts and row["commit"] in tasks:
+                record = self._readable(row["id"])
+                task = tasks[row["commit"]]
+                if record and self.session.earlier.is_like(task, record, self.plan):
+                    records.append(record)
+        return facts_of([*tasks], records, self.limits.find)
+
+    def _record(self, ref: str) -> Record:
+        return self._readable(ref) or self.session.store.load(ref)
+
+    def _readable(self, ref: str) -> Record | None:
+        if ref not in self._read:
+            self._read[ref] = next(self.session.store.load_readable([ref]), None)
+        return self._read[ref]
+
+    def _build_s(self) -> float | None:
+        """How long builds of the scenario's server took, by the newest results (s)."""
+        rows = self.session.store.index.rows(scenario=self.scenario.name, limit=_RECENT)
+        took = [
+            build.seconds["total"]
+            for row in rows
+            if row["commit"] and row["outcome"] in BELIEVED
+            if (record := self._readable(row["id"]))
+            if (build := record.server.build) and "total" in build.seconds
+        ]
+        return statistics.median(took) if took else None
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        say(f"leaselab bisect: {printable(line)}")
