@@ -13,22 +13,11 @@ from leaselab.analysis.summary import metrics_of
 from leaselab.archive.checksums import SUMS
 from leaselab.archive.ident import month_of, new_id
 from leaselab.archive.running import RESULT
+from leaselab.model.host import Host
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import (
-    Bench,
-    Bracket,
-    Build,
-    Generator,
-    Host,
-    Provenance,
-    Reason,
-    Record,
-    Round,
-    Scenario,
-    Server,
-    ServerOptions,
-    Transaction,
-)
+from leaselab.model.record import Bench, Bracket, Generator, Provenance, Reason, Record, Round
+from leaselab.model.scenario import Scenario, ServerOptions, Transaction
+from leaselab.model.server import Build, Server
 from leaselab.model.source import Commit
 from leaselab.model.trial import Percentiles, Trial
 

@@ -20,7 +20,8 @@ from leaselab.model.journal import Fault
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Bracket, Build, Confirmation, Record, Round
+from leaselab.model.record import Bracket, Confirmation, Record, Round
+from leaselab.model.server import Build
 from leaselab.model.source import Commit
 from leaselab.model.trial import WHOLE, Percentiles, Sample, Second, Trial
 

@@ -30,7 +30,8 @@ from leaselab.analysis.summary import metrics_of
 from leaselab.archive.ident import new_id
 from leaselab.lab.catalog import load_scenarios
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Experiment, Reason, Record, Round, Scenario
+from leaselab.model.record import Experiment, Reason, Record, Round
+from leaselab.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 from tests.examples import example_result
 
-from leaselab.model.record import Host, Nic
+from leaselab.model.host import Host, Nic
 from leaselab.report.facts import facts
 from leaselab.report.machine import host_lines
 

@@ -33,7 +33,7 @@ from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
-from leaselab.model.record import Scenario
+from leaselab.model.scenario import Scenario
 from leaselab.model.trial import WHOLE, HostUse
 
 DATA = Path(__file__).parents[1] / "data" / "perfdhcp"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from leaselab.lab.catalog import find_scenario, load_scenarios
 from leaselab.lab.roles import ROLES, apart, lab_roles, options_of, resolved, roles_of
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.record import ServerOptions
+from leaselab.model.scenario import ServerOptions
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"

@@ -23,7 +23,8 @@ from leaselab.archive.index import Index
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import Experiment, Metric, Transaction
+from leaselab.model.record import Experiment, Metric
+from leaselab.model.scenario import Transaction
 from leaselab.report.site.colours import MEASURED, WORSE
 from leaselab.report.site.experiment import experiment
 from leaselab.report.site.history import history, lines_of

@@ -19,8 +19,8 @@ from tests.examples import (
     invalid_result,
 )
 
-from leaselab.model.record import Beside, Metric
-from leaselab.model.server import server_name
+from leaselab.model.record import Metric
+from leaselab.model.server import Beside, server_name
 from leaselab.report.facts import confirmation_words
 from leaselab.report.listing import heading, listing, number
 from leaselab.report.text import print_result

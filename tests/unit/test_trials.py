@@ -23,7 +23,7 @@ from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, l
 from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import ServerOptions
+from leaselab.model.scenario import ServerOptions
 from leaselab.model.trial import HostUse, Sample, Trial
 
 LOAD = Load(100, 5)

@@ -28,7 +28,7 @@ from leaselab.measure.generators.dhcp_load import MALFORMED
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
-from leaselab.model.record import ServerOptions, Transaction
+from leaselab.model.scenario import ServerOptions, Transaction
 from leaselab.report.truth import print_truth, truth_document
 
 DEFAULTS = {name: one["default"] for name, one in options_of("responder", "scenario").items()}

@@ -18,7 +18,8 @@ from tests.examples import (
 from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.verdict import Change, Limit, compare, verdict
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.record import Build, Experiment, Reason
+from leaselab.model.record import Experiment, Reason
+from leaselab.model.server import Build
 from leaselab.model.source import Commit
 
 BASE = example_result()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.statistics import widening
 from leaselab.model.errors import BELIEVED
-from leaselab.model.record import GENERATOR, SERVER, Host
+from leaselab.model.host import Host
+from leaselab.model.record import GENERATOR, SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

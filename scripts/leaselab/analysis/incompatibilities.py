@@ -14,7 +14,9 @@ from leaselab.model.server import server_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leaselab.model.record import Record, Scenario, Server
+    from leaselab.model.record import Record
+    from leaselab.model.scenario import Scenario
+    from leaselab.model.server import Server
 
 _NONE = "-"
 

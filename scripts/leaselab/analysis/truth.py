@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Record
+    from leaselab.model.scenario import Scenario
     from leaselab.model.trial import Trial
 
 RESPONDER = "responder"

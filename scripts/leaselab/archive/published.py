@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leaselab.model.bench import Bench, BenchHost
-    from leaselab.model.record import Record, Server
+    from leaselab.model.record import Record
+    from leaselab.model.server import Server
 
 _INVENTORIES = "inventory"
 """The folder of a checkout that inventories lie in."""

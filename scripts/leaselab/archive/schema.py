@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leaselab.archive.checksums import MEND
-from leaselab.model import procedures, record, source, trial
+from leaselab.model import host, procedures, record, scenario, server, source, trial
 from leaselab.model.bounds import misfit
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import SCHEMA_VERSION, Record
@@ -87,7 +87,7 @@ def json_schema() -> dict[str, Any]:
     schema = msgspec.json.schema(Record)
     kinds = {
         name: kind
-        for module in (source, procedures, trial, record)
+        for module in (source, procedures, trial, scenario, server, host, record)
         for name, kind in vars(module).items()
         if inspect.isclass(kind)
     }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from leaselab.lab.inventory import Inventory
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from leaselab.lab.inventory import Inventory
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
 
 _READ_AGAIN = "have the role read again: leaselab lab check"
 

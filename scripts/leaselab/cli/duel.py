@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
     from leaselab.lab.repository import Repository
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
     from leaselab.model.source import Commit
 
 BUILD, WORKTREE = "build:", "worktree"

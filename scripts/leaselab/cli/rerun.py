@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.model.bench import Bench
     from leaselab.model.errors import LeaselabError, Outcome
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Record
+    from leaselab.model.scenario import Scenario
     from leaselab.run.part import Ended
     from leaselab.run.preparation import LeasedBench
 

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.lab.inventory import Inventory
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Record
+    from leaselab.model.scenario import Scenario
     from leaselab.model.source import Commit
     from leaselab.run.part import Ended
 

@@ -20,7 +20,7 @@ from leaselab.report.console import Console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
 
 PARAMETERS = "--parameters"
 

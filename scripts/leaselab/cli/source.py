@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leaselab.lab.repository import Repository
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
     from leaselab.model.source import Commit
 
 PACKAGE = "package"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.truth import Judged
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
 
 NAME = "dev bench truth"
 FAMILY = "responder"

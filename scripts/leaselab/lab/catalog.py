@@ -22,7 +22,7 @@ from leaselab.model.procedure import WHERE
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
 from leaselab.model.procedures.event import AFTER_SLACK_S, EVENT
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Scenario, ServerOptions, Transaction
+from leaselab.model.scenario import Scenario, ServerOptions, Transaction
 
 OF_PROCEDURE = "procedure."
 """What the name of a factor begins with that is a parameter of the procedure."""

@@ -17,7 +17,7 @@ from leaselab.lab.check_isolation import (
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level, Probe, error_unless, judged
 from leaselab.lab.inventory import InventoryHost
-from leaselab.model.record import Scenario
+from leaselab.model.scenario import Scenario
 
 _MTU_MIN = 1500
 _UP = ("up", "unknown")  # a virtual link often does not say

@@ -11,7 +11,7 @@ from leaselab.lab.check_network import check_interface, check_pools, check_relay
 from leaselab.lab.contact import Contact
 from leaselab.lab.findings import CONTROLLER, Finding, Level, Wanted
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
-from leaselab.model.record import Scenario
+from leaselab.model.scenario import Scenario
 
 
 def judge(

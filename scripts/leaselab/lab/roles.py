@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from leaselab.lab.build import build
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.pool import check_pool
-from leaselab.model.record import Scenario, ServerOptions
+from leaselab.model.scenario import Scenario, ServerOptions
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 """They belong to the code that reads them, so they lie in the same checkout."""

@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from leaselab.model.durability import Durability
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import PARTNER, SERVER, Scenario
+from leaselab.model.record import PARTNER, SERVER
+from leaselab.model.scenario import Scenario
+from leaselab.model.server import Durability
 
 SCHEMA_VERSION = 2
 """Version of the bench document."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Record
+    from leaselab.model.scenario import Scenario
     from leaselab.model.source import Commit
 
 Source = tuple[str, str]

@@ -1,9 +1,10 @@
 """The record of a result: everything that result.json holds, typed.
 
-This module is the one definition of schema version 2; ``results/schema.json`` is made of it.
-A record is of one point: one scenario on one build of its server.  Units stand in the names
-of fields or in their descriptions; moments are UTC, ISO 8601 with ``Z``; what cannot be known
-is null.  Transactions are what a client attempts: a DHCP exchange, a DNS query.
+This module, with those of its parts, is the one definition of schema version 2, of which
+``results/schema.json`` is made.  A record is of one point: one scenario on one build of its
+server.  Units stand in the names of fields or in their descriptions; moments are UTC, ISO 8601
+with ``Z``; what cannot be known is null.  Transactions are what a client attempts: a DHCP
+exchange, a DNS query.
 
 msgspec decodes and checks records: it needs a tenth of pydantic's time to import, which every
 command would pay, and its structs are plain frozen classes that the engine itself measures in.
@@ -13,23 +14,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from msgspec import Meta, to_builtins
+from msgspec import Meta
 
-from leaselab.model.bounds import (
-    END,
-    Amount,
-    Count,
-    Figure,
-    File,
-    Name,
-    Processors,
-    Share,
-    Word,
-)
+from leaselab.model.bounds import END, Amount, Count, Figure, File, Name, Share, Word
+from leaselab.model.host import Host
 from leaselab.model.moment import Moment
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
-from leaselab.model.source import Commit, Hash
+from leaselab.model.scenario import Scenario
+from leaselab.model.server import Server
+from leaselab.model.source import Commit
 from leaselab.model.trial import Description, Figures, Trial
 
 if TYPE_CHECKING:
@@ -38,9 +32,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 2
 SERVER, PARTNER, GENERATOR = "server", "partner", "generator"
 """Roles of hosts: the server under test, what serves with it or for it, the load's source."""
-_SAID_OTHERWISE = frozenset({"name", "description", "factors", "across"})
-"""Parts of a scenario that are no settings, or say again what these are."""
-Sha256 = Annotated[str, Meta(pattern=f"^[0-9a-f]{{64}}{END}")]
 
 
 class Reason(Figures, frozen=True, kw_only=True):
@@ -168,188 +159,6 @@ class Confirmation(Figures, frozen=True, kw_only=True):
     """Its trials; those at other rates offer more, to see that the figure is a limit."""
 
 
-class Transaction(Description, frozen=True, kw_only=True):
-    """What a client attempts, and what counts as done."""
-
-    name: str
-    """Such as DHCPv4 exchange."""
-    plural: str
-    """Several of them in one word, such as exchanges: the unit of rates is this word, per
-    second."""
-    stages: tuple[str, ...]
-    """Request and reply of each stage, in order, such as DISCOVER-OFFER."""
-
-
-class ServerOptions(Description, frozen=True, kw_only=True):
-    """The kind of server, and how it was to be configured."""
-
-    kind: str
-    """Which role serves it, such as kea."""
-    options: dict[str, Any] = {}
-    """What the scenario asks of it, by the role's options."""
-    untold: tuple[str, ...] = ()
-    """The options that the scenario leaves at the role's default.  A new option's default is
-    what was done before it was there, so a result that lacks it had the same."""
-
-
-class Scenario(Description, frozen=True, kw_only=True):
-    """What was measured: a server, its options, and the load put on it."""
-
-    name: Name
-    """Scenario, such as v4-memfile."""
-    description: str = ""
-    """What it is, for people; empty where it says nothing of itself."""
-    server: ServerOptions
-    """The server under test, as it was asked for."""
-    partner: bool = False
-    """Whether a second server serves with it, on the partner's host."""
-    support: ServerOptions | None = None
-    """What serves on the partner's host for the server under test, such as its database; null
-    where nothing does."""
-    beside: dict[str, dict[str, Any]] = {}
-    """What serves beside each server, such as its database: by role, the role's variables that
-    differ from their defaults."""
-    hosts: dict[str, dict[str, Any]] = {}
-    """What it asks of the hosts that serve, such as a governor: by role, the settings that come
-    before those of the inventory."""
-    generator: str
-    """Which generator makes the load, such as perfdhcp."""
-    transaction: Transaction
-    """What its clients attempt; all rates and counts are of these."""
-    load: dict[str, Any] = {}
-    """What the load is like beyond its rate, such as the pool that clients are served from."""
-    factors: dict[str, str | int | float | bool] = {}
-    """Where the point stands among others, by axis; tables and curves are drawn along these."""
-    across: tuple[str, ...] = ()
-    """The factors that a table shows as columns; the others make its rows."""
-
-    @property
-    def transport(self) -> str:
-        """What its messages go over, such as ``tcp``; empty where the load does not say it."""
-        return str(self.load.get("transport", ""))
-
-    def beside_another(self, other: Scenario) -> dict[str, Any]:
-        """Its fields, as far as they can differ from another's; each is any JSON.
-
-        Without the options that the other lacks and that this one leaves at their default.
-        """
-        fields: dict[str, Any] = to_builtins(self)
-        for part, others in (("server", other.server), ("support", other.support)):
-            asked = fields[part]
-            if asked is None:
-                continue
-            untold = set(asked.pop("untold")) - (others.options.keys() if others else set())
-            for name in untold:
-                asked["options"].pop(name, None)
-        return fields
-
-    def settings(self, other: Scenario) -> dict[str, Any]:
-        """What it asks of servers, hosts and generator, as far as another may ask else."""
-        known = self.beside_another(other)
-        return {name: known[name] for name in known if name not in _SAID_OTHERWISE}
-
-    @property
-    def needs_partner(self) -> bool:
-        """Whether anything serves on the partner's host, with the server or for it."""
-        return self.partner or self.support is not None
-
-
-class Build(Description, frozen=True, kw_only=True):
-    """What a server was built from, and how; one that does not build has its source alone."""
-
-    source: Commit | None = None
-    """The commit."""
-    key: str | None = None
-    """Name of the artifact in the builder's cache: hash of commit, tree, options, recipe,
-    prefix and builder."""
-    system: str | None = None
-    """Build system of the tree, such as autotools or meson."""
-    options: dict[str, Any] = {}
-    """What the recipe was told, by name, such as cxxflags."""
-    prefix: str | None = None
-    """Where it is installed; compiled in."""
-    builder: dict[str, Any] = {}
-    """Release, architecture, compiler and a hash of all packages of the host that built it."""
-    seconds: dict[str, Amount] = {}
-    """How long each phase of the build took, and all of it (total) (s)."""
-    artifact_sha256: Sha256 | None = None
-    """SHA-256 of what the servers were installed from."""
-    artifact_bytes: Count | None = None
-    """Its size (bytes)."""
-    runtime_packages: dict[str, Any] = {}
-    """Packages of the libraries it was linked with, by name: their versions on the builder."""
-
-
-class Beside(Description, frozen=True, kw_only=True):
-    """What serves beside a server, such as its database."""
-
-    name: str = ""
-    """What it is, such as mysql; empty where it was not said."""
-    version: str = ""
-    """Version it reports."""
-    confinement: str | None = None
-    """AppArmor profile and mode that confined it; null where its kernel has no AppArmor."""
-    variables: dict[str, Any] = {}
-    """Its settings, as they were read back."""
-
-
-class Server(Description, frozen=True, kw_only=True):
-    """A server that was measured."""
-
-    name: str
-    """Server, such as kea."""
-    version: str | None = None
-    """Version it reports; null where it never ran."""
-    commit: Hash | None = None
-    """Commit it was built from; null for a package."""
-    package: str | None = None
-    """Package and version it was installed from; null when built from source."""
-    build: Build | None = None
-    """What it was built from; null for a package."""
-    config_file: File | None = None
-    """Its configuration, by its path within the result."""
-    config_sha256: Sha256 | None = None
-    """SHA-256 of that file."""
-    config_settings_sha256: Sha256 | None = None
-    """SHA-256 of that file without the names of variant and build: two builds with the same
-    settings have the same.  Null in older results."""
-    running_config_sha256: Sha256 | None = None
-    """SHA-256 of the configuration as the running server reported it."""
-    variant: str | None = None
-    """What told it from others on its host: names of its files there have it.  Null in older
-    results."""
-    program: str | None = None
-    """Path of its program on its host; null where it is not known."""
-    program_sha256: Sha256 | None = None
-    """SHA-256 of that program; every start was compared with it."""
-    libraries_sha256: dict[str, Sha256] = {}
-    """SHA-256 of every library that it had loaded, by path."""
-    confinement: str | None = None
-    """AppArmor profile and mode that confined it; null where its kernel has no AppArmor."""
-    durability: str | None = None
-    """What it promised of what it was told to keep, by its settings as they were read back.
-    synced: on the disk before the client was answered; written: with the operating system;
-    buffered: in the memory of its database; memory: nowhere else.  Null where it never ran."""
-    holds: str = ""
-    """What `Sample.held` counts, in one word, such as leases; empty where it holds nothing."""
-    tuning: dict[str, Any] = {}
-    """Settings that can move a result, as read back from its host."""
-    beside: dict[str, Beside] = {}
-    """What serves beside it, by name, such as database."""
-
-    @property
-    def made_of(self) -> tuple[str, ...]:
-        """What tells its build from another: its files, commit, or package.
-
-        Two commits with the same files are the same source.
-        """
-        source = self.build.source if self.build else None
-        files = source.tree if source else self.commit
-        if files:
-            return self.name, files
-        return self.name, self.version or "", self.package or ""
-
-
 class Generator(Description, frozen=True, kw_only=True):
     """The traffic generator."""
 
@@ -362,98 +171,6 @@ class Generator(Description, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     """How it was run, the same for all trials: path, launcher, threading, environment, further
     settings, and the files that it read."""
-
-
-class Nic(Description, frozen=True, kw_only=True):
-    """The card of a test interface."""
-
-    driver: str | None = None
-    """The kernel's driver of it."""
-    firmware: str | None = None
-    """Version of its firmware."""
-    speed_mbps: Count | None = None
-    """Speed of the link (Mbit/s)."""
-    duplex: str | None = None
-    """Of the link: full or half."""
-    mtu: Count | None = None
-    """Largest packet (bytes)."""
-    numa_node: Count | None = None
-    """NUMA node it is at; null where the kernel names none."""
-    rings: dict[str, int | None] | None = None
-    """Descriptors of its rings: rx, tx, and the largest there can be."""
-    channels: dict[str, int | None] | None = None
-    """Its queues: rx, tx, combined, and the most there can be."""
-    coalescing: dict[str, Any] | None = None
-    """How long it holds interrupts back: microseconds, frames, and whether they adapt."""
-    offloads: dict[str, bool] | None = None
-    """Whether each offload is on, by the kernel's name, of those that are on or can be."""
-
-
-class HostSetting(Description, frozen=True, kw_only=True):
-    """A setting that a host was asked to have."""
-
-    asked: Any = None
-    """What was asked for."""
-    found: Any = None
-    """As it was read back; null where the host has none."""
-    why: str | None = None
-    """Why the host has no such setting, or what the kernel refused; else null."""
-
-
-class Host(Description, frozen=True, kw_only=True):
-    """A host of the bench, known by its role; older results have the first fields alone."""
-
-    hostname: str | None = None
-    """Null in results: hosts are named by their roles."""
-    kernel: str | None = None
-    """Release of its kernel."""
-    cpu_model: str | None = None
-    """Its processor."""
-    cpus_allowed: Processors | None = None
-    """Processors its work may use, in the kernel's list form such as 0-3,8."""
-    memory_bytes: Count | None = None
-    """Its memory (bytes)."""
-    governor: str | None = None
-    """CPU frequency governors of its processors, parted by commas; null where there is none."""
-    os: str | None = None
-    """Distribution and version."""
-    test_interface: str | None = None
-    """Interface on the test network."""
-    test_address: str | None = None
-    """Its address there."""
-    test_address6: str | None = None
-    """Its IPv6 address there."""
-    architecture: str | None = None
-    """Of its processors, such as x86_64."""
-    virtualization: str | None = None
-    """What it runs in, such as docker or kvm; NA on a machine of its own."""
-    governors: dict[str, str] | None = None
-    """Processors by governor, in the kernel's list form."""
-    cpu_count: Count | None = None
-    """Processors that are on."""
-    processors: Count | None = None
-    """How many of them its work may use."""
-    cpu_limit: Amount | None = None
-    """How many processors' worth of time its work may use; null without a limit."""
-    smt: str | None = None
-    """Several threads on a core, as the kernel says it: on, off, forceoff, notsupported or
-    notimplemented."""
-    turbo: bool | None = None
-    """Whether its processors may run above their nominal clock."""
-    microcode: str | None = None
-    """Version of its processors' microcode."""
-    clocksource: str | None = None
-    """The kernel's clock source."""
-    command_line: str | None = None
-    """The kernel's command line; values that name a place or a secret are three dots."""
-    mitigations: dict[str, str | None] | None = None
-    """By weakness of the processor: what the kernel does about it, in its own words."""
-    sysctls: dict[str, str | None] | None = None
-    """Settings of the kernel's network, by name."""
-    nic: Nic | None = None
-    """The test interface's card."""
-    tuning: dict[str, HostSetting] | None = None
-    """What role host_tuning asked for, by variable; null where the host was left as it is."""
 
 
 class Bench(Description, frozen=True, kw_only=True):

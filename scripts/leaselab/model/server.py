@@ -1,15 +1,134 @@
-"""What a result calls the server that it measured."""
+"""A server that was measured, what it was built from, and what a result calls it."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from leaselab.model.record import Server
-from leaselab.model.source import SHORT
+from msgspec import Meta
+
+from leaselab.model.bounds import END, Amount, Count, File
+from leaselab.model.source import SHORT, Commit, Hash
 from leaselab.model.text import printable
+from leaselab.model.trial import Description
 
+Sha256 = Annotated[str, Meta(pattern=f"^[0-9a-f]{{64}}{END}")]
 _NONE = "-"
+
+
+class Durability(enum.Enum):
+    """Where a lease is when its client is told of it, strongest first.
+
+    Rates of different ones are not comparable: what lies between them is the disk's
+    doing, up to a factor of ten.
+    """
+
+    SYNCED = "synced"
+    """On the disk: survives loss of power."""
+    WRITTEN = "written"
+    """With the operating system: survives the end of the server and its database, but
+    not of their host."""
+    BUFFERED = "buffered"
+    """In the database's memory: survives the end of the server, but not of the database."""
+    MEMORY = "memory"
+    """Nowhere else: ends with the server."""
+
+
+class Build(Description, frozen=True, kw_only=True):
+    """What a server was built from, and how; one that does not build has its source alone."""
+
+    source: Commit | None = None
+    """The commit."""
+    key: str | None = None
+    """Name of the artifact in the builder's cache: hash of commit, tree, options, recipe,
+    prefix and builder."""
+    system: str | None = None
+    """Build system of the tree, such as autotools or meson."""
+    options: dict[str, Any] = {}
+    """What the recipe was told, by name, such as cxxflags."""
+    prefix: str | None = None
+    """Where it is installed; compiled in."""
+    builder: dict[str, Any] = {}
+    """Release, architecture, compiler and a hash of all packages of the host that built it."""
+    seconds: dict[str, Amount] = {}
+    """How long each phase of the build took, and all of it (total) (s)."""
+    artifact_sha256: Sha256 | None = None
+    """SHA-256 of what the servers were installed from."""
+    artifact_bytes: Count | None = None
+    """Its size (bytes)."""
+    runtime_packages: dict[str, Any] = {}
+    """Packages of the libraries it was linked with, by name: their versions on the builder."""
+
+
+class Beside(Description, frozen=True, kw_only=True):
+    """What serves beside a server, such as its database."""
+
+    name: str = ""
+    """What it is, such as mysql; empty where it was not said."""
+    version: str = ""
+    """Version it reports."""
+    confinement: str | None = None
+    """AppArmor profile and mode that confined it; null where its kernel has no AppArmor."""
+    variables: dict[str, Any] = {}
+    """Its settings, as they were read back."""
+
+
+class Server(Description, frozen=True, kw_only=True):
+    """A server that was measured."""
+
+    name: str
+    """Server, such as kea."""
+    version: str | None = None
+    """Version it reports; null where it never ran."""
+    commit: Hash | None = None
+    """Commit it was built from; null for a package."""
+    package: str | None = None
+    """Package and version it was installed from; null when built from source."""
+    build: Build | None = None
+    """What it was built from; null for a package."""
+    config_file: File | None = None
+    """Its configuration, by its path within the result."""
+    config_sha256: Sha256 | None = None
+    """SHA-256 of that file."""
+    config_settings_sha256: Sha256 | None = None
+    """SHA-256 of that file without the names of variant and build: two builds with the same
+    settings have the same.  Null in older results."""
+    running_config_sha256: Sha256 | None = None
+    """SHA-256 of the configuration as the running server reported it."""
+    variant: str | None = None
+    """What told it from others on its host: names of its files there have it.  Null in older
+    results."""
+    program: str | None = None
+    """Path of its program on its host; null where it is not known."""
+    program_sha256: Sha256 | None = None
+    """SHA-256 of that program; every start was compared with it."""
+    libraries_sha256: dict[str, Sha256] = {}
+    """SHA-256 of every library that it had loaded, by path."""
+    confinement: str | None = None
+    """AppArmor profile and mode that confined it; null where its kernel has no AppArmor."""
+    durability: str | None = None
+    """What it promised of what it was told to keep, by its settings as they were read back.
+    synced: on the disk before the client was answered; written: with the operating system;
+    buffered: in the memory of its database; memory: nowhere else.  Null where it never ran."""
+    holds: str = ""
+    """What `Sample.held` counts, in one word, such as leases; empty where it holds nothing."""
+    tuning: dict[str, Any] = {}
+    """Settings that can move a result, as read back from its host."""
+    beside: dict[str, Beside] = {}
+    """What serves beside it, by name, such as database."""
+
+    @property
+    def made_of(self) -> tuple[str, ...]:
+        """What tells its build from another: its files, commit, or package.
+
+        Two commits with the same files are the same source.
+        """
+        source = self.build.source if self.build else None
+        files = source.tree if source else self.commit
+        if files:
+            return self.name, files
+        return self.name, self.version or "", self.package or ""
 
 
 def settings_of(config: str, variant: str | None, prefix: str | None) -> str:

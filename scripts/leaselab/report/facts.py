@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from leaselab.model.record import Record, Server
+    from leaselab.model.record import Record
+    from leaselab.model.server import Server
     from leaselab.model.trial import Trial
 
 _NONE = "-"

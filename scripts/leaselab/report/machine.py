@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from leaselab.model.record import Host, HostSetting, Nic
+    from leaselab.model.host import Host, HostSetting, Nic
 
 _OFFLOADS = ("rx-gro", "rx-checksum", "tx-udp-segmentation")
 """Offloads that move what UDP costs; the others stand in the record alone."""

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leaselab.model.errors import LeaselabError
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Record
+    from leaselab.model.scenario import Scenario
     from leaselab.run.part import Ended
     from leaselab.run.session import Session
 

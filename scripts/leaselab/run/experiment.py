@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Experiment, Scenario
+    from leaselab.model.record import Experiment
+    from leaselab.model.scenario import Scenario
     from leaselab.model.source import Commit
 
 BUILD_LOG = "build.log.gz"

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from leaselab.analysis.layouts import OverLayouts
     from leaselab.analysis.verdict import Comparison
     from leaselab.lab.repository import Repository
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Record
+    from leaselab.model.scenario import Scenario
     from leaselab.model.source import Commit
     from leaselab.run.session import Session
 

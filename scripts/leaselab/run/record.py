@@ -24,6 +24,7 @@ from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_erro
 from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
+from leaselab.model.server import Build, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from leaselab.measure.point import Point
     from leaselab.model.bench import Bench, GeneratorTool, ServerUnderTest
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Confirmation, Experiment, Round, Scenario
+    from leaselab.model.record import Confirmation, Experiment, Round
+    from leaselab.model.scenario import Scenario
     from leaselab.model.source import Commit
 
 
@@ -139,7 +141,7 @@ def failed_record(
     provenance: Provenance,
 ) -> Record:
     """Build the record of a commit that does not build, or whose server does not start."""
-    source = record.Build(source=commit)
+    source = Build(source=commit)
     return Record(
         id=point_id,
         started_at=started_at,
@@ -148,9 +150,7 @@ def failed_record(
         reasons=_reasons(error),
         scenario=scenario,
         procedure=procedure,
-        servers={
-            SERVER: record.Server(name=scenario.server.kind, commit=commit.hash, build=source)
-        },
+        servers={SERVER: Server(name=scenario.server.kind, commit=commit.hash, build=source)},
         generator=record.Generator(name=scenario.generator),
         bench=record.Bench(
             name=inventory.bench, inventory=str(inventory.path), environment=environment
@@ -251,11 +251,11 @@ def _reasons(error: LeaselabError | None) -> tuple[Reason, ...]:
     return (Reason(word=word, text=clipped(str(error))),)
 
 
-def _server(server: ServerUnderTest, config: KeptConfig | None) -> record.Server:
+def _server(server: ServerUnderTest, config: KeptConfig | None) -> Server:
     given = {
         name: value
         for name, value in asdict(server).items()
-        if name in record.Server.__struct_fields__
+        if name in Server.__struct_fields__
     }
     given |= {
         "config_file": config and config.file,
@@ -264,7 +264,7 @@ def _server(server: ServerUnderTest, config: KeptConfig | None) -> record.Server
         "package": server.package or None,
         "build": server.build or None,
     }
-    return msgspec.convert(fitted(given), record.Server)
+    return msgspec.convert(fitted(given), Server)
 
 
 def _git(root: Path, *arguments: str) -> str | None:

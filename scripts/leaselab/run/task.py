@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
     from leaselab.model.source import Commit
 
 

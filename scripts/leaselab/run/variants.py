@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
     from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
     from leaselab.run.preparation import LeasedBench
 
 PLACES = (1, 2)

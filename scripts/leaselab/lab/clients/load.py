@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.lab.clients.file import Clients, Traffic
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
 
 MOST_CLIENTS = 1 << 24
 _MOST_ADDRESSES = 1 << 40

@@ -11,7 +11,7 @@ from leaselab.model.errors import usage_error
 if TYPE_CHECKING:
     from leaselab.measure.generators.adapter import Adapter
     from leaselab.model.procedure import Procedure
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
 
 ADAPTERS = {
     "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",

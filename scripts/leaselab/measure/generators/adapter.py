@@ -15,7 +15,7 @@ from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import Scenario
+from leaselab.model.scenario import Scenario
 from leaselab.model.trial import HostUse, Trial
 
 GENERATOR_LIMITED = "generator-limited"

@@ -15,7 +15,7 @@ from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
     from leaselab.model.procedure import Procedure
-    from leaselab.model.record import Scenario
+    from leaselab.model.scenario import Scenario
 
 CACHE, QUERIES, NAMES = "cache", "queries", "names"
 """Keys of a load."""

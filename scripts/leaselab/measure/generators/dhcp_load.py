@@ -18,7 +18,7 @@ from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.flood import Flood
-from leaselab.model.record import Scenario
+from leaselab.model.scenario import Scenario
 
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 """Stages of an exchange for a new lease, by address family."""

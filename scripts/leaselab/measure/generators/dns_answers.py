@@ -17,7 +17,7 @@ from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
-from leaselab.model.record import Scenario
+from leaselab.model.scenario import Scenario
 
 OTHER_ANSWERS = "other-answers"
 """The trial passed, but its answers are of another size than those of the probe."""

@@ -33,7 +33,8 @@ from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR, SERVER, Scenario
+from leaselab.model.record import GENERATOR, SERVER
+from leaselab.model.scenario import Scenario
 
 SHORT_S, SHORT_STEP_S = 10, 0.1
 """Longest load of which dnsperf tells steps shorter than a second, and these (s): what it

@@ -45,7 +45,8 @@ from leaselab.model.load import SHARES, Load
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.flood import Flood
-from leaselab.model.record import GENERATOR, SERVER, Scenario
+from leaselab.model.record import GENERATOR, SERVER
+from leaselab.model.scenario import Scenario
 
 QUIET_S = 0.25
 """Silence after the traffic after which what is not answered counts as lost (s)."""

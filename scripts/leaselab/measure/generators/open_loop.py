@@ -39,7 +39,8 @@ from leaselab.model.bench import Bench, GeneratorTool
 from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import SERVER, Scenario
+from leaselab.model.record import SERVER
+from leaselab.model.scenario import Scenario
 from leaselab.model.trial import Second, Trial
 
 TRANSPORTS = ("udp",)

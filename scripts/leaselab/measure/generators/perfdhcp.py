@@ -30,7 +30,8 @@ from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR, SERVER, Scenario
+from leaselab.model.record import GENERATOR, SERVER
+from leaselab.model.scenario import Scenario
 
 IN_FLIGHT_S = 0.5
 """Share of a second's load that may be unanswered before an abort is thought of (s)."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from leaselab.analysis.releases import Release
-    from leaselab.model.record import Record, Scenario
+    from leaselab.model.record import Record
+    from leaselab.model.scenario import Scenario
 
     Families = Mapping[str, Sequence[Scenario]]
     """The scenarios of each family of the catalogue, by its name."""
