@@ -28,7 +28,7 @@ def duels(store: Store, rows: Iterable[Row]) -> Iterator[tuple[Record, Record]]:
     for experiment, both in ids.items():
         if len(both) != 2:
             continue
-        records = {one.id: one for one in store.load_readable(sorted(both))}
+        records = {record.id: record for record in store.load_readable(sorted(both))}
         if len(records) != 2:
             continue
         of = records[experiment].experiment if experiment in records else None

@@ -147,8 +147,8 @@ class Index:
             for dated in ("<=", ">")
         ]
         most = -1 if limit is None else limit
-        one = [*values, _soon(), most]
-        return self._query(f"{' UNION ALL '.join(parts)} LIMIT ?", [*one, *one, most])
+        each = [*values, _soon(), most]
+        return self._query(f"{' UNION ALL '.join(parts)} LIMIT ?", [*each, *each, most])
 
     def starting_with(self, prefix: str, limit: int) -> list[Row]:
         """Results whose id starts with the text, oldest first."""

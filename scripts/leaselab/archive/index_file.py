@@ -184,7 +184,7 @@ class IndexFile:
             try:
                 months = _folders(self._root / year.name, 2)
                 yield from (
-                    (f"{year.name}/{one.name}", one.stat().st_mtime_ns) for one in months
+                    (f"{year.name}/{month.name}", month.stat().st_mtime_ns) for month in months
                 )
             except OSError as error:  # another user's
                 self._say_unreadable(year.name, error)
@@ -212,8 +212,8 @@ class IndexFile:
         looked = [self._look(f"{month}/{name}") for name in sorted(present - known)]
         database.execute("BEGIN IMMEDIATE")
         with database:
-            for one in looked:
-                _write(database, one)
+            for result in looked:
+                _write(database, result)
             for name in known - present:
                 database.execute("DELETE FROM result WHERE id = ?", (name,))
                 database.execute("DELETE FROM unread WHERE path = ?", (f"{month}/{name}",))

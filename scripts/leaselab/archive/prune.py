@@ -88,7 +88,7 @@ def clock_trouble(ends: Iterable[float], now: float, days: int) -> str:
     results were made for so many days without a gap as long as `IDLE_DAYS`.
     """
     later = now
-    for end in sorted((one for one in ends if one <= now), reverse=True):
+    for end in sorted((end for end in ends if end <= now), reverse=True):
         idle = (later - end) / _DAY_S
         if idle > IDLE_DAYS:
             return f"no result was made in the {idle:.0f} days before {_day(later)}"
@@ -104,7 +104,7 @@ def _day(at: float) -> str:
 
 def may_go(items: Iterable[Item], now: float, days: int) -> list[Item]:
     """Those that nothing names and that were not used for so many days before `now` (s)."""
-    return [one for one in items if not one.needed and now - one.used_at >= days * _DAY_S]
+    return [item for item in items if not item.needed and now - item.used_at >= days * _DAY_S]
 
 
 def remove(items: Iterable[Item], *, dry_run: bool) -> tuple[dict[str, Freed], list[str]]:
@@ -133,7 +133,7 @@ def results(store: Store) -> Iterator[Item]:
     root = store.root.resolve()
     unfinished = set(_unfinished(root))
     experiments = store.index.experiments()
-    needed = {one for name in unfinished for one in experiments.get(name, ())}
+    needed = {ident for name in unfinished for ident in experiments.get(name, ())}
     for row in store.index.rows():
         place = root / row["path"]
         try:
@@ -313,7 +313,7 @@ def _free(path: Path, *, dry_run: bool) -> int:
     """Remove a file or a folder; return its size (bytes)."""
     folder = _is_folder(path)
     inside = path.rglob("*") if folder else [path]
-    size = sum(one.lstat().st_size for one in inside if not _is_folder(one))
+    size = sum(file.lstat().st_size for file in inside if not _is_folder(file))
     if dry_run:
         return size
     if folder:

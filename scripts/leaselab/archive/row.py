@@ -24,67 +24,67 @@ Row = dict[str, Any]
 UNREADABLE = "unreadable"
 """Stands for the outcome of a result whose result.json cannot be read."""
 _LISTED: Mapping[str, Callable[[Record], object]] = {
-    "id": lambda one: one.id,
-    "started_at": lambda one: one.started_at,
-    "finished_at": lambda one: one.finished_at,
-    "scenario": lambda one: one.scenario.name,
-    "procedure": lambda one: one.procedure.name,
-    "server": lambda one: one.server.name,
-    "version": lambda one: one.server.version,
-    "commit": lambda one: one.server.commit,
-    "durability": lambda one: one.server.durability,
-    "bench": lambda one: one.bench.name,
-    "outcome": lambda one: one.outcome,
+    "id": lambda record: record.id,
+    "started_at": lambda record: record.started_at,
+    "finished_at": lambda record: record.finished_at,
+    "scenario": lambda record: record.scenario.name,
+    "procedure": lambda record: record.procedure.name,
+    "server": lambda record: record.server.name,
+    "version": lambda record: record.server.version,
+    "commit": lambda record: record.server.commit,
+    "durability": lambda record: record.server.durability,
+    "bench": lambda record: record.bench.name,
+    "outcome": lambda record: record.outcome,
     # what the procedure is about; its value is null where the result came to none
-    "metric": lambda one: one.figure.name,
-    "unit": lambda one: one.figure.unit,
-    "value": lambda one: one.figure.value,
+    "metric": lambda record: record.figure.name,
+    "unit": lambda record: record.figure.unit,
+    "value": lambda record: record.figure.value,
 }
 _MORE: Mapping[str, Callable[[Record], object]] = {
     # of a duel that calibrates: by how much B was slowed down
-    "slowdown": lambda one: one.experiment and one.experiment.slowdown,
-    "environment": lambda one: one.bench.environment,
-    "release": lambda one: one.release,
-    "author_date": lambda one: one.source and one.source.author_date,
+    "slowdown": lambda record: record.experiment and record.experiment.slowdown,
+    "environment": lambda record: record.bench.environment,
+    "release": lambda record: record.release,
+    "author_date": lambda record: record.source and record.source.author_date,
     # of the commit: that of the committer, or of the author where only that is known
-    "commit_date": lambda one: one.source and one.source.date,
-    "subject": lambda one: one.source and one.source.subject,
+    "commit_date": lambda record: record.source and record.source.date,
+    "subject": lambda record: record.source and record.source.subject,
     # such as the tag of a release, where the commit has one
-    "described": lambda one: one.source and one.source.described,
+    "described": lambda record: record.source and record.source.described,
     # 1: a checkout with changes that no commit has
-    "dirty": lambda one: int(bool(one.source and one.source.dirty)),
+    "dirty": lambda record: int(bool(record.source and record.source.dirty)),
     # JSON: the procedure, as far as results of another one are not compared
-    "ruler": lambda one: ruler_of(one.procedure),
+    "ruler": lambda record: ruler_of(record.procedure),
     # hash of the commit that the generator was built from
-    "generator": lambda one: Conditions.of_record(one).generator,
-    "reasons": lambda one: " ".join(reason.word for reason in one.reasons),
-    "better": lambda one: one.figure.better,
+    "generator": lambda record: Conditions.of_record(record).generator,
+    "reasons": lambda record: " ".join(reason.word for reason in record.reasons),
+    "better": lambda record: record.figure.better,
     # 95 % interval of the metric
-    "ci_low": lambda one: one.figure.ci95 and one.figure.ci95[0],
-    "ci_high": lambda one: one.figure.ci95 and one.figure.ci95[1],
-    "standard_error": lambda one: one.figure.standard_error,
+    "ci_low": lambda record: record.figure.ci95 and record.figure.ci95[0],
+    "ci_high": lambda record: record.figure.ci95 and record.figure.ci95[1],
+    "standard_error": lambda record: record.figure.standard_error,
     # JSON: [value or null, dropped] of each round
-    "rounds": lambda one: json.dumps(
+    "rounds": lambda record: json.dumps(
         [
-            [value, place in one.figure.dropped]
-            for place, value in enumerate(one.values(one.figure.name))
+            [value, place in record.figure.dropped]
+            for place, value in enumerate(record.values(record.figure.name))
         ]
     ),
     # JSON: [value, low and high of the interval, unit] by the name of each metric
-    "metrics": lambda one: json.dumps(
+    "metrics": lambda record: json.dumps(
         {
             each.name: [each.value, *(each.ci95 or (None, None)), each.unit]
-            for each in one.metrics
+            for each in record.metrics
         }
     ),
     # JSON: the words for each metric by its name
-    "titles": lambda one: json.dumps({each.name: each.title for each in one.metrics}),
-    "wall_s": lambda one: one.wall_s,
-    "experiment": lambda one: one.experiment and one.experiment.id,
+    "titles": lambda record: json.dumps({each.name: each.title for each in record.metrics}),
+    "wall_s": lambda record: record.wall_s,
+    "experiment": lambda record: record.experiment and record.experiment.id,
     # id of the result of the fixed reference that its rounds took turns with
-    "anchor": lambda one: one.anchor,
+    "anchor": lambda record: record.anchor,
     # keys of the builds that it names
-    "builds": lambda one: " ".join(sorted(_builds(one))),
+    "builds": lambda record: " ".join(sorted(_builds(record))),
 }
 LISTED = (*_LISTED, "path")
 """Columns of a list."""
@@ -97,7 +97,8 @@ COLUMNS = (*LISTED, *_MORE)
 
 def _builds(record: Record) -> set[str]:
     """Keys of the builds of its servers and its generator, whose path has its key."""
-    keys = {one.build.key for one in record.servers.values() if one.build and one.build.key}
+    builds = (server.build for server in record.servers.values())
+    keys = {build.key for build in builds if build and build.key}
     return keys | set(_BUILT.findall(str(record.generator.options.get("path"))))
 
 

@@ -115,7 +115,8 @@ def _words(kind: type) -> dict[str, str]:
             (node,) = ast.parse(inspect.getsource(base)).body
             texts |= _texts(node.body if isinstance(node, ast.ClassDef) else [])
     fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
-    return texts | {one.encode_name: texts[one.name] for one in fields if one.name in texts}
+    named = {field.encode_name: texts.get(field.name) for field in fields}
+    return texts | {name: text for name, text in named.items() if text}
 
 
 def _texts(body: Sequence[ast.stmt]) -> dict[str, str]:

@@ -97,7 +97,7 @@ class Store:
             self.index.say_unreadable(RUNNING, error)
             return []
         sweeps = (_unfinished(path) for path in paths if is_id(path.name))
-        return [one for one in sweeps if one is not None]
+        return [sweep for sweep in sweeps if sweep is not None]
 
     def begun(self, sweep: Unfinished) -> Begun | None:
         """What an unfinished sweep was begun with.

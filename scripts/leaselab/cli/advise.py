@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``advise``."""
-    versions = ", ".join(f"{kind} {one.version}" for kind, one in known_costs().items())
+    versions = ", ".join(f"{kind} {costs.version}" for kind, costs in known_costs().items())
     parser.add_argument(
         "files",
         metavar="FILE",
@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> Outcome:
         print_json(documents if len(args.files) > 1 else documents[0])
     sys.stdout.flush()
     if args.strict:
-        costly = (one for one in judged if one.findings or one.not_judged)
-        errors = [*(regression(summary(one), where=one.file) for one in costly), *errors]
+        costly = [advice for advice in judged if advice.findings or advice.not_judged]
+        errors[:0] = [regression(summary(advice), where=advice.file) for advice in costly]
     for error in errors[:-1]:
         sys.stderr.write(f"leaselab: {error}\n")
     if errors:

@@ -64,7 +64,7 @@ def benches_of(args: argparse.Namespace) -> tuple[Inventory, ...]:
 def inventory_of(args: argparse.Namespace) -> Inventory:
     """Read one bench: the one named; of several one that is held here, else a free one."""
     benches = benches_of(args)
-    held = [one for one in benches if read_hold(checkout_root(), one.bench)]
+    held = [bench for bench in benches if read_hold(checkout_root(), bench.bench)]
     bench = free_bench(held or benches)
     if len(benches) > 1:
         print(f"bench {bench.bench}, of {len(benches)}", file=sys.stderr, flush=True)

@@ -191,6 +191,6 @@ def _missing(budget: ErrorBudget | None, pairs: int, slowdown: float) -> Iterato
         for kind, side in zip((0.0, slowdown), sides, strict=True)
     }
     while min(counts.values()) < pairs:
-        kind = min(counts, key=lambda one: counts[one])
+        kind = min(counts, key=lambda kind: counts[kind])
         counts[kind] += 1
         yield kind

@@ -116,9 +116,9 @@ def _note(inventory: Inventory, findings: Sequence[Mapping[str, Any]]) -> None:
     """Keep for `leaselab lab status` what a whole check found, beside the results."""
     roles = {host.access.name: role_of(host.parts) for host in inventory.hosts}
     errors = [
-        f"{roles.get(one['host'], one['host'])}: {one['check']}"
-        for one in findings
-        if one["level"] == "error"
+        f"{roles.get(finding['host'], finding['host'])}: {finding['check']}"
+        for finding in findings
+        if finding["level"] == "error"
     ]
     note = {"at": now(), "ok": not errors, "errors": len(errors), "first": "".join(errors[:1])}
     write_note(usual_results(), inventory.bench, CHECK, note)

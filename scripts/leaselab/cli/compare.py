@@ -193,16 +193,18 @@ def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) 
         print_comparisons(comparisons)
     sys.stdout.flush()
     slower = [
-        one.other.scenario.name for one in comparisons if one.outcome is Outcome.REGRESSION
+        comparison.other.scenario.name
+        for comparison in comparisons
+        if comparison.outcome is Outcome.REGRESSION
     ]
     if slower:
         summary = f"{len(slower)} of {len(comparisons)} scenarios: {', '.join(slower)}"
         raise regression(summary)
-    for one in comparisons:
-        if one.error is not None:
-            raise one.error
-        if one.outcome is Outcome.INVALID:
-            raise invalid_measurement(closing(one), where=one.other.scenario.name)
+    for comparison in comparisons:
+        if comparison.error is not None:
+            raise comparison.error
+        if comparison.outcome is Outcome.INVALID:
+            raise invalid_measurement(closing(comparison), where=comparison.other.scenario.name)
     return Outcome.OK
 
 
@@ -213,7 +215,7 @@ def _meant(store: Store, names: CommitNames | None) -> list[str]:
     if any(row["scenario"] == names.scenario for row in store.index.every(names.scenario)):
         return []
     scenarios = match_scenarios(checkout_root() / "scenarios", [names.scenario])
-    return [one.name for one in scenarios if one.name != names.scenario]
+    return [scenario.name for scenario in scenarios if scenario.name != names.scenario]
 
 
 def _each(
@@ -259,7 +261,7 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
         # B's own failure is told first: it is one whatever A is
         alone = compare(None, other, args.threshold)
         return replace(alone, error=alone.error or error)
-    anchors = store.anchors_of(*(one for one in (base, other) if one is not None))
+    anchors = store.anchors_of(*(record for record in (base, other) if record is not None))
     return compare(base, other, args.threshold, anchors)
 
 

@@ -227,14 +227,14 @@ def live(args: argparse.Namespace, store: Store) -> Lived:
         with session.leased(f"compare {first} with {second}"):
             ids: list[str] = []
 
-            def made(one: Task, other: Task) -> Comparison:
-                result = duel(session, one, other)
+            def made(a: Task, b: Task) -> Comparison:
+                result = duel(session, a, b)
                 ids.extend(result.ids)
                 write_ids(args, *ids)
                 if result.refused is not None:
                     raise invalid_measurement(
                         "A does not build or does not start, so B was not measured",
-                        where=str(one),
+                        where=str(a),
                         found=str(result.refused),
                         wanted="a server that B can be compared with",
                         todo=f"name another A, or see: leaselab show {result.ids[0]}",

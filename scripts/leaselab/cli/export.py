@@ -112,7 +112,7 @@ def _content(args: argparse.Namespace, form: str, store: Store, rows: list[Row])
         from leaselab.report.export.markdown import markdown  # noqa: PLC0415
 
         loaded = [_load(store, row) for row in _newest(args, rows)]
-        return markdown([one for one in loaded if not isinstance(one, str)]).encode()
+        return markdown([record for record in loaded if not isinstance(record, str)]).encode()
     return _table(args, form, store, rows)
 
 
@@ -125,7 +125,8 @@ def _table(args: argparse.Namespace, form: str, store: Store, rows: list[Row]) -
 
     if args.level == "trials":
         loaded = ((row, _load(store, row)) for row in rows)
-        table = trials_table((row, one) for row, one in loaded if not isinstance(one, str))
+        readable = ((row, record) for row, record in loaded if not isinstance(record, str))
+        table = trials_table(readable)
     else:
         table = (runs_table if args.level == "runs" else results_table)(rows)
     return table.csv().encode() if form == "csv" else table.parquet()
@@ -152,7 +153,7 @@ def _rows(args: argparse.Namespace, store: Store) -> list[Row]:
         for row in store.index.every()
         if not args.refs
         or row["id"] in ids
-        or any(fnmatchcase(row["scenario"] or "", one) for one in patterns)
+        or any(fnmatchcase(row["scenario"] or "", pattern) for pattern in patterns)
     ]
     if not rows:
         raise usage_error(
@@ -166,7 +167,7 @@ def _rows(args: argparse.Namespace, store: Store) -> list[Row]:
 def _asked(args: argparse.Namespace, store: Store) -> tuple[list[str], set[str]]:
     """Patterns of scenarios, and ids of results; an id begins with a digit."""
     known = set(store.index.scenarios())
-    patterns = [one for one in args.refs if one in known or not _RESULT.search(one)]
+    patterns = [ref for ref in args.refs if ref in known or not _RESULT.search(ref)]
     return patterns, {store.find(ref).name for ref in args.refs if ref not in patterns}
 
 

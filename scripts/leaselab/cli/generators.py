@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> Outcome:
         with session.leased(NAME):
             part("ceiling", {}, ceilings)
             part("max_rate", {"name": "max-rate", "confirm_s": 0}, tasks)
-            rates = [one.figure.value or 0.0 for one in parts["max_rate"]]
+            rates = [record.figure.value or 0.0 for record in parts["max_rate"]]
             if len(rates) == len(tasks):
                 load = {"rate": max(1, round(SHARE * min(rates))), "duration_s": LOAD_S}
                 part("latency", {"name": "fixed-load", **load}, tasks)
@@ -115,7 +115,7 @@ def _document(generators: Sequence[str], parts: dict[str, Sequence[Record]]) -> 
     """All figures, and the first generator's over the second's (ratios, null without both)."""
 
     def ratio(part: str, metric: str = "") -> float | None:
-        by_name = {one.generator.name: one for one in parts.get(part, ())}
+        by_name = {record.generator.name: record for record in parts.get(part, ())}
         values = [
             _value(by_name[name], metric) if name in by_name else None for name in generators
         ]
@@ -128,7 +128,7 @@ def _document(generators: Sequence[str], parts: dict[str, Sequence[Record]]) -> 
         "ceiling_ratio": ratio("ceiling"),
         "agreement": {"max_rate": ratio("max_rate"), "p50_s": ratio("latency", "p50_s")},
         "wall_ratio": ratio("max_rate", "wall_s"),
-        "rows": rows_of([one for records in parts.values() for one in records]),
+        "rows": rows_of([record for records in parts.values() for record in records]),
     }
 
 
@@ -136,7 +136,7 @@ def _value(record: Record, metric: str) -> float | None:
     """A metric of a result, the time that it took, or what it is about (no `metric`)."""
     if metric == "wall_s":
         return record.wall_s
-    values = {one.name: one.value for one in record.metrics}
+    values = {kind.name: kind.value for kind in record.metrics}
     return values[metric] if metric else record.figure.value
 
 

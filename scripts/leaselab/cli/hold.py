@@ -89,7 +89,8 @@ def take(args: argparse.Namespace) -> Outcome:
 
 def _refuse_unfit(inventory: Inventory) -> None:
     """Inspect a bench; a broken-lab error where that finds any error."""
-    errors = [one["text"] for one in inspect(inventory)["findings"] if one["level"] == "error"]
+    findings = inspect(inventory)["findings"]
+    errors = [finding["text"] for finding in findings if finding["level"] == "error"]
     if errors:
         for text in errors:
             print(f"leaselab: {text}", file=sys.stderr)

@@ -137,7 +137,7 @@ def add_id_file(parser: argparse.ArgumentParser) -> None:
 def write_ids(args: argparse.Namespace, *ids: str) -> None:
     """Say in the file that was asked for which results were archived, a line each."""
     if args.id_file is not None:
-        write_output(args.id_file, "".join(f"{one}\n" for one in ids).encode())
+        write_output(args.id_file, "".join(f"{ident}\n" for ident in ids).encode())
 
 
 def add_recover(parser: argparse.ArgumentParser) -> None:

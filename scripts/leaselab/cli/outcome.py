@@ -24,18 +24,18 @@ def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:
 
     As JSON it is one document: the record, of several a list of them.
     """
-    records = [store.load(str(one.place)) for one in ended]
+    records = [store.load(str(point.place)) for point in ended]
     if as_json:
         documents = [document_of(record) for record in records]
         print_json(documents if len(documents) > 1 else documents[0])
     else:
-        for record, one in zip(records, ended, strict=True):
+        for record, point in zip(records, ended, strict=True):
             # the error is printed once, below: the last thing that is read
-            print_result(record, one.place, why=one.error is None)
+            print_result(record, point.place, why=point.error is None)
     sys.stdout.flush()
     if len(records) == 1 and not as_json:
         print(next_words(records[0]), file=sys.stderr)
-    errors = [one.error for one in ended if one.error is not None]
+    errors = [point.error for point in ended if point.error is not None]
     for error in errors:
         print(f"leaselab: {error}", file=sys.stderr)
     return errors[0].outcome if errors else Outcome.OK

@@ -42,17 +42,17 @@ class Parser(argparse.ArgumentParser):
     @property
     def places(self) -> list[argparse.Action]:
         """Its positional arguments."""
-        return [one for one in self._actions if not one.option_strings]
+        return [action for action in self._actions if not action.option_strings]
 
     @property
     def options(self) -> list[argparse.Action]:
         """Its options, also those that help shows only once another one was given."""
-        return [one for one in self._actions if one.option_strings]
+        return [action for action in self._actions if action.option_strings]
 
     @property
     def shown(self) -> list[argparse.Action]:
         """Its arguments and options, as far as help shows them."""
-        return [one for one in self._actions if one.help != argparse.SUPPRESS]
+        return [action for action in self._actions if action.help != argparse.SUPPRESS]
 
     @property
     def conditional(self) -> list[tuple[argparse.Action, str, str, str]]:
@@ -61,9 +61,9 @@ class Parser(argparse.ArgumentParser):
         Each with that one's name, its value (`ANY`: any), and the help text.
         """
         return [
-            (one, dest, value, text)
-            for one in self._actions
-            for dest, helps in getattr(one, "helps", {}).items()
+            (action, dest, value, text)
+            for action in self._actions
+            for dest, helps in getattr(action, "helps", {}).items()
             for value, text in helps.items()
         ]
 
@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
                 "one argument too many", found=repr(word), wanted=self.shape, todo=self._see
             )
         # Also those of other procedures, which help does not show.
-        known = [text for one in self.options for text in one.option_strings]
+        known = [text for option in self.options for text in option.option_strings]
         error = unknown("option", name, known, self.prog)
         error.wanted, error.todo = self.shape, error.todo or self._see
         return error
@@ -96,9 +96,9 @@ class Parser(argparse.ArgumentParser):
         return f"see `{self.prog} --help`"
 
     def _wanted(self, name: str) -> str:
-        for one in self._actions:
-            if name in one.option_strings:
-                return f"{name} {_metavar(one)}" if one.nargs != 0 else name
+        for action in self._actions:
+            if name in action.option_strings:
+                return f"{name} {_metavar(action)}" if action.nargs != 0 else name
         return self.shape
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401  # as argparse has it
@@ -121,7 +121,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401  # as argparse has it
         if action.choices is not None and value not in action.choices:
-            names = [str(one) for one in action.choices]
+            names = [str(choice) for choice in action.choices]
             error = unknown("value", str(value), names, _name(action))
             error.wanted, error.todo = f"one of {', '.join(names)}", error.todo or self._see
             raise error

@@ -159,14 +159,14 @@ def _names(
     def meant(asked: Sequence[str]) -> list[str]:
         names: dict[str, None] = {}
         for pattern in asked:
-            matching = [one.name for one in match_scenarios(folder, [pattern])]
+            matching = [scenario.name for scenario in match_scenarios(folder, [pattern])]
             names.update(dict.fromkeys(sorted(matching, key=lambda name: -results[name])))
         return [*names]
 
     every = list(dict.fromkeys([*meant(each_push), *meant(patterns)]))
-    names = [one for one in every if isinstance(find_procedure(folder, one, {}), MaxRate)]
-    must = [one for one in meant(each_push) if one in names]
-    left_out = [one for one in every if one not in names]
+    names = [name for name in every if isinstance(find_procedure(folder, name, {}), MaxRate)]
+    must = [name for name in meant(each_push) if name in names]
+    left_out = [name for name in every if name not in names]
     if not names:
         raise usage_error(
             "none of these scenarios is measured by max rates, so none has a duel",

@@ -70,7 +70,7 @@ def _find(name: str, benches: tuple[Inventory, ...]) -> tuple[InventoryHost, lis
     if name not in hosts:
         raise unknown("host", name, list(hosts), str(benches[0].path))
     host = hosts[name]
-    places = [one for one in benches if name in (host.access.name for host in one.hosts)]
+    places = [bench for bench in benches if name in (host.access.name for host in bench.hosts)]
     if host.power is None:
         raise usage_error(
             "nothing switches this host",

@@ -26,7 +26,7 @@ USUAL = MaxRate.__struct_config__.tag
 
 @expecting("whole numbers, parted by commas")
 def _rates(text: str) -> list[int]:
-    return [int(one) for one in digits(text).split(",")]
+    return [int(rate) for rate in digits(text).split(",")]
 
 
 @expecting("a whole number")
@@ -176,17 +176,17 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         "start all clients at once (burst), fill the pool before a load, offer steps of load, "
         f"flood the server, or sample its CPU time by function (default: {USUAL})",
     )
-    for one in _PARAMETERS:
-        helps = {name: one.help(name) for name in PROCEDURES if one.is_of(name)}
-        hidden(_add(group, one), "procedure", helps)
+    for parameter in _PARAMETERS:
+        helps = {name: parameter.help(name) for name in PROCEDURES if parameter.is_of(name)}
+        hidden(_add(group, parameter), "procedure", helps)
 
 
 def add_parameters(parser: argparse.ArgumentParser, procedure: str, *parameters: str) -> None:
     """Add the options of some parameters, for a command with a procedure of its own."""
     group = parser.add_argument_group("parameters")
-    for one in _PARAMETERS:
-        if one.name in parameters:
-            _add(group, one).help = one.help(procedure)
+    for parameter in _PARAMETERS:
+        if parameter.name in parameters:
+            _add(group, parameter).help = parameter.help(procedure)
     add_generator(group)
 
 
@@ -202,11 +202,11 @@ def add_generator(
     )
 
 
-def _add(group: argparse._ArgumentGroup, one: _Parameter) -> argparse.Action:
-    how: dict[str, Any] = {"type": one.read, "metavar": "N"}
-    if isinstance(one.read, tuple):
-        how = {"choices": one.read}
-    return group.add_argument(one.option, dest=f"{_DEST}{one.name}", **how)
+def _add(group: argparse._ArgumentGroup, parameter: _Parameter) -> argparse.Action:
+    how: dict[str, Any] = {"type": parameter.read, "metavar": "N"}
+    if isinstance(parameter.read, tuple):
+        how = {"choices": parameter.read}
+    return group.add_argument(parameter.option, dest=f"{_DEST}{parameter.name}", **how)
 
 
 def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:
@@ -226,10 +226,10 @@ def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:
                 todo="leave --quick out, and say --runs and --duration-s",
             )
         given |= QUICK
-    for one in _PARAMETERS:
-        value = getattr(args, f"{_DEST}{one.name}", None)
+    for parameter in _PARAMETERS:
+        value = getattr(args, f"{_DEST}{parameter.name}", None)
         if value is not None:
-            given[one.name] = value
+            given[parameter.name] = value
     return given
 
 
@@ -240,11 +240,11 @@ def named_by_options(error: LeaselabError) -> LeaselabError:
     """
     if error.where != WHERE:
         return error
-    options = {one.name: one.option for one in _PARAMETERS}
+    options = {parameter.name: parameter.option for parameter in _PARAMETERS}
     word = re.compile(rf"(?<![\w-])({'|'.join(options)})(?![\w-])")
 
     def named(text: str) -> str:
-        return word.sub(lambda found: options[found[1]], text)
+        return word.sub(lambda name: options[name[1]], text)
 
     unfit = re.fullmatch(r"unknown parameter of (\S+) '(\w+)'", error.what)
     if unfit and unfit[2] in options:
@@ -264,11 +264,11 @@ def named_by_options(error: LeaselabError) -> LeaselabError:
 
 def _unfit(procedure: str, parameter: str) -> LeaselabError:
     """The refusal of an option whose parameter a procedure does not have."""
-    (one,) = (one for one in _PARAMETERS if one.name == parameter)
-    having = filter(one.is_of, PROCEDURES)
+    (known,) = (known for known in _PARAMETERS if known.name == parameter)
+    having = filter(known.is_of, PROCEDURES)
     return usage_error(
         f"procedure {procedure} has no such parameter",
-        where=one.option,
-        wanted=f"{one.option} with {' or '.join(having)}",
+        where=known.option,
+        wanted=f"{known.option} with {' or '.join(having)}",
         todo=f"name another procedure, or see `leaselab run --procedure {procedure} --help`",
     )

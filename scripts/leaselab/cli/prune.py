@@ -98,8 +98,8 @@ def run(args: argparse.Namespace) -> Outcome:
         except OSError as error:
             some, failed = {}, [f"{place}: {error}"]
         errors.extend(failed)
-        for kind, one in some.items():
-            _add(freed, kind, one.items, one.bytes)
+        for kind, part in some.items():
+            _add(freed, kind, part.items, part.bytes)
 
     prune(store.root, results(store), args.raw_days)
     prune(store.root, leftovers(store), args.unused_days)
@@ -115,15 +115,15 @@ def run(args: argparse.Namespace) -> Outcome:
             continue
         if pruned["busy"]:
             left.append(f"builder of bench {inventory.bench}: it builds")
-        for kind, one in pruned["freed"].items():
-            _add(freed, f"{kind} of builders", one["items"], one["bytes"])
-    for text in (*(f"left as it is: {one}" for one in left), *errors):
+        for kind, part in pruned["freed"].items():
+            _add(freed, f"{kind} of builders", part["items"], part["bytes"])
+    for text in (*(f"left as it is: {place}" for place in left), *errors):
         print(f"leaselab: {text}", file=sys.stderr)
     if args.json:
         print_json(
             {
                 "dry_run": args.dry_run,
-                "freed": {kind: asdict(one) for kind, one in freed.items()},
+                "freed": {kind: asdict(part) for kind, part in freed.items()},
                 "left": left,
                 "errors": errors,
             }
@@ -190,8 +190,8 @@ def prune_builder(
 
 
 def _table(freed: Mapping[str, Freed], *, dry_run: bool) -> Iterator[str]:
-    rows = [(kind, str(one.items), _size(one.bytes)) for kind, one in freed.items()]
-    total = _size(sum(one.bytes for one in freed.values()))
+    rows = [(kind, str(part.items), _size(part.bytes)) for kind, part in freed.items()]
+    total = _size(sum(part.bytes for part in freed.values()))
     if rows:
         yield from aligned(("kind", "items", "size"), rows, 1)
     yield f"{total} would be freed\n" if dry_run else f"{total} freed\n"

@@ -172,8 +172,8 @@ def _same_tuning(then: Bench, now: Bench) -> None:
             **server.tuning,
             **{
                 f"{name}: {key}": value
-                for name, one in server.beside.items()
-                for key, value in one.get("variables", {}).items()
+                for name, program in server.beside.items()
+                for key, value in program.get("variables", {}).items()
             },
         }
         for server in (then.server, now.server)

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """
     store, root = open_store(args, existing=True), checkout_root()
     with ExitStack() as stack:
-        points = [stack.enter_context(one) for one in open_experiment(store, args.ref)]
+        points = [stack.enter_context(point) for point in open_experiment(store, args.ref)]
         first = Part.of(points[0]).bench
         benches = [running.begun().bench for running in points]
         inventory = _inventory(benches[0], points[0].id) if args.recover else None

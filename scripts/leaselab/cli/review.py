@@ -170,7 +170,7 @@ def _confirm(args: argparse.Namespace, store: Store, review: Review) -> Outcome:
     Returns how the first went that was not well.  One that cannot be made does not keep the
     others from it; a broken lab does, such as a bench that somebody else has.
     """
-    benches = {one.bench: one for one in benches_of(args)}
+    benches = {bench.bench: bench for bench in benches_of(args)}
     outcome = Outcome.OK
     for series, change in review.of(State.SUSPECTED):
         title = f"{series.scenario} {range_words(change)}"

@@ -70,8 +70,9 @@ def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
         print_json(msgspec.to_builtins(scenarios))
         return
     # Families differ in their factors: columns are those that all have, or most would be empty.
-    named = dict.fromkeys(name for one in scenarios for name in one.factors)
-    factors = [name for name in named if all(name in one.factors for one in scenarios)]
+    named = dict.fromkeys(name for scenario in scenarios for name in scenario.factors)
+    common = set(named).intersection(*(scenario.factors for scenario in scenarios))
+    factors = [name for name in named if name in common]
     rows = [_row(scenario, factors) for scenario in scenarios]
     if not sys.stdout.isatty():
         for row in rows:

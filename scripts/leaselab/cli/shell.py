@@ -66,30 +66,31 @@ def _function(name: str, texts: Mapping[str, str]) -> Iterator[str]:
 
 def _words() -> dict[str, str]:
     """By command, or the beginning of its name: what may follow."""
-    found: dict[str, list[str]] = {"": ["help", "version"]}
+    words: dict[str, list[str]] = {"": ["help", "version"]}
     for command in COMMANDS:
         names = command.name.split()
         for count, name in enumerate(names):
-            known = found.setdefault(" ".join(names[:count]), [])
+            known = words.setdefault(" ".join(names[:count]), [])
             known += [] if name in known else [name]
-        options = (option for one in command.parser().options for option in one.option_strings)
-        found.setdefault(command.name, []).extend(options)
-    return {key: " ".join(words) for key, words in found.items()}
+        actions = command.parser().options
+        options = (option for action in actions for option in action.option_strings)
+        words.setdefault(command.name, []).extend(options)
+    return {key: " ".join(following) for key, following in words.items()}
 
 
 def _values() -> dict[str, str]:
     """By command and option: the values that the option may have."""
     return {
-        f"{command.name} {option}": " ".join(map(str, one.choices))
+        f"{command.name} {option}": " ".join(map(str, action.choices))
         for command in COMMANDS
-        for one in command.parser().options
-        if one.choices
-        for option in one.option_strings
+        for action in command.parser().options
+        if action.choices
+        for option in action.option_strings
     } | {
-        command.name + " " + command.name.split()[-1]: " ".join(map(str, one.choices))
+        command.name + " " + command.name.split()[-1]: " ".join(map(str, action.choices))
         for command in COMMANDS
-        for one in command.parser().places[:1]
-        if one.choices and not below(command.name.split())[1:]
+        for action in command.parser().places[:1]
+        if action.choices and not below(command.name.split())[1:]
     }
 
 
@@ -105,7 +106,7 @@ def manual(_: argparse.Namespace) -> Outcome:
 
 def manual_page() -> str:
     """The page, for man."""
-    codes = [(str(one.value), one.meaning) for one in Outcome]
+    codes = [(str(outcome.value), outcome.meaning) for outcome in Outcome]
     lines = [
         f'.TH LEASELAB 1 "" "leaselab {__version__}" "User Commands"',
         ".SH NAME",

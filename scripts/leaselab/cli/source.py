@@ -209,9 +209,9 @@ def anchor_of(
     return commit
 
 
-def same_source(one: Commit | None, two: Commit | None) -> bool:
+def same_source(a: Commit | None, b: Commit | None) -> bool:
     """Whether two are the same commit with the same files, or both the packages."""
-    return (one and (one.hash, one.tree)) == (two and (two.hash, two.tree))
+    return (a and (a.hash, a.tree)) == (b and (b.hash, b.tree))
 
 
 def add_generator_source(parser: argparse.ArgumentParser) -> None:

@@ -48,13 +48,13 @@ def run(args: argparse.Namespace) -> Outcome:
     benches = benches_of(args)
     may_be_down = {bench.bench: _up_command(args) for bench in benches if bench.made_by}
     statuses = bench_statuses(benches)
-    rows = [_row(store, one, may_be_down.get(one.bench, "")) for one in statuses]
+    rows = [_row(store, status, may_be_down.get(status.bench, "")) for status in statuses]
     page = _page(store) if args.page else None
     if args.json:
         pages = {"page": str(page)} if page else {}
         each = [
-            {"up": one.up, **dataclasses.asdict(one), **row, **pages}
-            for one, row in zip(statuses, rows, strict=True)
+            {"up": status.up, **dataclasses.asdict(status), **row, **pages}
+            for status, row in zip(statuses, rows, strict=True)
         ]
         print_json(each[0] if len(each) == 1 else each)
     else:
@@ -65,14 +65,14 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome.OK if all(row["state"] in WELL for row in rows) else Outcome.LAB
 
 
-def _row(store: Store, one: BenchStatus, up_command: str) -> dict[str, Any]:
+def _row(store: Store, status: BenchStatus, up_command: str) -> dict[str, Any]:
     """What a table says of a bench; it is kept for the page."""
-    check = read_note(store.root, one.bench, CHECK)
-    state, words = state_of(one, check)
-    if one.down and up_command and state != "maintenance":
+    check = read_note(store.root, status.bench, CHECK)
+    state, words = state_of(status, check)
+    if status.down and up_command and state != "maintenance":
         state, words = "down", f"`{up_command}` brings it up"
-    last = read_note(store.root, one.bench, STATUS)
-    keeper = next((host for host in one.hosts if GENERATOR_GROUP in host.parts), None)
+    last = read_note(store.root, status.bench, STATUS)
+    keeper = next((host for host in status.hosts if GENERATOR_GROUP in host.parts), None)
     silent = keeper is not None and not keeper.reachable
     if silent and last is not None and last["state"] == "maintenance" and state != "down":
         # Who opens a machine switches it off: the mark cannot be read then, and still stands.
@@ -80,11 +80,11 @@ def _row(store: Store, one: BenchStatus, up_command: str) -> dict[str, Any]:
     row = {"at": now(), "state": state, "told": words}
     hosts = [
         {"role": role_of(host.parts), "well": host.well, "answers": host.reachable}
-        for host in one.hosts
+        for host in status.hosts
     ]
-    write_note(store.root, one.bench, STATUS, {**row, "hosts": hosts})
-    results = store.index.rows(bench=one.bench, limit=1)
-    recovery = read_note(store.root, one.bench, RECOVERY)
+    write_note(store.root, status.bench, STATUS, {**row, "hosts": hosts})
+    results = store.index.rows(bench=status.bench, limit=1)
+    recovery = read_note(store.root, status.bench, RECOVERY)
     last_result = results[0] if results else None
     return {**row, "check": check, "recovery": recovery, "last_result": last_result}
 
@@ -102,10 +102,10 @@ def _lines(
 ) -> list[str]:
     if len(statuses) > 1:
         named = zip(statuses, rows, strict=True)
-        return bench_table([{"bench": one.bench, **row} for one, row in named], now())
-    (one,), (row,) = statuses, rows
-    lines = status_lines(one, may_be_down.get(one.bench, ""))
-    if row["state"] == "maintenance" and one.maintenance is None:
+        return bench_table([{"bench": status.bench, **row} for status, row in named], now())
+    (status,), (row,) = statuses, rows
+    lines = status_lines(status, may_be_down.get(status.bench, ""))
+    if row["state"] == "maintenance" and status.maintenance is None:
         lines.append(f"maintenance: as last seen, {row['told']}")
     lines += [f"last result: {result_words(row['last_result'], now())}"]
     lines += [f"last check: {check_words(row['check'], now())}"]

@@ -118,11 +118,11 @@ def _server(pages: _Pages, port: int) -> ThreadingHTTPServer:
                     HTTPStatus.MISDIRECTED_REQUEST, explain=f"ask for http://{LOOPBACK}/"
                 )
                 return
-            found = pages.content(self.path)
-            if found is None:
+            there = pages.content(self.path)
+            if there is None:
                 self.send_error(HTTPStatus.NOT_FOUND)
                 return
-            content, kind = found
+            content, kind = there
             self.send_response(HTTPStatus.OK)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))

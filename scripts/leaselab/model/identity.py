@@ -56,8 +56,8 @@ class Subject:
 
     def same_scenario(self, other: Subject) -> bool:
         """Whether both are of one scenario with the same settings, whatever the build."""
-        one, two = self.scenario, other.scenario
-        return one.name == two.name and one.settings(two) == two.settings(one)
+        own, others = self.scenario, other.scenario
+        return own.name == others.name and own.settings(others) == others.settings(own)
 
     def is_like(self, other: Subject) -> bool:
         """Whether both are of one build and one scenario with the same settings."""

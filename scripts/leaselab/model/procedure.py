@@ -155,8 +155,8 @@ class Procedure(
     @property
     def longest_s(self) -> float:
         """Upper bound of the time that all rounds of a point can take (s)."""
-        one = self.warm_up_s + self.beside_s + self.longest_trials_s + ROUND_OVERHEAD_S
-        return self.rounds * one + PAUSE_LIMIT_S
+        round_s = self.warm_up_s + self.beside_s + self.longest_trials_s + ROUND_OVERHEAD_S
+        return self.rounds * round_s + PAUSE_LIMIT_S
 
     @property
     def confirming_s(self) -> float:

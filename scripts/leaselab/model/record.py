@@ -338,29 +338,30 @@ class Record(Description, frozen=True, kw_only=True):
     @property
     def trials(self) -> Iterator[Trial]:
         """The trials of all rounds that count, in order."""
-        return (trial for one in self.rounds for trial in one.trials)
+        return (trial for made in self.rounds for trial in made.trials)
 
     @property
     def files(self) -> Iterator[str]:
         """The files beside it that it names, by their paths within the result."""
-        yield from (one.config_file for one in self.servers.values() if one.config_file)
-        for one in self.rounds:
-            yield from one.files.values()
+        servers = self.servers.values()
+        yield from (server.config_file for server in servers if server.config_file)
+        for made in self.rounds:
+            yield from made.files.values()
         for trial in self._every_trial():
             yield from (
                 part.raw_file for part in (trial, trial.early_attempt) if part and part.raw_file
             )
 
     def _every_trial(self) -> Iterator[Trial]:
-        for one in self.rounds:
-            yield from (*one.warm_ups, *one.trials)
+        for made in self.rounds:
+            yield from (*made.warm_ups, *made.trials)
         if self.confirmation:
             yield from self.confirmation.trials
 
     def metric(self, name: str) -> Metric | None:
         """A metric by its name; None where the record has none of it."""
-        return next((one for one in self.metrics if one.name == name), None)
+        return next((metric for metric in self.metrics if metric.name == name), None)
 
     def values(self, name: str) -> tuple[float | None, ...]:
         """What each round came to of a metric, in order."""
-        return tuple(one.metrics.get(name) for one in self.rounds)
+        return tuple(made.metrics.get(name) for made in self.rounds)

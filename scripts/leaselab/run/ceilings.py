@@ -33,10 +33,10 @@ def ceiling_tasks(
     """
     folder = checkout_root() / "scenarios"
     scenarios = [
-        one
-        for one in load_scenarios(folder).values()
-        if find_procedure(folder, one.name, {}).of_generator
-        and (like is None or _way(one) == _way(like))
+        scenario
+        for scenario in load_scenarios(folder).values()
+        if find_procedure(folder, scenario.name, {}).of_generator
+        and (like is None or _way(scenario) == _way(like))
     ]
     if not scenarios:
         raise usage_error(
@@ -44,7 +44,7 @@ def ceiling_tasks(
             found=like.name if like else "",
             wanted="a max-rate with limit: generator, of the same transaction and transport",
         )
-    return [Task(measured_by(one, name)) for one in scenarios for name in generators]
+    return [Task(measured_by(scenario, name)) for scenario in scenarios for name in generators]
 
 
 def _way(scenario: Scenario) -> tuple[object, ...]:
@@ -68,6 +68,6 @@ def measured(session: Session, tasks: Sequence[Task]) -> Measured:
     Raises for a broken lab.
     """
     ended: list[Ended] = []
-    session.measure(tasks, lambda _, one: ended.append(one))
-    records = [session.store.load(one.place.name) for one in ended if one.error is None]
-    return Measured(records, [one.error for one in ended if one.error is not None])
+    session.measure(tasks, lambda _, point: ended.append(point))
+    records = [session.store.load(point.place.name) for point in ended if point.error is None]
+    return Measured(records, [point.error for point in ended if point.error is not None])

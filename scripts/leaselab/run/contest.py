@@ -107,8 +107,8 @@ def over_layouts(
     made: list[Comparison] = []
     for seed in range(1, layouts + 1):
         tasks = replace(first, layout=seed), replace(second, layout=seed)
-        made.append(one := make(*tasks))
-        verdicts.append(_verdict(seed, one))
+        made.append(comparison := make(*tasks))
+        verdicts.append(_verdict(seed, comparison))
         *_, line = layouts_words(OverLayouts(tuple(verdicts[-1:])))
         announce(f"layout {seed} of {layouts}: {line}")
     return OverLayouts(tuple(verdicts)), made

@@ -109,8 +109,8 @@ class Fight:
 
     def _round(self) -> None:
         """Make the next round of both, or of the one that a kill has left without it."""
-        one, other = self.points
-        index = min(len(one.rounds), len(other.rounds)) + 1
+        first, second = self.points
+        index = min(len(first.rounds), len(second.rounds)) + 1
         sides = [side for side in (0, 1) if len(self.points[side].rounds) < index]
         swapped = order_of(index)
         # The lots have the first round begin with A, as it is A whose load is looked for.
@@ -120,7 +120,7 @@ class Fight:
                 moved = side != swapped
                 point.trials = (self.elsewhere if moved else self._here)[side]
         if len(sides) == 2:
-            one.sleep(random.uniform(0.0, PAUSE_S))  # noqa: S311 - a pause, nothing secret
+            first.sleep(random.uniform(0.0, PAUSE_S))  # noqa: S311 - a pause, nothing secret
         at = _Failing()
         try:
             if self.elsewhere and len(sides) == 2:
@@ -256,12 +256,12 @@ class Fight:
         load = self._method(side).looking(rate, come_back=self._come_back)
         sighting.prepare(load, "looking for a load")
 
-    def _lifted(self, one: Round, other: Round) -> int:
+    def _lifted(self, first: Round, second: Round) -> int:
         """The load that B has looked for in the first round, which may have been lighter."""
-        rate, trial_s = one.trials[-1].rate, self._plan.trial_s
+        rate, trial_s = first.trials[-1].rate, self._plan.trial_s
         looked = [
             trial
-            for trial in other.warm_ups
+            for trial in second.warm_ups
             if trial.duration_s == trial_s and trial.rate >= rate
         ]
         return lifted(self._plan, rate, looked)[0]

@@ -86,8 +86,8 @@ def _span_min(rows: Sequence[dict[str, Any]]) -> float:
 def _builds(store: Store, ids: Sequence[str]) -> list[float]:
     """What the builds behind these results took, each once (min)."""
     seconds: dict[str, float] = {}
-    for one in store.load_readable(ids):
-        build = one.server.build
+    for record in store.load_readable(ids):
+        build = record.server.build
         if build and build.key and build.seconds.get("total"):
             seconds[build.key] = build.seconds["total"] / 60
     return list(seconds.values())

@@ -135,9 +135,9 @@ def open_experiment(store: Store, ref: str) -> list[RunningSweep]:
     with ExitStack() as stack:
         opened = [stack.enter_context(first)]
         opened += [
-            stack.enter_context(store.open_running(one))
-            for one in points
-            if one in unfinished and one != first.id
+            stack.enter_context(store.open_running(point))
+            for point in points
+            if point in unfinished and point != first.id
         ]
         stack.pop_all()
-    return sorted(opened, key=lambda one: points.index(one.id))
+    return sorted(opened, key=lambda running: points.index(running.id))

@@ -28,28 +28,28 @@ class Several:
 
     def phase(self, text: str) -> None:
         """Tell each."""
-        for one in self._listeners:
-            one.phase(text)
+        for listener in self._listeners:
+            listener.phase(text)
 
     def round_started(self, index: int) -> None:
         """Tell each."""
-        for one in self._listeners:
-            one.round_started(index)
+        for listener in self._listeners:
+            listener.round_started(index)
 
     def trial_started(self, load: Load) -> None:
         """Tell each."""
-        for one in self._listeners:
-            one.trial_started(load)
+        for listener in self._listeners:
+            listener.trial_started(load)
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """Tell each."""
-        for one in self._listeners:
-            one.trial_done(trial, replayed=replayed)
+        for listener in self._listeners:
+            listener.trial_done(trial, replayed=replayed)
 
     def round_done(self, done: Round) -> None:
         """Tell each."""
-        for one in self._listeners:
-            one.round_done(done)
+        for listener in self._listeners:
+            listener.round_done(done)
 
 
 class Live:

@@ -90,8 +90,8 @@ class MaxRates:
     def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> _MaxRateFound | None:
         """The max rate that a task's load follows: its own, or the lowest of its experiment."""
         tasks = self.together if procedure.same_load and task in self.together else (task,)
-        rates = [one for each in tasks if (one := self._last_max_rate(each)) is not None]
-        return min(rates, key=lambda one: one.rate, default=None)
+        rates = [rate for each in tasks if (rate := self._last_max_rate(each)) is not None]
+        return min(rates, key=lambda known: known.rate, default=None)
 
     def _last_max_rate(self, task: Task) -> _MaxRateFound | None:
         """The newest max rate of a task's scenario under the same conditions; None without one.

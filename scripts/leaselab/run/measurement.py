@@ -137,7 +137,7 @@ def _measure(
         lock = stack.enter_context(lease.during(hosts[GENERATOR], held_for, longest))
         watch: Watch | None = None
         if any(hears_anybody(part.bench.scenario.generator) for part in parts):
-            known = {role: one for part in parts for role, one in part.bench.hosts.items()}
+            known = {role: host for part in parts for role, host in part.bench.hosts.items()}
             watch = stack.enter_context(watching(known, hosts))
         for part in parts:
             part.configs = {

@@ -177,7 +177,7 @@ def _alike(store: Store, point: str, base: str) -> Iterator[tuple[Row, Row]]:
     for row in _with_figure(store, point):
         alike = bases.get(same(row), [])
         if alike:
-            yield row, next((one for one in alike if _together(row, one)), alike[0])
+            yield row, next((other for other in alike if _together(row, other)), alike[0])
 
 
 def _with_figure(store: Store, scenario: str) -> Iterator[Row]:
@@ -187,8 +187,8 @@ def _with_figure(store: Store, scenario: str) -> Iterator[Row]:
             yield row
 
 
-def _together(one: Row, two: Row) -> bool:
-    return one["experiment"] is not None and bool(one["experiment"] == two["experiment"])
+def _together(row: Row, two: Row) -> bool:
+    return row["experiment"] is not None and bool(row["experiment"] == two["experiment"])
 
 
 def _has_figure(record: Record, other: Record) -> bool:
@@ -209,9 +209,9 @@ def _anchors(rows: Sequence[Row]) -> dict[str, tuple[object, ...]]:
     }
 
 
-def _common(one: str, other: str, anchors: Mapping[str, object]) -> bool:
+def _common(ident: str, other: str, anchors: Mapping[str, object]) -> bool:
     """Whether two results have an anchor in common."""
-    return one in anchors and anchors[one] == anchors.get(other)
+    return ident in anchors and anchors[ident] == anchors.get(other)
 
 
 def _candidates(rows: Sequence[Row], other: Record) -> Iterator[Row]:

@@ -43,7 +43,8 @@ def explain(
     has is not made again.  It explains a verdict and does not change it: where there is none,
     one line on standard error says why.
     """
-    known = [rate for one in (base, other) if one is not None and (rate := one.figure.value)]
+    measured = [record for record in (base, other) if record is not None]
+    known = [record.figure.value for record in measured if record.figure.value]
     if base is None or len(known) < len((a, b)):
         _none("one of the two was not measured")
     elif _profiled(session.store, base, other) is None:
@@ -97,7 +98,7 @@ def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDiff
         if made is None:
             return None
         base, other = made
-    before, after = (spent_of(one, partial(store.read, one.id)) for one in (base, other))
+    before, after = (spent_of(each, partial(store.read, each.id)) for each in (base, other))
     return difference(base, other, before, after)
 
 
@@ -120,7 +121,7 @@ def _profiled(store: Store, base: Record, other: Record) -> tuple[Record, Record
         before = next(store.load_readable([points[0]]), None)
         if not before:
             continue
-        made_of = [one.server.made_of for one in (before, after)]
-        if made_of == [one.server.made_of for one in (base, other)]:
+        made_of = [record.server.made_of for record in (before, after)]
+        if made_of == [record.server.made_of for record in (base, other)]:
             return before, after
     return None

@@ -236,7 +236,7 @@ def _metrics(
     missing = {
         name
         for name in (RELOAD_S, WRITTEN_RATE)
-        if all(one.metrics.get(name) is None for one in rounds)
+        if all(each.metrics.get(name) is None for each in rounds)
     }
     kinds = tuple(kind for kind in kinds if kind.name not in missing)
     holds = confirmation is None or confirmation.holds

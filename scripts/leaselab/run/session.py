@@ -190,11 +190,11 @@ class Session(Workplace):
             if anchor is not None and not earlier.is_beside(begun, anchor, unfinished):
                 continue
             of = {
-                point: one
+                point: other
                 for point in begun.points(point_id)
                 if point in unfinished
-                for one in tasks
-                if earlier.is_of(one, unfinished[point].bench)
+                for other in tasks
+                if earlier.is_of(other, unfinished[point].bench)
             }
             self._go_on(point_id, of, sealed)
             return True

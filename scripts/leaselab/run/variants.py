@@ -74,7 +74,7 @@ def deploy(
         if lying and not stands(record, inventory, record.played):
             lying = {}
     missing = _missing(places, lying)
-    lying = {at: replace(one, procedure=procedure) for at, one in lying.items()}
+    lying = {at: replace(there, procedure=procedure) for at, there in lying.items()}
     if not missing:
         say(f"{chosen.name}: deployed as it was")
         return list(lying.values())
@@ -85,7 +85,7 @@ def deploy(
     if distribution:
         variables[f"{chosen.server.kind}_version"] = ""
     variables["leaselab_places"] = missing
-    variables["leaselab_keep"] = [*keep, *(one.server.variant for one in lying.values())]
+    variables["leaselab_keep"] = [*keep, *(there.server.variant for there in lying.values())]
     try:
         made = _tuned(bench, variables, distribution, "deploy", "tune")
     except LeaselabError as error:
@@ -98,15 +98,15 @@ def deploy(
         others = record.benches.items() if as_tuned else ()
         names = variants_there(inventory)
         stay = {
-            key: one
-            for key, one in others
-            if _same_generator(one, generator_build) and one.server.variant in names
+            key: placed
+            for key, placed in others
+            if _same_generator(placed, generator_build) and placed.server.variant in names
         }
         deployed = replace(
             record,
             hosts=host_states(inventory),
             settings=chosen.hosts,
-            benches={**stay, **{keys[at]: one for at, one in benches.items()}},
+            benches={**stay, **{keys[at]: placed for at, placed in benches.items()}},
         )
         write_deployment(root, inventory.bench, deployed)
     return [benches[at] for at in places if at in benches]

@@ -36,8 +36,8 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
     the nearest), a value of another type, or parameters that no measurement could meet.
     """
     if not isinstance(parameters, Mapping):
-        found = repr(parameters)[:80]
-        raise usage_error("not a mapping", where=WHERE, found=found, wanted="NAME: VALUE, …")
+        given = repr(parameters)[:80]
+        raise usage_error("not a mapping", where=WHERE, found=given, wanted="NAME: VALUE, …")
     name = str(parameters.get("name", MaxRate.__struct_config__.tag))
     if name not in PROCEDURES:
         raise unknown("procedure", name, list(PROCEDURES), WHERE)

@@ -214,10 +214,10 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     def longest_s(self) -> float:
         beside = self.beside_s
         trials = self.trials + STALLED_LIMIT
-        one = max(self.warm_up_s, FILLINGS * (self.filling_s + beside)) + beside
-        one += trials * (self.trial_s + beside) + ROUND_OVERHEAD_S + PAUSE_S
+        round_s = max(self.warm_up_s, FILLINGS * (self.filling_s + beside)) + beside
+        round_s += trials * (self.trial_s + beside) + ROUND_OVERHEAD_S + PAUSE_S
         sighting = SIGHTING_TRIALS * (self.trial_s + beside)
-        return max(self.looks | self.thin_looks) * one + 2 * sighting + PAUSE_LIMIT_S
+        return max(self.looks | self.thin_looks) * round_s + 2 * sighting + PAUSE_LIMIT_S
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return what was completed, what it cost, how late, what was offered and lost.
