@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import add_json, add_results, open_store, print_json
+from leaselab.cli.options import add_json, add_results, open_store, print_answer
 from leaselab.model.errors import LeaselabError, Outcome
 
 if TYPE_CHECKING:
@@ -45,29 +45,18 @@ def verify(args: argparse.Namespace) -> Outcome:
         if gone := checked.pruned:
             days.append(gone.at[:10])
             pruned.append({"id": place.name, "at": gone.at, "files": len(gone.files)})
-    if args.json:
-        document = {
-            "results": len(places),
-            "files": files,
-            "pruned": pruned,
-            "damaged": damaged,
-        }
-        print_json(document)
-    else:
-        good = len(places) - len(damaged)
-        print(f"{good} of {len(places)} results match their checksums ({files} files)")
-        if pruned:
-            print(
-                f"raw outputs of {len(pruned)} of them were pruned ({min(days)} to {max(days)})"
-            )
+    good = len(places) - len(damaged)
+    lines = [f"{good} of {len(places)} results match their checksums ({files} files)"]
+    if pruned:
+        span = f"{min(days)} to {max(days)}"
+        lines.append(f"raw outputs of {len(pruned)} of them were pruned ({span})")
+    counts = {"results": len(places), "files": files, "pruned": pruned, "damaged": damaged}
+    print_answer(args, counts, "\n".join(lines))
     return Outcome.INVALID if damaged else Outcome.OK
 
 
 def where(args: argparse.Namespace) -> Outcome:
     """Print the folder of a result."""
     place = str(open_store(args, existing=True).find(args.ref).absolute())
-    if args.json:
-        print_json({"path": place})
-    else:
-        print(place)
+    print_answer(args, {"path": place}, place)
     return Outcome.OK

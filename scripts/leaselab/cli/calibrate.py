@@ -22,6 +22,7 @@ from leaselab.cli.options import (
     number,
     only_with,
     open_store,
+    print_answer,
     print_json,
     whole,
 )
@@ -163,10 +164,8 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
     finally:
         report_after(store)
     budget = _budget(session, task, slowdown)
-    if args.json:
-        print_json(budget_document(budget))
-    else:
-        print(budget_words(budget, task.scenario.name))
+    words = budget_words(budget, task.scenario.name)
+    print_answer(args, budget_document(budget), words)
     return Outcome.OK
 
 

@@ -21,7 +21,7 @@ from leaselab.archive.prune import (
 )
 from leaselab.archive.row import UNREADABLE
 from leaselab.cli.bench_options import add_place, benches_of
-from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
+from leaselab.cli.options import add_json, add_results, open_store, print_answer, whole
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.inventory import BUILDER_GROUP
 from leaselab.lab.playbook import run_playbook
@@ -119,17 +119,13 @@ def run(args: argparse.Namespace) -> Outcome:
             _add(freed, f"{kind} of builders", part["items"], part["bytes"])
     for text in (*(f"left as it is: {place}" for place in left), *errors):
         print(f"leaselab: {text}", file=sys.stderr)
-    if args.json:
-        print_json(
-            {
-                "dry_run": args.dry_run,
-                "freed": {kind: asdict(part) for kind, part in freed.items()},
-                "left": left,
-                "errors": errors,
-            }
-        )
-    else:
-        print("".join(_table(freed, dry_run=args.dry_run)), end="")
+    document = {
+        "dry_run": args.dry_run,
+        "freed": {kind: asdict(part) for kind, part in freed.items()},
+        "left": left,
+        "errors": errors,
+    }
+    print_answer(args, document, "".join(_table(freed, dry_run=args.dry_run)))
     return Outcome.LAB if errors else Outcome.OK
 
 
@@ -194,7 +190,7 @@ def _table(freed: Mapping[str, Freed], *, dry_run: bool) -> Iterator[str]:
     total = _size(sum(part.bytes for part in freed.values()))
     if rows:
         yield from aligned(("kind", "items", "size"), rows, 1)
-    yield f"{total} would be freed\n" if dry_run else f"{total} freed\n"
+    yield f"{total} would be freed" if dry_run else f"{total} freed"
 
 
 def _size(size: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import print_json, whole, without_effect
+from leaselab.cli.options import print_answer, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.cli.procedure_options import add_generator
 from leaselab.lab.roles import built_generators
@@ -53,29 +53,27 @@ def _add_repository(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Add the options; `source_of` and `commits_of` read them.
 
-    Help has ``--first-parent`` once ``--commits`` was given.
+    Help has those of a range once ``--commits`` was given.
     """
-    first_parent = add_range(_add_repository(parser))
-    hidden(first_parent, "commits", {ANY: str(first_parent.help)})
+    for action in _add_range(_add_repository(parser)):
+        hidden(action, "commits", {ANY: str(action.help)})
 
 
-def add_range(group: argparse._ActionsContainer) -> argparse.Action:
-    """Add what chooses among the commits of a range; `commits_of` reads it.
-
-    Returns the last of these options, ``--first-parent``.
-    """
-    group.add_argument(
+def _add_range(group: argparse._ActionsContainer) -> tuple[argparse.Action, ...]:
+    """Add what chooses among the commits of a range; `commits_of` reads it."""
+    every = group.add_argument(
         "--every",
         metavar="N",
         type=whole(1, 1_000_000),
         default=1,
         help="every Nth commit of a range (default: 1)",
     )
-    return group.add_argument(
+    first_parent = group.add_argument(
         "--first-parent",
         action="store_true",
         help="follow first parents only (as git log --first-parent)",
     )
+    return every, first_parent
 
 
 def source_of(args: argparse.Namespace) -> Repository:
@@ -138,7 +136,7 @@ def add_listing(parser: argparse.ArgumentParser) -> None:
         help="list them, compare nothing: A is a branch, tag or hash (default: HEAD), or a "
         "range A..B as git has it, without A",
     )
-    add_range(group)
+    _add_range(group)
     group.add_argument(
         "--worktree", action="store_true", help="the checkout as it is, uncommitted changes too"
     )
@@ -160,11 +158,7 @@ def list_commits(args: argparse.Namespace) -> Outcome:
     if args.files is not None:
         for commit in commits:
             repository.archive(commit, args.files)
-    if args.json:
-        print_json([asdict(commit) for commit in commits])
-        return Outcome.OK
-    for line in commit_lines(commits):
-        print(line)
+    print_answer(args, [asdict(commit) for commit in commits], "\n".join(commit_lines(commits)))
     return Outcome.OK
 
 
