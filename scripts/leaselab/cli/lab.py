@@ -25,17 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_up(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``up``."""
-    _add_made_here(parser)
-
-
-def add_down(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``down``."""
-    _add_made_here(parser)
-    parser.add_argument("--images", action="store_true", help="remove its images as well")
-
-
-def _add_made_here(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``lab up``."""
     add_inventory(parser)
     parser.add_argument(
         "--take-over",
@@ -46,6 +36,12 @@ def _add_made_here(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="remove a lab although a sweep holds its bench"
     )
+
+
+def add_down(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``lab down``."""
+    add_up(parser)
+    parser.add_argument("--images", action="store_true", help="remove its images as well")
 
 
 def _made_here(args: argparse.Namespace) -> Inventory:

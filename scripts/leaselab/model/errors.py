@@ -22,44 +22,26 @@ class Outcome(enum.Enum):
     fault of Leaselab itself is nobody else's.
     """
 
-    OK = 0
-    REGRESSION = 1
-    USAGE = 2
-    INVALID = 3
-    LAB = 4
-    BUILD = 5
-    FAULT = 70
+    OK = 0, "ok", "done"
+    REGRESSION = 1, "regression", "regression found"
+    USAGE = 2, "usage", "bad input"
+    INVALID = 3, "invalid", "invalid measurement"
+    LAB = 4, "lab-broken", "broken lab"
+    BUILD = 5, "build-failed", "the server does not build or start"
+    FAULT = 70, "internal-error", "a fault of Leaselab"
     """As sysexits.h has it, far from what a child may end with."""
 
-    @property
-    def label(self) -> str:
-        """The word used in results, tables and the index."""
-        return _LABELS[self]
+    _value_: int
+    label: str
+    """The word used in results, tables and the index."""
+    meaning: str
+    """What it says to the user, in a few words."""
 
-    @property
-    def meaning(self) -> str:
-        """What it says to the user, in a few words."""
-        return _MEANINGS[self]
-
-
-_LABELS = {
-    Outcome.OK: "ok",
-    Outcome.REGRESSION: "regression",
-    Outcome.USAGE: "usage",
-    Outcome.INVALID: "invalid",
-    Outcome.LAB: "lab-broken",
-    Outcome.BUILD: "build-failed",
-    Outcome.FAULT: "internal-error",
-}
-_MEANINGS = {
-    Outcome.OK: "done",
-    Outcome.REGRESSION: "regression found",
-    Outcome.USAGE: "bad input",
-    Outcome.INVALID: "invalid measurement",
-    Outcome.LAB: "broken lab",
-    Outcome.BUILD: "the server does not build or start",
-    Outcome.FAULT: "a fault of Leaselab",
-}
+    def __new__(cls, code: int, label: str, meaning: str) -> Outcome:
+        """Have the code as its value."""
+        outcome = object.__new__(cls)
+        outcome._value_, outcome.label, outcome.meaning = code, label, meaning
+        return outcome
 
 
 BELIEVED = frozenset({Outcome.OK.label, Outcome.REGRESSION.label})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leaselab.archive.published import published, published_bench
@@ -16,10 +15,10 @@ from leaselab.archive.running import BENCH_FILE, keep_access
 from leaselab.measure.generators import check_fits
 from leaselab.model import moment
 from leaselab.model.bench import public_names
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import usage_error
 from leaselab.model.journal import Begun
 from leaselab.model.procedures.duel import Duel
-from leaselab.run.record import check_recordable, command, failed_record, own_provenance
+from leaselab.run.record import check_recordable, command, own_provenance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +28,7 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
     from leaselab.lab.inventory import Inventory
     from leaselab.model.bench import Bench
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Experiment
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
+    from leaselab.model.record import Experiment, Record
 
 BUILD_LOG = "build.log.gz"
 """The log of a build that failed, as a file of the result."""
@@ -87,40 +83,15 @@ def begin(
 
 
 def archive_failure(
-    store: Store,
-    point_id: str,
-    *,
-    error: LeaselabError,
-    scenario: Scenario,
-    procedure: AnyProcedure,
-    commit: Commit,
-    log: Path | None,
-    inventory: Inventory,
-    environment: str,
-    experiment: Experiment | None,
-    root: Path,
+    store: Store, record: Record, log: Path | None, inventory: Inventory
 ) -> Path:
     """Seal the result of a commit that came to no measurement.
 
-    `log` is that of its build, where that is what failed.  Where the playbook's own
-    output lies on this machine is of no use to whoever reads the result elsewhere.
+    `log` is that of its build, where that is what failed.
     """
-    error = replace(error, todo=f"its whole log: {BUILD_LOG} of the result" if log else "")
-    with store.create(point_id) as running:
+    with store.create(record.id) as running:
         if log:
             running.write_bytes(BUILD_LOG, log.read_bytes())
-        record = failed_record(
-            running.id,
-            scenario=scenario,
-            procedure=procedure,
-            commit=commit,
-            inventory=inventory,
-            environment=environment,
-            error=error,
-            started_at=moment.now(),
-            experiment=experiment,
-            provenance=own_provenance(root, command()),
-        )
         return store.seal(running, published(record, public_names(inventory.access())))
 
 

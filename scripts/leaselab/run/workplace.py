@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leaselab.archive.ident import fresh_id
 from leaselab.lab.checkout import checkout_root
+from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.run.earlier import EarlierResults
-from leaselab.run.experiment import archive_failure
+from leaselab.run.experiment import BUILD_LOG, archive_failure
 from leaselab.run.max_rates import MaxRates
 from leaselab.run.preparation import build_commit, build_log, leased, prepare
+from leaselab.run.record import command, failed_record, own_provenance
 from leaselab.run.variants import PLACES, deploy, give_back
 
 if TYPE_CHECKING:
@@ -148,19 +150,22 @@ class Workplace:
         """
         if task.commit is None or task.layout or error.outcome is not Outcome.BUILD:
             raise error
-        return archive_failure(
-            self.store,
+        log = build_log(task.commit) if error in self.built.values() else None
+        # Where the playbook's own output lies on this machine is of no use to other readers.
+        todo = f"its whole log: {BUILD_LOG} of the result" if log else ""
+        record = failed_record(
             point_id or fresh_id(task.scenario.name),
-            error=error,
+            error=replace(error, todo=todo),
             scenario=task.scenario,
             procedure=self.procedure(task),
             commit=task.commit,
-            log=build_log(task.commit) if error in self.built.values() else None,
             inventory=self.inventory,
             environment=self.lab.environment,
+            started_at=moment.now(),
             experiment=experiment,
-            root=checkout_root(),
+            provenance=own_provenance(checkout_root(), command()),
         )
+        return archive_failure(self.store, record, log, self.inventory)
 
     def artifact(self, task: Task) -> str:
         """Return the key of the task's artifact, none for packages.
