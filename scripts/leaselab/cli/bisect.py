@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.bisect import Limits
-from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
-from leaselab.cli.duel import PARAMETERS
+from leaselab.cli.bench_options import check, inventory_of
+from leaselab.cli.duel import add_duel
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -16,7 +16,6 @@ from leaselab.cli.options import (
     add_markdown,
     add_results,
     markdown_alone,
-    number,
     open_store,
     print_json,
     whole,
@@ -25,7 +24,7 @@ from leaselab.cli.options import (
     write_output,
 )
 from leaselab.cli.own import add_clients, add_config, named_scenario
-from leaselab.cli.procedure_options import add_parameters, procedure_overrides
+from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.catalog import find_scenario
@@ -76,23 +75,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="git repository of the server; a URL is mirrored first",
     )
     parser.add_argument(
-        "--find",
-        metavar="PERCENT",
-        type=number(0.01, 49.99),
-        default=100 * Limits().find,
-        help="smallest drop that duels are to find, %%; a change counts from half of it on "
-        f"(default: {100 * Limits().find:g})",
-    )
-    parser.add_argument(
-        "--budget",
-        metavar="MINUTES",
-        type=number(0.01, 525_600),
-        default=Limits().budget_minutes,
-        help="lab time for all duels since the first of the two ends, also for those before an "
-        "interrupt; builds and deployments come on top "
-        f"(default: {Limits().budget_minutes:g})",
-    )
-    parser.add_argument(
         "--rounds",
         metavar="N",
         dest="p_rounds",
@@ -111,9 +93,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="do not profile each culprit and its parent, to say which functions cost more",
     )
     add_layouts(parser, "then measure each culprit and its parent")
-    add_inventory(parser)
-    add_full(parser)
-    add_parameters(parser, DUEL, *PARAMETERS)
+    limits = Limits()
+    add_duel(
+        parser,
+        find=100 * limits.find,
+        also="; a change counts from half of it on",
+        budget=limits.budget_minutes,
+        of="all duels since the first of the two ends, also before an interrupt",
+    )
     add_markdown(parser, "write the comment for a merge request")
     add_results(parser)
     add_id_file(parser)

@@ -48,8 +48,6 @@ OPTIONS = (
     *("--trial-s", "--late-s", "--wait-s", "--warm-up-s", "--rate", "--clients-s"),
 )
 """What `add_duel` adds, and has no effect where none is made."""
-PARAMETERS = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate", "clients_s")
-"""Parameters of it that have an option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,27 +162,38 @@ def add_live(parser: argparse.ArgumentParser) -> None:
     add_duel(parser)
 
 
-def add_duel(parser: argparse.ArgumentParser) -> None:
-    """Add where a duel is made, and how; `inventory_of` and `parameters_of` read it."""
+def add_duel(
+    parser: argparse.ArgumentParser,
+    *,
+    find: float = 100 * Duel().find,
+    also: str = "",
+    budget: float = BUDGET_MINUTES,
+    of: str = "the rounds",
+) -> None:
+    """Add where duels are made, and how; `inventory_of` and `parameters_of` read it.
+
+    `find` (%) and `budget` (min) are defaults; `also` is said of the one, and `of` what the
+    other is for.
+    """
     group = parser.add_argument_group("duel")
     group.add_argument(
         "--find",
         metavar="PERCENT",
         type=number(0.01, 49.99),
-        default=100 * Duel().find,
-        help=f"smallest drop that is to be found, %% (default: {100 * Duel().find:g})",
+        default=find,
+        help=f"smallest drop that is to be found, %%{also} (default: {find:g})",
     )
     group.add_argument(
         "--budget",
         metavar="MINUTES",
         type=number(0.01, 525_600),
-        default=BUDGET_MINUTES,
-        help="longest time for the rounds, without builds and deployments "
-        f"(default: {BUDGET_MINUTES:g})",
+        default=budget,
+        help=f"longest time for {of}, without builds and deployments (default: {budget:g})",
     )
     add_inventory(parser)
     add_full(parser)
-    add_parameters(parser, DUEL, *PARAMETERS)
+    options = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate", "clients_s")
+    add_parameters(parser, DUEL, *options)
 
 
 def parameters_of(args: argparse.Namespace) -> dict[str, Any]:

@@ -116,22 +116,14 @@ def _measure(
     experiment = parts[0].experiment
     interleaved = experiment is None or experiment.interleaved
     with ExitStack() as stack:
-        shown = {
-            part.running.id: stack.enter_context(
-                show(part.bench, part.title if experiment else "")
-            )
-            for part in parts
-        }
-        feeds = {
-            part.running.id: Live(stack.enter_context(closing(LiveFeed(part.running.path))))
-            for part in parts
-        }
-        listeners = {
-            part.running.id: Several(shown[part.running.id], feeds[part.running.id])
-            for part in parts
-        }
-        first = listeners[parts[0].running.id]
-        hosts = _connected(stack, parts, first)
+        feeds: dict[str, Live] = {}
+        listeners: dict[str, Several] = {}
+        for part in parts:
+            name, place = part.running.id, part.running.path
+            shown = stack.enter_context(show(part.bench, part.title if experiment else ""))
+            feeds[name] = Live(stack.enter_context(closing(LiveFeed(place))))
+            listeners[name] = Several(shown, feeds[name])
+        hosts = _connected(stack, parts, listeners[parts[0].running.id])
         held_for = experiment.id if experiment else parts[0].running.id
         longest = max(lease_s(part.bench) for part in parts)
         lock = stack.enter_context(lease.during(hosts[GENERATOR], held_for, longest))
