@@ -249,7 +249,7 @@ def test_warnings_go_to_stderr_and_leave_stdout_whole(tmp_path):
     assert (done.returncode, done.stdout) == (0, "[]\n")
     assert done.stderr == (
         f"leaselab: {tmp_path / 'index.sqlite'}: file is not a database: "
-        "making it anew from the results\n"
+        "making it again from the results\n"
     )
 
 

@@ -197,7 +197,7 @@ def test_a_corrupt_index_is_rebuilt_with_a_message(root, index, caplog, content)
     before = index.rows()
     (root / INDEX).write_bytes(content)
     assert index.rows() == before
-    assert "making it anew from the results" in caplog.text
+    assert "making it again from the results" in caplog.text
 
 
 def test_damage_deep_inside_the_index_is_rebuilt(root, index, caplog):
@@ -214,7 +214,7 @@ def test_damage_deep_inside_the_index_is_rebuilt(root, index, caplog):
     content[(page - 1) * size : page * size] = b"\xff" * size
     (root / INDEX).write_bytes(content)
     assert index.rows() == before
-    assert "making it anew from the results" in caplog.text
+    assert "making it again from the results" in caplog.text
 
 
 @pytest.mark.parametrize("version", [7, -1])

@@ -1,6 +1,6 @@
 """What was last seen of each bench, for tables and pages: notes beside the results.
 
-Several control machines share one folder of results, so whoever looks there sees what any
+Several control machines share one folder of results, so each sees there what any
 of them saw.  Notes are no truth and no lock: they may be lost, and a folder that cannot
 be written to has none.
 """

@@ -50,6 +50,6 @@ def _is_ceiling(row: Row) -> bool:
 
 
 def _generator(record: Record) -> tuple[object, ...]:
-    """What tells a generator from others: its program, as its path has the build's key."""
+    """The identity of a generator: its program, as its path has the build's key."""
     tool = record.generator
     return (tool.name, tool.version, tool.options.get("path"), tool.options.get("threading"))

@@ -167,7 +167,7 @@ class Index:
                 raise lab_broken(
                     "the index of results is busy", where=str(self._file.path), todo="try again"
                 ) from error
-            return self._ask(self._file.anew(error), query, values)
+            return self._ask(self._file.remade(error), query, values)
 
     def _ask(
         self, database: sqlite3.Connection, query: str, values: Sequence[object]

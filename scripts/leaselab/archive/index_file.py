@@ -80,7 +80,7 @@ class IndexFile:
     """The index of one results folder; it and the folder may be absent."""
 
     def __init__(self, root: Path, say_unreadable: Callable[[str, object], None]) -> None:
-        """`say_unreadable` is told the name of each result that cannot be read, and why."""
+        """`say_unreadable` gets the name of each result that cannot be read, and why."""
         self._root = root
         self._say_unreadable = say_unreadable
 
@@ -103,7 +103,7 @@ class IndexFile:
                 return _connect(self.path)
             if code_of(error) in _CANNOT_WRITE:
                 return self._in_memory(copied=True)
-            return self.anew(error)
+            return self.remade(error)
 
     def _updated(self) -> sqlite3.Connection:
         if not _is_file(self.path):  # SQLite would wait for a pipe's other end
@@ -139,9 +139,9 @@ class IndexFile:
                 return True
         return False
 
-    def anew(self, error: Exception) -> sqlite3.Connection:
-        """The index made anew, because the old one cannot be used."""
-        _log.warning("%s: %s: making it anew from the results", self.path, error)
+    def remade(self, error: Exception) -> sqlite3.Connection:
+        """The index made again, because the old one cannot be used."""
+        _log.warning("%s: %s: making it again from the results", self.path, error)
         try:
             self._unlink()
             return self._updated()

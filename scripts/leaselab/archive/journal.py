@@ -55,7 +55,7 @@ class Journal:
     """An append-only file of JSON lines with one writer.
 
     An event that `append` returned is on the disk.  The last line may be torn by a crash:
-    nobody was told of it, so it is cut when the journal is opened again.  Damage before the
+    nobody knows of it, so it is cut when the journal is opened again.  Damage before the
     last line is an error, because an event that somebody relied on would be gone.
     """
 

@@ -43,7 +43,7 @@ class LiveFeed:
         self._write("ab", Event(at=moment.now(), name=name, data=data).line())
 
     def close(self) -> None:
-        """Remove the file; who still tells something is not heard any more."""
+        """Remove the file; what is written later is dropped."""
         with self._lock:
             self._lost = True
             self._path.unlink(missing_ok=True)
@@ -79,7 +79,7 @@ class LiveReader:
         """
         try:
             with self._path.open("rb") as stream:
-                if stream.seek(0, 2) < self._place:  # begun anew, by a sweep that was resumed
+                if stream.seek(0, 2) < self._place:  # begun again, by a sweep that was resumed
                     self._place = 0
                 stream.seek(self._place)
                 whole, end, _ = stream.read().rpartition(b"\n")

@@ -140,7 +140,7 @@ def results(store: Store) -> Iterator[Item]:
             ended = datetime.fromisoformat(row["finished_at"]).timestamp()
         except (ValueError, OverflowError):
             continue
-        unreadable = row["outcome"] == UNREADABLE  # whoever mends it may need all of it
+        unreadable = row["outcome"] == UNREADABLE  # mending it may need all of it
         if not unreadable and _has_raw(place) and place.resolve() == place:
             yield Item(RAW_OUTPUTS, place, ended, row["id"] in needed)
 
@@ -261,8 +261,8 @@ def _free_raw(place: Path, *, dry_run: bool) -> int | None:
         with _writable(place):
             if pruned is None and sizes:
                 files = {name: PrunedFile(size, sums[name]) for name, size in sizes.items()}
-                told = Pruned(moment.now(), f"leaselab lab prune {__version__}", files)
-                text = msgspec.json.format(msgspec.json.encode(told), indent=1)
+                pruning = Pruned(moment.now(), f"leaselab lab prune {__version__}", files)
+                text = msgspec.json.format(msgspec.json.encode(pruning), indent=1)
                 write_whole(place / PRUNED, text + b"\n")
                 (place / PRUNED).chmod(0o444)
             if handle is not None:

@@ -138,7 +138,7 @@ def read_row(root: Path, path: str) -> tuple[Row, str]:
     except LeaselabError as error:
         why = str(error)
     started = f"{name[:4]}-{name[4:6]}-{name[6:11]}:{name[11:13]}:{name[13:16]}"
-    told = {"id": name, "path": path, "outcome": UNREADABLE}
+    known = {"id": name, "path": path, "outcome": UNREADABLE}
     return (
-        dict.fromkeys(COLUMNS) | told | dict.fromkeys(("started_at", "finished_at"), started)
+        dict.fromkeys(COLUMNS) | known | dict.fromkeys(("started_at", "finished_at"), started)
     ), why

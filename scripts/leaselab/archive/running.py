@@ -168,7 +168,7 @@ def _gone(sweep: Path, names: Sequence[str]) -> LeaselabError:
 
 
 def _sync_tree(source: Path) -> None:
-    """Bring all that is inside to the disk, whoever wrote it."""
+    """Bring all that is inside to the disk."""
     for path in source.rglob("*"):
         if path.is_dir():
             sync_directory(path)

@@ -34,7 +34,7 @@ unknown field is an error, so that a misspelt one is noticed.
 
 
 class _Version(msgspec.Struct):
-    """What of a result tells how to read the rest."""
+    """What of a result says how to read the rest."""
 
     schema_version: Any
 
@@ -97,7 +97,7 @@ def json_schema() -> dict[str, Any]:
         for field, described in definition["properties"].items():
             if field in words:
                 described["description"] = words[field]
-    schema["$defs"]["Record"]["required"].insert(0, "schema_version")  # tells how to read on
+    schema["$defs"]["Record"]["required"].insert(0, "schema_version")  # says how to read on
     about = {
         "$schema": _DRAFT,
         "$id": _ID,

@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Measure ceilings, or make duels whose answer is known, and say what they tell."""
+    """Measure ceilings, or make duels whose answer is known, and say how they went."""
     idle = {*OPTIONS, "--pairs", "--slowdown", "--server", "--repo"} - CEILINGS
     only_with(args, "--error-budget", *sorted(idle))
     return _error_budget(args) if args.error_budget else _ceilings(args)
@@ -139,7 +139,7 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
 
 
 def _error_budget(args: argparse.Namespace) -> Outcome:
-    """Make the duels that the archive lacks, in turn, and say what all of them tell.
+    """Make the duels that the archive lacks, in turn, and say how often all are right.
 
     Raises the error of the first that comes to no verdict: the next would come to none either.
     """
@@ -170,7 +170,7 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
 
 
 def _budget(session: Session, task: Task, slowdown: float) -> ErrorBudget | None:
-    """What the archive's duels of this scenario, bench and environment tell, as is asked now.
+    """What the archive's duels of this scenario, bench and environment show, as is asked now.
 
     Of whichever build of the server: what scatters is the bench.
     """

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from leaselab.model.record import Record
 
 RENEW_AT = 0.5
-"""Share of the lease time after which clients renew, unless a server tells them another."""
+"""Share of the lease time after which clients renew, unless a server says otherwise."""
 
 FAMILY = "family"
 """The key of a load whose clients are given addresses of a family: others hold no lease."""

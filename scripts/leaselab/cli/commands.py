@@ -27,7 +27,7 @@ class Command:
     help: str
     """What it is for; a list of commands has what is before the semicolon."""
     place: str = ""
-    """Its module; ``MODULE.VERB`` of several, the last word of its name unless told.
+    """Its module; ``MODULE.VERB`` of several, the last word of its name by default.
 
     A module has `add_arguments` and `run`; of several commands `add_VERB` and `VERB`.
     """

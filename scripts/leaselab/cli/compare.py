@@ -258,7 +258,7 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
             else load_named(store, args.a, names, other)
         )
     except LeaselabError as error:
-        # B's own failure is told first: it is one whatever A is
+        # B's own failure comes first: it is one whatever A is
         alone = compare(None, other, args.threshold)
         return replace(alone, error=alone.error or error)
     anchors = store.anchors_of(*(record for record in (base, other) if record is not None))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
 
 _SILENT_S = 30.0
-"""A build that told nothing for so long has died: its builder tells something each second."""
+"""A build that was silent for so long has died: its builder writes something each second."""
 
 
 class Source(Protocol):

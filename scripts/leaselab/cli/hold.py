@@ -69,7 +69,7 @@ def take(args: argparse.Namespace) -> Outcome:
         try:
             _give_back(inventory, left)
             left = None
-        except LeaselabError as error:  # what is wrong with the bench, the inspection tells
+        except LeaselabError as error:  # the inspection says what is wrong with the bench
             print(f"leaselab: of an earlier hold: {error}", file=sys.stderr)
     with leased(inventory, args.purpose, take_over=args.take_over) as bench:
         recover(inventory, bench.lease)

@@ -53,7 +53,7 @@ def _run(arguments: list[str]) -> int:
     logging.basicConfig(
         format="leaselab: %(message)s", level=logging.WARNING, stream=sys.stderr
     )
-    # What it logs as an error it raises as well, and that is told in our words.
+    # What it logs as an error it raises as well, and that has our words.
     logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     try:
         return _outcome(arguments)

@@ -39,8 +39,8 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         "fit it",
     )
     without = group.add_argument("--without", metavar="WHAT", action="append", default=[])
-    told = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
-    hidden(without, "config", {ANY: told})
+    what = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
+    hidden(without, "config", {ANY: what})
 
 
 def add_clients(parser: argparse.ArgumentParser) -> None:
@@ -59,8 +59,8 @@ def add_clients(parser: argparse.ArgumentParser) -> None:
 def add_scale(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add ``--scale`` beside ``--clients``."""
     scale = group.add_argument("--scale", metavar="N", type=number(0.001, 1000), default=1.0)
-    told = "N times as many clients as in the file (default: 1)"
-    hidden(scale, "clients", {ANY: told})
+    times = "N times as many clients as in the file (default: 1)"
+    hidden(scale, "clients", {ANY: times})
 
 
 def scenarios_with_clients(args: argparse.Namespace, patterns: Sequence[str]) -> Sequence[str]:

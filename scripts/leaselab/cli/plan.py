@@ -198,7 +198,7 @@ def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:
             f"name fewer scenarios, or allow more hours: {4 * lab.benches} benches do not do it"
         )
     raise usage_error(
-        "the budget does not suffice to tell 95 of 100 drops in time",
+        "the budget does not suffice to report 95 of 100 drops in time",
         where="--within",
         found=f"{slowest:.1f} h" if math.isfinite(slowest) else "over a week",
         wanted=f"{within:g} h or less",
@@ -207,7 +207,7 @@ def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:
 
 
 def _slowest(planned: Plan) -> float:
-    """The longest 95th percentile until a drop is told, of all rhythms (h)."""
+    """The longest 95th percentile until a drop is reported, of all rhythms (h)."""
     return max((row.told.p95 for row in planned.rows), default=0.0)
 
 

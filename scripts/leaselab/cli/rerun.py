@@ -126,7 +126,7 @@ def _inventory(name: str, ref: str) -> Path:
 def _build_again(
     name: str, build: Mapping[str, Any] | None, bench: LeasedBench, store: Store
 ) -> str:
-    """Return the key of what was measured, or measured with, built anew where that is gone.
+    """Return the key of what was measured, or measured with, built again where that is gone.
 
     `name` is that of the server or generator, `build` what is known of its build; the key is
     empty for packages.

@@ -1,4 +1,4 @@
-"""What values a record may have: whoever reads one can count with them, and show them.
+"""What values a record may have: its readers can count with them, and show them.
 
 A record may be anybody's, so these are part of its types: what decodes has no number whose
 square overflows, no text that fills a page, and no path out of its result.
@@ -72,10 +72,10 @@ def fitted(value: Any, deep: int = _DEEPEST) -> Any:  # noqa: ANN401  # JSON
 
 def misfit(error: Exception) -> str:
     """Return what a decoder says of a value that does not fit, in at most 200 letters."""
-    told, pattern, rest = str(error).partition(" matching regex ")  # says nothing to people
+    text, pattern, rest = str(error).partition(" matching regex ")  # says nothing to people
     if pattern:
-        told = f"{told} of another form - at {rest.rpartition(' - at ')[2]}"
-    return told[:_SHOWN]
+        text = f"{text} of another form - at {rest.rpartition(' - at ')[2]}"
+    return text[:_SHOWN]
 
 
 def _check(value: object, name: str, deep: int) -> None:

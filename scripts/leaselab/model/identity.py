@@ -27,7 +27,7 @@ Source = tuple[str, str]
 class Subject:
     """What was measured: a scenario, on a commit of its server or on the packaged one.
 
-    Releases of packages are told apart by the environment, as the hosts are of it.
+    Releases of packages differ by the environment, as the hosts are of it.
     """
 
     scenario: Scenario = field(hash=False)  # it has dictionaries

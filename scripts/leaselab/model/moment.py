@@ -1,4 +1,4 @@
-"""Moments as documents have them: real dates, so that whoever reads one can count with it."""
+"""Moments as documents have them: real dates, so that its readers can count with it."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ class ServerStarted(Struct, frozen=True):
     commit: str | None
     running_config_sha256: str = field(name="config_sha256")
     program_sha256: str | None = None
-    """Hash of the program that runs; None where the contract does not tell."""
+    """Hash of the program that runs; None where the contract has none."""
     libraries_sha256: Mapping[str, str] = {}
     """Hash of every library that it has loaded, by path."""
     confinement: str | None = None
     """AppArmor profile and mode; None where the host's kernel has no AppArmor."""
     start_s: Amount | None = None
-    """From the launch of its process until it answered (s); None where the contract does not
-    tell."""
+    """From the launch of its process until it answered (s); None where the contract has
+    none."""
     beside: Mapping[str, Any] = {}
     """What serves beside it, by name."""
 

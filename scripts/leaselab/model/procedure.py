@@ -26,7 +26,7 @@ AT_START: Final = "at-start"
 """When a server is made to hold nothing: also after its warm-up and between trials, as the
 procedure says, or by its start alone."""
 TRIM_FROM = 5
-"""Rounds from which on one is dropped at each end unless told; fewer leave too few."""
+"""Rounds from which on one is dropped at each end by default; fewer leave too few."""
 TRIAL_OVERHEAD_S = 5
 """Time one trial may take beyond traffic and wait, for the bound on a measurement (s)."""
 ROUND_OVERHEAD_S = 60
@@ -78,7 +78,7 @@ SERVER_KINDS = (
     MetricKind(MEMORY, "memory", "MiB", "lower", MEDIAN),
     MetricKind(WRITTEN_RATE, "written", "changes/s", "neither", MEDIAN),
 )
-"""What each round tells of the server under test, whatever the procedure: from the launch of
+"""What each round says of the server under test, whatever the procedure: from the launch of
 its process until it answered, from the command to read its data again until that was done (of
 a kind that can), its highest resident memory in any sample, and what it wrote to its store in
 the trial that stands for the round."""
@@ -90,12 +90,12 @@ P99_KIND = MetricKind("p99_s", "p99 latency", "s", "lower")
 class Procedure(
     Bounded, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="name"
 ):
-    """What every procedure has; each is a class of its own, told apart by `name`."""
+    """What every procedure has; each is a class of its own, known by its `name`."""
 
     rounds: Rounds = 9
     """Rounds planned."""
     trim: Annotated[int, msgspec.Meta(ge=-1, le=500)] = -1
-    """Rounds dropped at each end before averaging; unless told, one of five rounds or more."""
+    """Rounds dropped at each end before averaging; by default one of five rounds or more."""
     loss_ratio: Ratio = 0.025
     """Highest loss ratio of a trial that passes (0..1)."""
     late_s: ReplyTime = 2.0

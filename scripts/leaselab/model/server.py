@@ -18,7 +18,7 @@ _NONE = "-"
 
 
 class Durability(enum.Enum):
-    """Where a lease is when its client is told of it, strongest first.
+    """Where a lease is when its client gets it, strongest first.
 
     Rates of different ones are not comparable: what lies between them is the disk's
     doing, up to a factor of ten.
@@ -46,7 +46,7 @@ class Build(Description, frozen=True, kw_only=True):
     system: str | None = None
     """Build system of the tree, such as autotools or meson."""
     options: dict[str, Any] = {}
-    """What the recipe was told, by name, such as cxxflags."""
+    """What the recipe was given, by name, such as cxxflags."""
     prefix: str | None = None
     """Where it is installed; compiled in."""
     builder: dict[str, Any] = {}
@@ -97,7 +97,7 @@ class Server(Description, frozen=True, kw_only=True):
     running_config_sha256: Sha256 | None = None
     """SHA-256 of the configuration as the running server reported it."""
     variant: str | None = None
-    """What told it from others on its host: names of its files there have it.  Null in older
+    """Its name among others on its host: names of its files there have it.  Null in older
     results."""
     program: str | None = None
     """Path of its program on its host; null where it is not known."""
@@ -108,7 +108,7 @@ class Server(Description, frozen=True, kw_only=True):
     confinement: str | None = None
     """AppArmor profile and mode that confined it; null where its kernel has no AppArmor."""
     durability: str | None = None
-    """What it promised of what it was told to keep, by its settings as they were read back.
+    """What it promised of what it has to keep, by its settings as they were read back.
     synced: on the disk before the client was answered; written: with the operating system;
     buffered: in the memory of its database; memory: nowhere else.  Null where it never ran."""
     holds: str = ""
@@ -120,7 +120,7 @@ class Server(Description, frozen=True, kw_only=True):
 
     @property
     def made_of(self) -> tuple[str, ...]:
-        """What tells its build from another: its files, commit, or package.
+        """The identity of its build: its files, commit, or package.
 
         Two commits with the same files are the same source.
         """

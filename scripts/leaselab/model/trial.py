@@ -49,7 +49,7 @@ class Second(Reading, frozen=True, kw_only=True):
     t: Amount
     """Since the traffic began (s)."""
     attempted: Count | None
-    """Transactions begun in it; null where the generator does not tell."""
+    """Transactions begun in it; null where the generator does not say."""
     completed: Count
     """Transactions whose last reply came in it."""
     p50_s: Amount | None
@@ -69,7 +69,7 @@ class Sample(Reading, frozen=True, kw_only=True):
     """Resident memory (bytes)."""
     udp_drops: Count | None
     """Packets its sockets have dropped for want of receive buffer; null where the kernel does
-    not tell."""
+    not say."""
     held: Count | None
     """What it holds, such as leases (`Server.holds` names it); null where it did not answer in
     time."""
@@ -176,7 +176,7 @@ class Trial(Figures, frozen=True, kw_only=True):
     """From the reset of the server to the end of the generator (s)."""
     latency_s: dict[str, Percentiles | None] = {}
     """Latency by stage, in the order of the stages; the last is the whole transaction where it
-    has several and the generator tells which replies belong together (s)."""
+    has several and the generator knows which replies belong together (s)."""
     per_second: tuple[Second, ...] = ()
     """The trial second by second."""
     samples: dict[str, tuple[Sample, ...]] = {}

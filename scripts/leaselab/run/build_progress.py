@@ -1,4 +1,4 @@
-"""How far a build is, as its builder tells it: shown while a playbook builds."""
+"""How far a build is, as its builder prints it: shown while a playbook builds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BuildFollower:
         feed: LiveFeed,
         stream: TextIO | None = None,
     ) -> None:
-        """`server` names the build contract; `feed` and `stream` are told how far it is.
+        """`server` names the build contract; `feed` and `stream` get how far it is.
 
         A builder builds one commit at a time: where it is not `commit` (a hash), that waits.
         """

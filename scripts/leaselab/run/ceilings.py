@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leaselab.run.session import Session
 
 RUNS = 3
-"""Of a ceiling, unless told."""
+"""Of a ceiling, by default."""
 
 
 def ceiling_tasks(

@@ -64,7 +64,7 @@ def duel(
 
 
 def with_budget(store: Store, comparison: Comparison) -> Comparison:
-    """Add what duels can tell on the bench of a comparison, where it is one of a duel."""
+    """Add how often duels are right on the bench of a comparison, where it is one of a duel."""
     record = comparison.other
     plan, place = record.procedure, Conditions.of_record(record).place
     if comparison.verdict is None or not isinstance(plan, Duel):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leaselab.run.task import Task
 
 _SETTLED = frozenset({Outcome.OK.label, Outcome.BUILD.label})
-"""Outcomes of which a second measurement of the same would tell nothing new."""
+"""Outcomes of which a second measurement of the same would say nothing new."""
 
 
 @dataclass(frozen=True, slots=True)

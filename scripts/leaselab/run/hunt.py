@@ -107,7 +107,7 @@ class Search:
         return HuntWords(self.commits, self.limits)
 
     def _no_verdict(self, step: Step, before: Facts, now: Facts) -> str:
-        """Say that a duel told nothing; raise where that is no use to repeat."""
+        """Say that a duel had no verdict; raise where that is no use to repeat."""
         pair = step.older, step.newer
         texts = now.spoiled.get(pair, ())
         if len(texts) >= FAILURES or texts == before.spoiled.get(pair, ()):

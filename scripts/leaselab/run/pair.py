@@ -253,7 +253,7 @@ def _compared_by(store: Store, ref: str, names: CommitNames) -> list[Row]:
     try:
         return _of_commit(store, ref, names)
     except LeaselabError:
-        return []  # that is told where the commit itself is asked for
+        return []  # that is said where the commit itself is asked for
 
 
 def _conditions(row: Row) -> tuple[object, ...]:

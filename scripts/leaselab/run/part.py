@@ -71,7 +71,7 @@ class Part:
 
     @property
     def title(self) -> str:
-        """What tells it from the other points: the scenario, the commit, the release.
+        """Its name among the other points: the scenario, the commit, the release.
 
         The points of a duel are A and B, whatever they are.
         """

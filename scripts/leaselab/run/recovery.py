@@ -40,7 +40,7 @@ class Switched:
     now: str
     """As it was read back."""
     boot: str = ""
-    """What told the boot that it was in from others; empty where it did not answer."""
+    """Which boot it was in; empty where it did not answer."""
     at: float = 0.0
     """When that was done, by the monotonic clock."""
 

@@ -56,7 +56,7 @@ def separate(tasks: Sequence[Task]) -> str:
 
 
 def by_hosts(steps: Sequence[tuple[Task, str]]) -> list[tuple[Task, str]]:
-    """Put tasks together that need the same of the hosts: these are set anew less often."""
+    """Put tasks together that need the same of the hosts: these are set less often."""
     needs = [(task.distribution, task.scenario.hosts) for task, _ in steps]
     return [
         steps[place]

@@ -32,7 +32,7 @@ from leaselab.model.procedure import (
 DUEL: Final = "duel"
 """Name of the procedure."""
 LEAST_ROUNDS = 4
-"""Fewest rounds that tell the noise from the order within a round: two of each order."""
+"""Fewest rounds that separate the noise from the order within a round: two of each order."""
 _Half = Annotated[float, msgspec.Meta(gt=0, lt=0.5)]
 _NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed"})
 """Parameters that may differ between results that are compared, beyond those of all."""
@@ -124,7 +124,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     def errors(self) -> tuple[float, float, float]:
         """Which drop it is to find, and how often it may be wrong (0..1 each).
 
-        Duels that differ in it end at another time, and tell something else.
+        Duels that differ in it end at another time, and answer another question.
         """
         return self.find, self.false_alarm, self.missed
 

@@ -22,7 +22,7 @@ PROFILE: Final = "profile"
 STACKS = "stacks"
 """What `Round.files` calls the samples by stack."""
 SAMPLED_US = "sampled_us"
-"""Name of the metric that tells how much CPU time the samples of a round stand for."""
+"""Name of the metric of how much CPU time the samples of a round stand for."""
 
 
 class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
