@@ -22,28 +22,35 @@ class Outcome(enum.Enum):
     fault of Leaselab itself is nobody else's.
     """
 
-    OK = 0, "ok", "done"
-    REGRESSION = 1, "regression", "regression found"
-    USAGE = 2, "usage", "bad input"
-    INVALID = 3, "invalid", "invalid measurement"
-    LAB = 4, "lab-broken", "broken lab"
-    BUILD = 5, "build-failed", "the server does not build or start"
-    FAULT = 70, "internal-error", "a fault of Leaselab"
+    OK = 0
+    REGRESSION = 1
+    USAGE = 2
+    INVALID = 3
+    LAB = 4
+    BUILD = 5
+    FAULT = 70
     """As sysexits.h has it, far from what a child may end with."""
 
-    _value_: int
-    label: str
-    """The word used in results, tables and the index."""
-    meaning: str
-    """What it says to the user, in a few words."""
+    @property
+    def label(self) -> str:
+        """The word used in results, tables and the index."""
+        return _WORDS[self][0]
 
-    def __new__(cls, code: int, label: str, meaning: str) -> Outcome:
-        """Have the code as its value."""
-        outcome = object.__new__(cls)
-        outcome._value_, outcome.label, outcome.meaning = code, label, meaning
-        return outcome
+    @property
+    def meaning(self) -> str:
+        """What it says to the user, in a few words."""
+        return _WORDS[self][1]
 
 
+_WORDS = {
+    Outcome.OK: ("ok", "done"),
+    Outcome.REGRESSION: ("regression", "regression found"),
+    Outcome.USAGE: ("usage", "bad input"),
+    Outcome.INVALID: ("invalid", "invalid measurement"),
+    Outcome.LAB: ("lab-broken", "broken lab"),
+    Outcome.BUILD: ("build-failed", "the server does not build or start"),
+    Outcome.FAULT: ("internal-error", "a fault of Leaselab"),
+}
 BELIEVED = frozenset({Outcome.OK.label, Outcome.REGRESSION.label})
 """Outcomes of results whose figure is one."""
 

@@ -119,9 +119,9 @@ def _measure(
         feeds: dict[str, Live] = {}
         listeners: dict[str, Several] = {}
         for part in parts:
-            name, place = part.running.id, part.running.path
+            name, folder = part.running.id, part.running.path
             shown = stack.enter_context(show(part.bench, part.title if experiment else ""))
-            feeds[name] = Live(stack.enter_context(closing(LiveFeed(place))))
+            feeds[name] = Live(stack.enter_context(closing(LiveFeed(folder))))
             listeners[name] = Several(shown, feeds[name])
         hosts = _connected(stack, parts, listeners[parts[0].running.id])
         held_for = experiment.id if experiment else parts[0].running.id
