@@ -361,7 +361,8 @@ def test_the_longest_fixed_load_has_what_stalls_may_spoil_in_each_round():
 
 
 def test_the_longest_event_is_its_trial_in_each_round():
-    assert Event(rate=10).longest_s == 3 * (10 + 30 + (4 + 5) + (1 + 4 + 5) + 60)
+    rounds = 3 * (10 + 30 + (4 + 5) + (1 + 4 + 5) + 60)
+    assert Event(rate=10).longest_s == rounds + PAUSE_LIMIT_S
     assert Event(rate=10).longest_trial_s == 40
 
 
