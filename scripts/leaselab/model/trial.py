@@ -6,6 +6,8 @@ Units stand in the names of fields or in their descriptions; moments are UTC, IS
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from msgspec import Struct, field
 
 from leaselab.model.bounds import Amount, Bounded, Count, Figure, File, Text
@@ -198,6 +200,17 @@ class Trial(Figures, frozen=True, kw_only=True):
     """Further figures of the trial by the metric's name, such as what an event led to."""
     early_attempt: EarlyAttempt | None = None
     """An attempt before it that was ended too early; null where there was none."""
+
+    @classmethod
+    def of(cls, load: Load, **fields: Any) -> Self:  # noqa: ANN401  # those of the class
+        """Return what came of a load: these further fields."""
+        return cls(
+            rate=load.rate,
+            duration_s=load.duration_s,
+            at_once=load.at_once,
+            flood=load.flood,
+            **fields,
+        )
 
     @property
     def load(self) -> Load:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.adapter import (
+    GENERATOR_LIMITED,
+    GENERATOR_STALLED,
+    POOL_TOO_FULL,
+    Seen,
+)
 from leaselab.measure.generators.dhcp_load import (
     DUPLICATE_ADDRESS,
     MALFORMED,
-    POOL_TOO_FULL,
     POOL_USE_LIMIT,
     REJECTED,
     STAGES,
+    addresses_of,
 )
 from leaselab.measure.generators.perfdhcp_output import (
     Output,
@@ -36,10 +41,8 @@ class BurstReading(PerfdhcpReading):
         served = served_at.size
         is_whole = served == load.at_once
         reason = self._burst_doubt(seen)
-        return Trial(
-            rate=0,
-            duration_s=load.duration_s,
-            at_once=load.at_once,
+        return Trial.of(
+            load,
             attempted=output.first.sent,
             completed=served,
             late=0,
@@ -72,7 +75,7 @@ class BurstReading(PerfdhcpReading):
             (MALFORMED, output.malformed > 0),
             (DUPLICATE_ADDRESS, output.second.duplicates > 0),
             (REJECTED, served == clients and refusals > 0),
-            (POOL_TOO_FULL, clients > POOL_USE_LIMIT * self.capacity),
+            (POOL_TOO_FULL, clients > POOL_USE_LIMIT * addresses_of(self.bench.scenario)),
             # Clients whose replies the generator has dropped ask again for want of them.
             (GENERATOR_STALLED, dropped > MISSING_SHARE * clients),
         )

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from leaselab.measure.generators.adapter import (
-    GENERATOR_LIMITED,
-    GENERATOR_STALLED,
-    Seen,
-)
-from leaselab.measure.generators.dhcp_load import (
-    POOL_TOO_FULL,
-    STAGES,
-    Granted,
-    clients_of,
-    lease_doubts,
-)
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Reading, Seen
+from leaselab.measure.generators.dhcp_load import STAGES, Granted, clients_of, lease_doubts
 from leaselab.measure.generators.perfdhcp_output import (
     Exchanges,
     Output,
@@ -29,7 +20,6 @@ from leaselab.measure.generators.perfdhcp_output import (
     percentiles,
     printed,
 )
-from leaselab.measure.generators.printed import PrintedReading
 from leaselab.measure.generators.transactions import (
     MISSING,
     MISSING_SHARE,
@@ -37,8 +27,6 @@ from leaselab.measure.generators.transactions import (
     unserved,
 )
 from leaselab.model.load import Load
-from leaselab.model.pool import pool_size
-from leaselab.model.record import GENERATOR
 from leaselab.model.trial import WHOLE, HostUse, Trial
 
 COUNT_SHARE = 0.998
@@ -61,7 +49,7 @@ follows a server that stood still is not, as its clients never stopped."""
 
 
 @dataclass(frozen=True)
-class PerfdhcpReading(PrintedReading):
+class PerfdhcpReading(Reading):
     """What perfdhcp printed of one load; it is parsed when it is first asked for."""
 
     limit: int | None
@@ -74,8 +62,7 @@ class PerfdhcpReading(PrintedReading):
 
     def text(self) -> bytes:
         """The same as it was printed; raises a broken-lab error like `output`."""
-        where = self.bench.hosts[GENERATOR].access.name
-        return printed(self.generated, self.bench.generator.path, where)
+        return printed(self.generated, self.bench)
 
     @cached_property
     def counts(self) -> Transactions:
@@ -105,28 +92,14 @@ class PerfdhcpReading(PrintedReading):
         """Of addresses: 4 or 6."""
         return int(self.bench.scenario.load["family"])
 
-    @property
-    def capacity(self) -> int:
-        """Addresses that the pool has."""
-        return pool_size(self.bench.scenario.load["pool"])
-
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""
-        output, load, counts = self.output, self.load, self.counts
+        output, load = self.output, self.load
         first, second = STAGES[self.family]
-        reason, waived = self._doubt(seen)
-        counts = counts.as_begun if reason == GENERATOR_LIMITED else counts
-        return Trial(
-            rate=load.rate,
-            duration_s=load.duration_s,
-            attempted=counts.attempted,
-            completed=counts.completed,
-            late=counts.late,
-            lost=counts.lost,
+        return self.judged(
+            self.counts,
+            seen,
             traffic_s=traffic_s(output, load),
-            valid=not reason,
-            reason=reason,
-            waived=waived,
             aborted=self.aborted,
             latency_s={
                 first: percentiles(output.first.latency_s),
@@ -134,21 +107,12 @@ class PerfdhcpReading(PrintedReading):
                 WHOLE: percentiles(output.exchanges.latency_s),
             },
             per_second=per_second(output, load.duration_s),
-            argv=self.argv,
         )
 
-    def _doubt(self, seen: Seen) -> tuple[str, tuple[str, ...]]:
-        """Return the word for why a trial does not count, empty when it does.
-
-        And the words of the doubts that the procedure lifts: one that fills the pool asks what
-        a server does when it is full.
-        """
-        output, load, counts = self.output, self.load, self.counts
-        failed = counts.failed
+    def doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
+        """Yield the words of leases, and of a generator that stood still."""
+        output, load, failed = self.output, self.load, counts.failed
         may_fail = self.procedure.loss_ratio * counts.attempted
-        words = []
-        if counts.falls_short(self.procedure.loss_ratio):
-            words.append(GENERATOR_LIMITED)
         granted = Granted(
             clients=clients_of(self.bench.scenario, load),
             attempted=counts.attempted,
@@ -157,12 +121,9 @@ class PerfdhcpReading(PrintedReading):
             duplicates=output.second.duplicates,
             malformed=output.malformed,
         )
-        words += lease_doubts(self.bench, granted, seen, passes=failed <= may_fail)
+        yield from lease_doubts(self.bench, granted, seen, passes=failed <= may_fail)
         if failed > may_fail >= failed - _stalls_cost(output, load, seen.generator):
-            words.append(GENERATOR_STALLED)
-        lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
-        reason = next((word for word in words if word not in lifted), "")
-        return reason, tuple(word for word in words if word in lifted)
+            yield GENERATOR_STALLED
 
 
 def judge(output: Output, late_s: float, rate: int, due: int = 0) -> Transactions:
