@@ -27,10 +27,17 @@ if TYPE_CHECKING:
     from leaselab.measure.procedures.method import Method
     from leaselab.model.procedure import Procedure
 
-_METHODS: dict[type[Procedure], type[Method[Any]]] = {}
-_METHODS |= {MaxRate: Search, FixedLoad: Steady, Event: Crash}
-_METHODS |= {Burst: AllAtOnce, Fill: Filled, Ramp: Steps, Flood: Floods, Duel: Turns}
-_METHODS |= {Profile: Profiled}
+_METHODS: dict[type[Procedure], type[Method[Any]]] = {
+    MaxRate: Search,
+    FixedLoad: Steady,
+    Event: Crash,
+    Burst: AllAtOnce,
+    Fill: Filled,
+    Ramp: Steps,
+    Flood: Floods,
+    Duel: Turns,
+    Profile: Profiled,
+}
 
 
 def method_of(procedure: Procedure, capacity: int | None = None) -> Method[Any]:
