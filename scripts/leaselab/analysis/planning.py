@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.arrivals import Kind
-from leaselab.analysis.delays import WEEKS, delays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from leaselab.analysis.delays import Delay
-    from leaselab.analysis.workload import Lab
+from leaselab.analysis.delays import WEEKS, Delay, delays
+from leaselab.analysis.workload import Lab
 
 MOST_LOAD = 0.8
 """Load of a working day up to which is planned: the rest is for repeats, ranges by hand, broken

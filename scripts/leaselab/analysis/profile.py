@@ -11,19 +11,15 @@ import math
 import re
 import statistics
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.basis import alternated
 from leaselab.analysis.statistics import CONFIDENCE
 from leaselab.model.procedures.profile import SAMPLED_US, STACKS
+from leaselab.model.record import Record
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from leaselab.model.record import Record
-
-    Stack = tuple[str, ...]
+Stack = tuple[str, ...]
 
 NOT_SAMPLED = "(not sampled)"
 """CPU time that no sample stands for: the kernel's, where perf may not sample it."""

@@ -7,19 +7,16 @@ processor: its capacity is exact, its faults are shares of packets drawn at rand
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.model.errors import Outcome
+from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Record, Scenario
-    from leaselab.model.trial import Trial
+from leaselab.model.record import Record, Scenario
+from leaselab.model.trial import Trial
 
 RESPONDER = "responder"
 """Kind of server whose settings are the truth."""

@@ -5,12 +5,21 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.basis import alternated, common_anchor, ratio_of
-from leaselab.analysis.duel import LEAST_LOSS, Answer, judge
+from leaselab.analysis.basis import Anchors, alternated, common_anchor, ratio_of
+from leaselab.analysis.duel import LEAST_LOSS, Answer, DuelVerdict, judge
+from leaselab.analysis.error_budget import ErrorBudget
 from leaselab.analysis.incompatibilities import incompatibilities
-from leaselab.analysis.ratio import PAIRED, SIGNIFICANT, STUDENT, Basis, against, runs_of
+from leaselab.analysis.ratio import (
+    PAIRED,
+    SIGNIFICANT,
+    STUDENT,
+    Basis,
+    Ratio,
+    Runs,
+    against,
+    runs_of,
+)
 from leaselab.model.errors import (
     BELIEVED,
     LeaselabError,
@@ -20,14 +29,8 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
+from leaselab.model.record import Record
 from leaselab.model.server import server_name
-
-if TYPE_CHECKING:
-    from leaselab.analysis.basis import Anchors
-    from leaselab.analysis.duel import DuelVerdict
-    from leaselab.analysis.error_budget import ErrorBudget
-    from leaselab.analysis.ratio import Ratio, Runs
-    from leaselab.model.record import Record
 
 THRESHOLD_PERCENT = 5.0
 """Change of the figure that counts, unless another is asked for (%)."""

@@ -12,8 +12,10 @@ import importlib.util
 import json
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import yaml
 from msgspec import Struct
@@ -21,16 +23,10 @@ from msgspec import Struct
 from leaselab.lab.build import build
 from leaselab.lab.catalog import LOADS, OWN
 from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.configuration import refused, servers
+from leaselab.lab.configuration import Configuration, refused, servers
 from leaselab.lab.known_costs import known_costs
 from leaselab.lab.roles import ROLES
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import ModuleType
-
-    from leaselab.lab.configuration import Configuration
 
 MOST_CLIENTS = 100_000
 """Clients that a population has at the most; fewer where the pools are small."""

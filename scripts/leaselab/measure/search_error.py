@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.outcomes import Outcomes
 from leaselab.model.errors import LeaselabError, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.measure.outcomes import Outcomes
-    from leaselab.model.procedures.max_rate import MaxRate
-    from leaselab.model.trial import Trial
-
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.trial import Trial
 
 CALM = "end what else runs on the generator's host, or on its hardware, and measure again"
 """What to do where the generator stands still now and then."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 from msgspec import Struct, to_builtins
@@ -12,9 +13,6 @@ from leaselab.lab.build import build
 from leaselab.lab.clients.messages import WORDS
 from leaselab.lab.roles import LOADER
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _HEAD = """\
 # Clients as `leaselab clients` counted them. Nobody is in here: relays have made-up addresses

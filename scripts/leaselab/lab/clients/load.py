@@ -6,22 +6,19 @@ import hashlib
 import json
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 
 from leaselab.lab.catalog import LOADS, OWN, known_families
+from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.own import keep, write_family
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.load import SHARES
 from leaselab.model.pool import pool_size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from leaselab.lab.clients.file import Clients, Traffic
-    from leaselab.model.record import Scenario
+from leaselab.model.record import Scenario
 
 MOST_CLIENTS = 1 << 24
 _MOST_ADDRESSES = 1 << 40

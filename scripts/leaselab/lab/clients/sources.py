@@ -6,18 +6,14 @@ import csv
 import ipaddress
 import re
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
-from leaselab.lab.clients.capture import read_capture
+from leaselab.lab.clients.capture import Reader, read_capture
 from leaselab.lab.clients.messages import MALFORMED, Message
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from leaselab.lab.clients.capture import Reader
 
 _LEASES = b"address,"
 _LOGGED = re.compile(

@@ -11,9 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from leaselab.measure.generators.printed import printed
 from leaselab.measure.generators.transactions import Transactions
 from leaselab.measure.ports import GeneratorHost
@@ -76,7 +73,7 @@ class Reading:
         return True
 
     @property
-    def answered_at(self) -> NDArray[np.float64]:
+    def answered_at(self) -> Any:  # noqa: ANN401  # numpy's array
         """When each transaction's last reply came (s since the start, shape (answered,))."""
         raise NotImplementedError
 
