@@ -37,7 +37,7 @@ def check_access(
     host: InventoryHost, contact: Contact, read: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """Judge both ways to the host; `read` is what Ansible's module returned, or its failure."""
-    name, at = host.access.name, _at(host)
+    name, at = host.access.name, host.access.at
     if contact.error is not None:
         yield _refusal(name, at, contact.error)
         return
@@ -124,11 +124,6 @@ def check_lock(
         "nobody",
         f"wait until it is done; a dead owner's lock expires in {holder['expires_in_s']:.0f} s",
     )
-
-
-def _at(host: InventoryHost) -> str:
-    access = host.access
-    return f"{access.user}@{access.address}:{access.port}"
 
 
 def _refusal(name: str, at: str, error: LeaselabError) -> Finding:

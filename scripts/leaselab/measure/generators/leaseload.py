@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from ipaddress import IPv4Address
 
 from leaselab.measure.generators.adapter import PROBES, Adapter
 from leaselab.measure.generators.dhcp_load import (
@@ -171,17 +170,16 @@ class Leaseload(Adapter):
     def _dhcp(self, load: Load) -> list[str]:
         """Return the arguments of clients: where they are, who they are.
 
-        DHCPv4 clients are behind relays, whose addresses are the generator's.  DHCPv6 clients
-        are on the link, or behind a relay where the load says so.  A pair has to hear both.
+        DHCPv4 clients are behind relays, whose addresses its host has.  DHCPv6 clients are on
+        the link, or behind a relay where the load says so.  A pair has to hear both.
         """
         scenario, generator = self._bench.scenario, self._own
         argv = ["--interface", generator.test_interface]
         if scenario.load["family"] == 4:
             server = EVERYBODY if scenario.partner else self._server
             argv = ["dhcp4", *argv, "--server", server]
-            own = IPv4Address(generator.test_address)  # the others follow, as on the host
-            for number in range(scenario.load.get("relays", 1)):
-                argv += ["--relay", str(own + number)]
+            for relay in self._tool.relays:
+                argv += ["--relay", relay]
         elif scenario.load.get("relayed"):
             relay = generator.test_address6
             argv = ["dhcp6", *argv, "--server", self._server, "--relay", relay]
