@@ -207,7 +207,11 @@ def verdict(
     with like, and for a figure of which neither more nor less is better.
     """
     if base.id == other.id:
-        raise usage_error("a result is not compared with itself", found=f"{base.id} twice")
+        raise usage_error(
+            "a result is not compared with itself",
+            found=f"{base.id} twice",
+            wanted="two results",
+        )
     if one_duel(base, other):
         return _of_duel(base, other)
     limited = _limited(base, other, threshold_percent)
@@ -220,7 +224,9 @@ def verdict(
     _like_with_like(base, other)
     if other.figure.better == "neither":
         raise usage_error(
-            f"neither a higher nor a lower {other.figure.title} is better", where=other.id
+            f"neither a higher nor a lower {other.figure.title} is better",
+            where=other.id,
+            wanted="results with a figure of which more or less is better",
         )
     _not_the_anchor_twice(base, other, anchors)
     found = ratio_of(base, other, anchors)

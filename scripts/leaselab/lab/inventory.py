@@ -212,7 +212,10 @@ def _host(
     if login is None:
         why = logins.failures.get(name, "its answer is missing")
         raise usage_error(
-            f"Ansible cannot reach it: {why}", where=where, found=_concerned(why, variables)
+            f"Ansible cannot reach it: {why}",
+            where=where,
+            found=_concerned(why, variables),
+            todo="correct its variables, as docs/reference/inventory.md shows",
         )
     for key in sorted(_USED & login["unresolved"].keys()):
         raise usage_error(

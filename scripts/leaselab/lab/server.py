@@ -248,7 +248,7 @@ class ContractServer:
         """Return what was sampled since `begin_profile`; raises as that does."""
         profiler, self._profiler = self._profiler, None
         if profiler is None:
-            raise lab_broken("no profile was begun", where=self._connection.access.name)
+            raise AssertionError("a profile is begun before it is ended")
         line = profiler.conclude(PROFILE_END_S)
         if profiler.status != 0 or line is None:
             raise self._no_profile(profiler, f"it has not ended in {PROFILE_END_S:.0f} s")
@@ -257,7 +257,9 @@ class ContractServer:
     def _no_profile(self, profiler: Follower, late: str) -> LeaselabError:
         reason = late if profiler.ended is None else last_line(profiler.ended)
         return invalid_measurement(
-            f"there is no profile: {reason}", where=self._connection.access.name
+            f"there is no profile: {reason}",
+            where=self._connection.access.name,
+            todo="see whether perf may sample there: leaselab lab check",
         )
 
     def _stop_sampling(self) -> None:
@@ -291,7 +293,7 @@ class ContractServer:
         """
         sampler = self._sampler
         if sampler is None:
-            raise lab_broken("no server was started", where=self._connection.access.name)
+            raise AssertionError("a server is started before it is sampled")
         # a sample that was on its way may come first; the one asked for follows
         # within milliseconds and is taken by the next call of `samples`
         line = sampler.ask(SAMPLE_TIMEOUT_S)
@@ -317,6 +319,7 @@ class ContractServer:
             raise invalid_measurement(
                 f"the server died while it was measured: {last_line(reason)}",
                 where=self._connection.access.name,
+                todo="see its log there, and offer less if that is why",
             )
 
     def _check_host(self, status: int | None) -> None:

@@ -201,7 +201,9 @@ def _behind(
             made.append({**kind, **_at(relay, kind), "clients": count})
     if not made:
         raise usage_error(
-            "the pools are too small for a client of each relay", where="--config"
+            "the pools are too small for a client of each relay",
+            where="--config",
+            todo="raise --scale, or enlarge the pools",
         )
     return made, notes
 

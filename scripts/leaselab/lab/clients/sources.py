@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from leaselab.lab.clients.capture import Reader, read_capture
+from leaselab.lab.clients.file import not_read
 from leaselab.lab.clients.messages import MALFORMED, Message
-from leaselab.model.errors import usage_error
 
 _LEASES = b"address,"
 _LOGGED = re.compile(
@@ -37,7 +37,7 @@ def read_source(reader: Reader, path: Path) -> None:
         with path.open("rb") as file:
             first = file.readline(_LONGEST_LINE)
     except OSError as error:
-        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise not_read(path, error) from error
     if first.startswith(_LEASES):
         with _text(path) as file:
             _read_leases(reader, file)

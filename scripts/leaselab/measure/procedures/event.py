@@ -43,6 +43,8 @@ class Crash(OneLoadMethod[Event]):
             raise invalid_measurement(
                 trial.detail or f"the trial does not count: {trial.reason}",
                 where=f"{procedure.event} under {self.rate}/s",
+                wanted="a valid trial",
+                todo="see the trial's own messages",
             )
         return Found(dict(trial.figures), shown_trial=0)
 

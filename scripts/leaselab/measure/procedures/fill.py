@@ -40,6 +40,7 @@ class Filled(OneLoadMethod[Fill]):
             raise usage_error(
                 "there is no share to fill: nothing bounds what the server holds",
                 where="procedure fill",
+                wanted="a load of clients that get something of a pool",
             )
         self.procedure.check_capacity(self.capacity, "procedure fill")
         made, client = self._fill(ask, server)
