@@ -248,11 +248,7 @@ def build_of(row: Row) -> Build:
     return tuple(row[name] for name in _BUILD)
 
 
-def _series(
-    members: Sequence[_Member],
-    duels: Sequence[Duel],
-    rules: Rules,
-) -> Series:
+def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> Series:
     builds: dict[Build, list[_Member]] = {}
     for one in members:
         builds.setdefault(build_of(one.row), []).append(one)

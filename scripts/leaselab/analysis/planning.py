@@ -187,11 +187,7 @@ def plan(lab: Lab, wish: Wish, counts: Counts, seed: int = 1, weeks: int = WEEKS
     rows, first = [], 0
     for rhythm, number, part in (
         (Rhythm.PUSH, counts.push, Counts(push=counts.push)),
-        (
-            Rhythm.SAMPLE,
-            counts.sample,
-            Counts(sample=counts.sample, every=counts.every),
-        ),
+        (Rhythm.SAMPLE, counts.sample, Counts(sample=counts.sample, every=counts.every)),
         (Rhythm.NIGHT, counts.night, Counts(night=counts.night)),
         (Rhythm.WEEK, counts.week, Counts(week=counts.week)),
     ):

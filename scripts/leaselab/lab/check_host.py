@@ -18,12 +18,7 @@ from leaselab.lab.findings import (
     error_unless,
     judged,
 )
-from leaselab.lab.inventory import (
-    GENERATOR_GROUP,
-    PARTNER_GROUP,
-    SERVER_GROUP,
-    InventoryHost,
-)
+from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, InventoryHost
 from leaselab.lab.lock import Maintenance
 from leaselab.lab.roles import lab_roles
 from leaselab.model.errors import LeaselabError

@@ -201,11 +201,7 @@ def _members(listing: Mapping[str, Any], group: str) -> list[str]:
 
 
 def _host(
-    path: Path,
-    name: str,
-    parts: tuple[str, ...],
-    variables: Mapping[str, Any],
-    logins: Logins,
+    path: Path, name: str, parts: tuple[str, ...], variables: Mapping[str, Any], logins: Logins
 ) -> InventoryHost:
     where = f"{path}, host {name}"
     login = logins.answers.get(name)

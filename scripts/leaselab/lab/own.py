@@ -92,9 +92,7 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
     configuration.check({"": "an object"})
     configuration.check(known_costs()[kind].values)
     own = build(
-        Own,
-        {"kind": kind, **_read(_package(kind), configuration, without)},
-        str(document.spot),
+        Own, {"kind": kind, **_read(_package(kind), configuration, without)}, str(document.spot)
     )
     if not own.kinds:
         raise usage_error(

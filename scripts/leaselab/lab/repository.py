@@ -254,10 +254,7 @@ class Repository:
         argv = ("git", "-C", str(self.path), "ls-tree", "-r", "-t", "--long", tree)
         files = size = 0
         with subprocess.Popen(
-            argv,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=_environment(self.path),
+            argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(self.path)
         ) as listing:
             for row in listing.stdout or ():
                 files += 1

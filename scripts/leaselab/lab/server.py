@@ -16,12 +16,7 @@ from leaselab.lab.boot import boot, boot_of
 from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import ServerUnderTest
 from leaselab.model.bounds import misfit
-from leaselab.model.errors import (
-    LeaselabError,
-    invalid_measurement,
-    lab_broken,
-    server_broken,
-)
+from leaselab.model.errors import LeaselabError, invalid_measurement, lab_broken, server_broken
 from leaselab.model.observation import Reloaded, Reset, Sampled, ServerStarted, State
 from leaselab.model.text import bounded, last_line
 from leaselab.model.trial import Sample

@@ -32,13 +32,7 @@ from leaselab.model.journal import (
 )
 from leaselab.model.load import Load
 from leaselab.model.observation import ServerStarted
-from leaselab.model.procedure import (
-    MEMORY,
-    PAUSE_LIMIT_S,
-    RELOAD_S,
-    START_S,
-    WRITTEN_RATE,
-)
+from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, RELOAD_S, START_S, WRITTEN_RATE
 from leaselab.model.record import Confirmation, Round
 from leaselab.model.trial import Trial
 

@@ -78,9 +78,7 @@ class Searched:
 
 
 def search(
-    measure: Callable[[Load], Trial],
-    procedure: MaxRate,
-    earlier: Sequence[float] = (),
+    measure: Callable[[Load], Trial], procedure: MaxRate, earlier: Sequence[float] = ()
 ) -> Searched:
     """Find the max rate of one run.
 

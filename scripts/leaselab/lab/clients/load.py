@@ -220,10 +220,7 @@ def _at(relay: _Relay, kind: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(
-    folder: Path,
-    scenario: Scenario,
-    procedure: Mapping[str, Any],
-    load: dict[str, Any],
+    folder: Path, scenario: Scenario, procedure: Mapping[str, Any], load: dict[str, Any]
 ) -> str:
     """Write a family of one scenario, and its load; return the scenario's name."""
     support = to_builtins(scenario.support) if scenario.support else {}

@@ -21,9 +21,12 @@ from leaselab.measure.generators.dhcp_load import (
     clients_of,
     returning_clients,
 )
-from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
-from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, exchanges
+from leaselab.measure.generators.perfdhcp_reading import (
+    BurstReading,
+    PerfdhcpReading,
+    exchanges,
+)
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error

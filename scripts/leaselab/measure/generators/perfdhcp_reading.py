@@ -1,4 +1,7 @@
-"""What one trial with perfdhcp comes to: its counts, and whether it can be believed."""
+"""What one trial with perfdhcp comes to: its counts, and whether it can be believed.
+
+And one burst: clients that begin at once, and try until they are served.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,30 @@ from functools import cached_property
 
 import numpy as np
 
-from leaselab.measure.generators.adapter import GENERATOR_STALLED, Reading, Seen
-from leaselab.measure.generators.dhcp_load import STAGES, Granted, clients_of, lease_doubts
+from leaselab.measure.generators.adapter import (
+    GENERATOR_LIMITED,
+    GENERATOR_STALLED,
+    POOL_TOO_FULL,
+    Reading,
+    Seen,
+)
+from leaselab.measure.generators.dhcp_load import (
+    DUPLICATE_ADDRESS,
+    MALFORMED,
+    POOL_USE_LIMIT,
+    REJECTED,
+    STAGES,
+    Granted,
+    addresses_of,
+    clients_of,
+    lease_doubts,
+)
 from leaselab.measure.generators.perfdhcp_output import (
     Exchanges,
     Output,
     Times,
     parse,
+    parse_resent,
     per_second,
     percentiles,
     printed,
@@ -27,7 +47,8 @@ from leaselab.measure.generators.transactions import (
     unserved,
 )
 from leaselab.model.load import Load
-from leaselab.model.trial import WHOLE, HostUse, Trial
+from leaselab.model.procedures.burst import RESENT
+from leaselab.model.trial import WHOLE, HostUse, Second, Trial
 
 COUNT_SHARE = 0.998
 """Share of rate x duration that a trial starts.  perfdhcp ends as soon as all replies are
@@ -126,6 +147,58 @@ class PerfdhcpReading(Reading):
             yield GENERATOR_STALLED
 
 
+class BurstReading(PerfdhcpReading):
+    """What perfdhcp printed of clients that began at once."""
+
+    def trial(self, seen: Seen) -> Trial:
+        """Return what came of them: each is served when its last reply comes."""
+        output, load = self.output, self.load
+        first, second = STAGES[self.family]
+        served_at = since_first(output)
+        served = served_at.size
+        is_whole = served == load.at_once
+        reason = self._burst_doubt(seen)
+        return Trial.of(
+            load,
+            attempted=output.first.sent,
+            completed=served,
+            late=0,
+            lost=output.first.sent - served,
+            traffic_s=float(served_at.max()) if is_whole else float(load.duration_s),
+            valid=not reason,
+            reason=reason,
+            latency_s={
+                first: percentiles(output.first.latency_s),
+                second: percentiles(output.second.latency_s),
+                WHOLE: percentiles(served_at),
+            },
+            per_second=served_by_second(served_at),
+            argv=self.argv,
+            figures={RESENT: float(parse_resent(self.text()))},
+        )
+
+    def _burst_doubt(self, seen: Seen) -> str:
+        """Return the word for why a burst does not count, empty when it does.
+
+        Not all of the doubts of a steady load have a meaning: clients that go on trying are
+        late by their own will.
+        """
+        output, clients = self.output, self.load.at_once
+        served = output.second.received
+        dropped = seen.generator.receive_errors if seen.generator else 0
+        refusals = output.first.rejected + output.second.rejected + seen.refused
+        doubts = (
+            (GENERATOR_LIMITED, output.first.sent < clients),
+            (MALFORMED, output.malformed > 0),
+            (DUPLICATE_ADDRESS, output.second.duplicates > 0),
+            (REJECTED, served == clients and refusals > 0),
+            (POOL_TOO_FULL, clients > POOL_USE_LIMIT * addresses_of(self.bench.scenario)),
+            # Clients whose replies the generator has dropped ask again for want of them.
+            (GENERATOR_STALLED, dropped > MISSING_SHARE * clients),
+        )
+        return next((word for word, is_so in doubts if is_so), "")
+
+
 def judge(output: Output, late_s: float, rate: int, due: int = 0) -> Transactions:
     """Count what came of a trial at an offered rate (1/s); `due` exchanges were to begin."""
     joined = output.exchanges
@@ -220,3 +293,25 @@ def stalls_s(output: Output, rate: int) -> list[float]:
                 stalls.append(gap)
                 break
     return stalls
+
+
+def since_first(output: Output) -> Times:
+    """When each client of those that began at once was served, shape (served,).
+
+    In seconds since the first answered one began, ascending: they all begin before the first
+    reply is read.
+    """
+    if not output.second.received:
+        return np.empty(0)
+    return np.sort(output.second.received_at) - float(output.first.sent_at.min())
+
+
+def served_by_second(served_at: Times) -> tuple[Second, ...]:
+    """Second-by-second series of those clients (s, ascending, shape (served,))."""
+    if not served_at.size:
+        return ()
+    counts = np.bincount(np.floor(served_at).astype(int))
+    return tuple(
+        Second(t=second, attempted=None, completed=int(count), p50_s=None, p99_s=None)
+        for second, count in enumerate(counts)
+    )

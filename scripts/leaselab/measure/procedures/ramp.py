@@ -7,12 +7,7 @@ from collections.abc import Sequence
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.method import (
-    CLIENTS_PER_ATTEMPT,
-    Found,
-    Method,
-    none_counts,
-)
+from leaselab.measure.procedures.method import CLIENTS_PER_ATTEMPT, Found, Method, none_counts
 from leaselab.model.load import Load
 from leaselab.model.procedure import of_step
 from leaselab.model.procedures.ramp import (
