@@ -6,6 +6,7 @@ Units stand in the names of fields or in their descriptions; moments are UTC, IS
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 from msgspec import Struct, field
@@ -241,3 +242,16 @@ class Trial(Figures, frozen=True, kw_only=True):
     def completed_rate(self) -> float:
         """Transactions completed in time per second of traffic (1/s)."""
         return self.completed / self.traffic_s if self.traffic_s else 0.0
+
+
+def loss_ratio_of(trials: Iterable[Trial]) -> float:
+    """Loss ratio of trials together (0..1)."""
+    trials = list(trials)
+    attempted = sum(trial.attempted for trial in trials)
+    return 1.0 - sum(trial.completed for trial in trials) / attempted if attempted else 1.0
+
+
+def completed_rate_of(trials: Iterable[Trial]) -> float:
+    """What trials completed together per second of their traffic (1/s)."""
+    trials = list(trials)
+    return sum(trial.completed for trial in trials) / sum(trial.traffic_s for trial in trials)

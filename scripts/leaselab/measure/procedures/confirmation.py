@@ -35,7 +35,7 @@ from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.max_rate import STRETCHES, MaxRate
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Trial, loss_ratio_of
 
 OVERLOAD_FACTOR = 4.0
 """Offered load of the last trial over what was confirmed."""
@@ -84,7 +84,7 @@ class Confirming:
     @property
     def loss_ratio(self) -> float:
         """Loss of what decides; without any that is valid, of all (0..1)."""
-        return _loss(self.counted or self._below)
+        return loss_ratio_of(self.counted or self._below)
 
     def next(self, *, alone: bool) -> Load | None:
         """Return the next load; None where all are made.
@@ -172,7 +172,7 @@ class Confirming:
         if len(losses) < 2:
             return True
         error = statistics.stdev(losses) / math.sqrt(len(losses))
-        return abs(_loss(stretch) - self.procedure.loss_ratio) >= DECIDED * error
+        return abs(loss_ratio_of(stretch) - self.procedure.loss_ratio) >= DECIDED * error
 
     @property
     def _lengths(self) -> list[int]:
@@ -231,12 +231,6 @@ def _losses(trial: Trial, span_s: int) -> list[float]:
         / sum(trial.rate if one.attempted is None else max(1, one.attempted) for one in part)
         for part in parts
     ]
-
-
-def _loss(trials: Sequence[Trial]) -> float:
-    """Loss ratio of trials together (0..1)."""
-    attempted = sum(trial.attempted for trial in trials)
-    return 1.0 - sum(trial.completed for trial in trials) / attempted if attempted else 1.0
 
 
 def max_rates(rounds: Sequence[Round]) -> list[float]:

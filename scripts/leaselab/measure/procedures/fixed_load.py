@@ -18,7 +18,7 @@ from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Trial, completed_rate_of, loss_ratio_of
 
 
 class Steady(OneLoadMethod[FixedLoad]):
@@ -50,14 +50,12 @@ def figures(trials: Sequence[Trial]) -> dict[str, float | None]:
 
     Percentiles are the median over the trials, as each knows only its own.
     """
-    attempted = sum(trial.attempted for trial in trials)
-    completed = sum(trial.completed for trial in trials)
     whole = [latency for trial in trials if (latency := list(trial.latency_s.values())[-1])]
     return {
         "p99_s": statistics.median(one.p99 for one in whole) if whole else None,
         "p50_s": statistics.median(one.p50 for one in whole) if whole else None,
-        "loss_ratio": 1.0 - completed / attempted if attempted else 1.0,
-        "completed_rate": completed / sum(trial.traffic_s for trial in trials),
+        "loss_ratio": loss_ratio_of(trials),
+        "completed_rate": completed_rate_of(trials),
         "latency_drift": latency_drift(trials),
         "memory_drift": memory_drift(trials),
     }
