@@ -33,9 +33,7 @@ def test_a_bench_that_is_up_and_held():
     old = {**kea, "version": "2.4.1", "variant": "v4-memfile.1a2b3c4d5e"}
     dnsperf = {"name": "dnsperf", "version": "2.14.0"}
     perfdhcp = {"name": "perfdhcp", "version": "2.6.3"}
-    host = read_probe(
-        HOST, AT, answer(*BOTH, variants=[old, kea], generators=[dnsperf, perfdhcp])
-    )
+    host = read_probe(HOST, answer(*BOTH, variants=[old, kea], generators=[dnsperf, perfdhcp]))
     lock = {"name": "ana@laptop", "purpose": "a sweep", "age_s": 61.4, "expires_in_s": 29.0}
     assert status_lines(BenchStatus("rack", (host,), lock)) == [
         "bench rack: up",
@@ -50,7 +48,7 @@ def test_a_bench_that_is_up_and_held():
 
 
 def test_a_missing_test_address_is_wrong():
-    host = read_probe(HOST, AT, answer(*BOTH[:1]))
+    host = read_probe(HOST, answer(*BOTH[:1]))
     assert not host.well
     status = BenchStatus("rack", (host,))
     assert status_lines(status)[:2] == [
@@ -60,7 +58,7 @@ def test_a_missing_test_address_is_wrong():
 
 
 def test_test_addresses_on_two_interfaces_are_wrong():
-    host = read_probe(HOST, AT, answer(BOTH[0], ("ens3", "2001:2:0:1::10")))
+    host = read_probe(HOST, answer(BOTH[0], ("ens3", "2001:2:0:1::10")))
     assert host.problem == "test addresses on several interfaces: ens2, ens3"
 
 
@@ -78,6 +76,6 @@ def test_a_rack_that_does_not_answer_is_not_well_but_the_local_lab_is_down():
 
 
 def test_a_lock_that_cannot_be_read_is_not_called_free():
-    host = read_probe(HOST, AT, answer(*BOTH))
+    host = read_probe(HOST, answer(*BOTH))
     lines = status_lines(BenchStatus("rack", (host,), None, "gen: provision the bench first"))
     assert lines[-1] == "lock: not known: gen: provision the bench first"

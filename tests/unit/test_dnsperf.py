@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.dns import DATA, STAGE, Host, dns_bench, left
 
-from leaselab.measure.generators import adapter_of
+from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import NAMES_REPEATED, OTHER_ANSWERS, Expected
 from leaselab.measure.generators.dnsperf import PROBES, Dnsperf
@@ -238,8 +238,8 @@ def test_a_server_that_refuses_is_broken_and_says_how():
 @pytest.mark.parametrize(
     ("load", "procedure", "words"),
     [
-        ({}, {"name": "burst"}, "does not number its clients"),
-        ({}, {"name": "event"}, "does not number its clients"),
+        ({}, {"name": "burst"}, "dnsperf cannot offer queries in that way"),
+        ({}, {"name": "event"}, "dnsperf cannot offer queries in that way"),
         ({"transport": "doh"}, {}, "does not send queries that way"),
         ({"misses": 1.5}, {}, "not a share"),
         ({"cache": "cold"}, {}, "would be warm"),
@@ -248,7 +248,7 @@ def test_a_server_that_refuses_is_broken_and_says_how():
 def test_what_queries_cannot_hold_is_refused(load, procedure, words):
     scenario = dns_bench(load=load).scenario
     with pytest.raises(LeaselabError, match=words):
-        Dnsperf.check_fits(scenario, procedure_of({"name": "max-rate", **procedure}))
+        check_fits(scenario, procedure_of({"name": "max-rate", **procedure}))
 
 
 def test_it_is_the_adapter_of_its_name():

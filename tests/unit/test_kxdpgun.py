@@ -9,7 +9,7 @@ import json
 import pytest
 from tests.dns import DATA, PROOF, STAGE, Host, dns_bench, left
 
-from leaselab.measure.generators import adapter_of
+from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, Seen
 from leaselab.measure.generators.dns_answers import Expected
 from leaselab.measure.generators.dnsperf_reading import DnsperfReading
@@ -129,8 +129,8 @@ def test_output_that_does_not_parse_is_an_error_and_no_loss(text, words):
 @pytest.mark.parametrize(
     ("load", "procedure", "words"),
     [
-        ({}, {"name": "fixed-load", "rate": 1000}, "tells no percentiles"),
-        ({}, {"name": "flood"}, "tells no percentiles"),
+        ({}, {"name": "fixed-load", "rate": 1000}, "cannot offer queries in that way"),
+        ({}, {"name": "flood"}, "cannot offer queries in that way"),
         ({"transport": "tcp"}, {}, "does not send queries that way"),
     ],
 )
@@ -138,4 +138,4 @@ def test_what_it_cannot_do_is_refused(load, procedure, words):
     scenario = bench(load=load).scenario
     assert adapter_of(scenario) is Kxdpgun
     with pytest.raises(LeaselabError, match=words):
-        Kxdpgun.check_fits(scenario, procedure_of({"name": "max-rate", **procedure}))
+        check_fits(scenario, procedure_of({"name": "max-rate", **procedure}))

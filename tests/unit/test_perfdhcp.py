@@ -18,7 +18,7 @@ from msgspec.structs import replace as change
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators import perfdhcp, perfdhcp_output
+from leaselab.measure.generators import check_fits, perfdhcp, perfdhcp_output
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dhcp_load import REJECTED
 from leaselab.measure.generators.perfdhcp import Perfdhcp
@@ -162,8 +162,8 @@ def test_clients_that_come_back_make_no_burst():
 
 
 def test_it_cannot_flood():
-    with pytest.raises(LeaselabError, match="perfdhcp cannot flood") as caught:
-        Perfdhcp.check_fits(scenario(), Flood())
+    with pytest.raises(LeaselabError, match="perfdhcp cannot offer exchanges") as caught:
+        check_fits(scenario(), Flood())
     assert caught.value.outcome is Outcome.USAGE
     assert caught.value.where == "scenario v4-memfile"
 

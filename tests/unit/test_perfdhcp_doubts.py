@@ -8,7 +8,7 @@ import pytest
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators import dhcp_load, perfdhcp_reading
+from leaselab.measure.generators import adapter, dhcp_load, perfdhcp_reading
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.perfdhcp_output import Output, Stage
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, stalls_s
@@ -172,8 +172,8 @@ def test_what_was_taken_from_the_generators_host_explains_losses(use, word):
     ("size", "word"),
     [
         (10_000, ""),
-        (9_999, dhcp_load.POOL_TOO_FULL),
-        (1, dhcp_load.POOL_TOO_FULL),
+        (9_999, adapter.POOL_TOO_FULL),
+        (1, adapter.POOL_TOO_FULL),
     ],
 )
 def test_a_pool_may_be_filled_to_half(size, word):

@@ -163,8 +163,7 @@ def wanted(programs: dict[str, list[str]]) -> tuple[list[dict], dict[Path, str]]
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
-        argument_spec={"programs": {"type": "dict", "required": True}},
-        supports_check_mode=True,
+        argument_spec={"programs": {"type": "dict", "required": True}}, supports_check_mode=True
     )
     profiles, texts = wanted(module.params["programs"])
     todo = {

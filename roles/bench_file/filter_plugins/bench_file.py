@@ -24,5 +24,4 @@ class FilterModule:
     """What Ansible loads."""
 
     def filters(self) -> dict[str, Any]:
-        """Return the filter by its name."""
         return {"bench_file_access": bench_file_access}

@@ -27,5 +27,4 @@ class FilterModule:
     """Filters of role contract."""
 
     def filters(self):
-        """Return them by name."""
         return {"contract_json": contract_json, "contract_texts": contract_texts}

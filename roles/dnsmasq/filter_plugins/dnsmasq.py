@@ -20,5 +20,4 @@ class FilterModule:
     """Filters of role dnsmasq."""
 
     def filters(self):
-        """Return them by name."""
         return {"dnsmasq_range": dnsmasq_range}

@@ -9,10 +9,7 @@ from ansible.errors import AnsibleFilterError
 
 
 def docker_lab_overlaps(
-    subnet: str,
-    routes: list[dict[str, Any]],
-    name_servers: list[str],
-    own_devices: list[str],
+    subnet: str, routes: list[dict[str, Any]], name_servers: list[str], own_devices: list[str]
 ) -> list[str]:
     """Return what of this machine lies inside `subnet`, in words; empty when it is free.
 
@@ -119,7 +116,6 @@ class FilterModule:
     """Ansible's entry point."""
 
     def filters(self) -> dict[str, Any]:
-        """Return the filters by the names they have in templates."""
         return {
             "docker_lab_overlaps": docker_lab_overlaps,
             "docker_lab_free_subnet": docker_lab_free_subnet,

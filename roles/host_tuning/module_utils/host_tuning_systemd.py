@@ -110,11 +110,7 @@ def _reason(wanted: dict[str, str]) -> str:
 
 def _systemctl(*argv: str) -> str:
     done = subprocess.run(
-        ["systemctl", *argv],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_TIMEOUT_S,
+        ["systemctl", *argv], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
     )
     if done.returncode != 0:
         raise OSError(f"systemctl {' '.join(argv)}: {done.stderr.strip()}")

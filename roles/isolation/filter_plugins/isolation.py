@@ -19,5 +19,4 @@ class FilterModule:
     """Filters of role isolation."""
 
     def filters(self):
-        """Return them by name."""
         return {"isolation_found": isolation_found}

@@ -167,7 +167,6 @@ class FilterModule:
     """Filters of role kea."""
 
     def filters(self):
-        """Return them by name."""
         return {
             "kea_parts": kea_parts,
             "kea_other_subnets": kea_other_subnets,

@@ -54,7 +54,6 @@ class FilterModule:
     """The filters, for Ansible and for `leaselab advise`."""
 
     def filters(self):
-        """Return them by name."""
         return {
             "kea_clients": kea_clients,
             "kea_idle": kea_idle,

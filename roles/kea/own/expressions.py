@@ -6,12 +6,13 @@ or ``agent[1]``.  What cannot be worked out raises `Unknown`, and is never guess
 
 from __future__ import annotations
 
-import importlib.util
 import ipaddress
 import re
 from functools import cache
 from itertools import islice, product
 from pathlib import Path
+
+from leaselab.lab.roles import load_module
 
 ANY = "any"
 """Of a field that only has to be there."""
@@ -41,14 +42,10 @@ class Unknown(Exception):  # noqa: N818  # it is no error: nobody can know
     """What a class tests cannot be worked out."""
 
 
-@cache
 def grammar():
     """The role's reader of Kea's expressions, which its advice uses as well."""
     path = Path(__file__).parents[1] / "filter_plugins" / "kea_advice.py"
-    specification = importlib.util.spec_from_file_location("kea_advice", path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return load_module("leaselab_kea_advice", path)
 
 
 class Classes:

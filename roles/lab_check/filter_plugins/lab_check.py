@@ -52,7 +52,6 @@ class FilterModule:
     """Filters of role lab_check."""
 
     def filters(self):
-        """Return them by name."""
         return {
             "lab_check_declared": lab_check_declared,
             "lab_check_networks": lab_check_networks,

@@ -98,11 +98,7 @@ def text(path: str) -> str:
 def parse_addresses(listing: str) -> list[dict]:
     """From ``ip -json address``."""
     return [
-        {
-            "interface": link["ifname"],
-            "address": info["local"],
-            "prefix": info["prefixlen"],
-        }
+        {"interface": link["ifname"], "address": info["local"], "prefix": info["prefixlen"]}
         for link in json.loads(listing or "[]")
         for info in link.get("addr_info", [])
         if "local" in info

@@ -26,14 +26,7 @@ _RINGS_PANIC = ("uml-vector",)
 
 # Positions in the structures of what is kept, counted in 32-bit words.
 _RINGS = {"rx_max": 1, "tx_max": 4, "rx": 5, "tx": 8}
-_CHANNELS = {
-    "rx_max": 1,
-    "tx_max": 2,
-    "combined_max": 4,
-    "rx": 5,
-    "tx": 6,
-    "combined": 8,
-}
+_CHANNELS = {"rx_max": 1, "tx_max": 2, "combined_max": 4, "rx": 5, "tx": 6, "combined": 8}
 _COALESCING = {
     "rx_usecs": 1,
     "rx_frames": 2,

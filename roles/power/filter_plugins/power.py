@@ -84,7 +84,6 @@ class FilterModule:
     """What Ansible loads."""
 
     def filters(self) -> dict[str, Any]:
-        """Return the filters by the names they have in templates."""
         return {
             "power_argv": power_argv,
             "power_final": power_final,

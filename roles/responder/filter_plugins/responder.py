@@ -53,5 +53,4 @@ class FilterModule:
     """Filters of role responder."""
 
     def filters(self):
-        """Return them by name."""
         return {"responder_arguments": responder_arguments}

@@ -84,5 +84,4 @@ class FilterModule:
     """Ansible's entry point."""
 
     def filters(self) -> dict[str, Any]:
-        """Return the filters by the names they have in templates."""
         return {"vm_lab_address": vm_lab_address, "vm_lab_machines": vm_lab_machines}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,9 +14,7 @@ from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.verdict import one_duel
 from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.model.procedures.duel import Duel
-
-if TYPE_CHECKING:
-    from leaselab.model.record import Record
+from leaselab.model.record import Record
 
 FAILURES = 2
 """Duels of a commit that came to no verdict after which it is left out."""

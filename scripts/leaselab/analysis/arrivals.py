@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from leaselab.analysis.workload import DAY_H, OFFICE_FROM_H, WEEK_H, Lab
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Kind(enum.Enum):

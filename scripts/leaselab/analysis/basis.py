@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from leaselab.analysis.incompatibilities import incompatibilities
-from leaselab.analysis.ratio import anchored_ratio, paired_ratio, ratio, runs_of
+from leaselab.analysis.ratio import Ratio, anchored_ratio, paired_ratio, ratio, runs_of
+from leaselab.model.record import Record
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from leaselab.analysis.ratio import Ratio
-    from leaselab.model.record import Record
-
-    Anchors = Mapping[str, Record]
-    """Results of fixed references, by their ids."""
+Anchors = Mapping[str, Record]
+"""Results of fixed references, by their ids."""
 
 
 def alternated(base: Record, other: Record) -> bool:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from leaselab.analysis.demand import Demand
 from leaselab.analysis.incompatibilities import same_configuration
 from leaselab.analysis.matrix import Cell, cell_of
 from leaselab.analysis.verdict import proven_rate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from leaselab.analysis.demand import Demand
-    from leaselab.model.record import Record
+from leaselab.model.record import Record
 
 MAX_RATE, SERVED_S = "max_rate", "served_s"
 """Metrics that say what a server carries, and how long it takes to serve clients that all

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from leaselab.model.errors import Outcome
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Reason
-
-if TYPE_CHECKING:
-    from leaselab.model.record import Ceiling, Record
+from leaselab.model.record import Ceiling, Reason, Record
 
 NEAR = 0.8
 """Share of the ceiling above which a load may show the generator's limit, and not the server's

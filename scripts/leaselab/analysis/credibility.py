@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.statistics import widening
 from leaselab.model.errors import BELIEVED
 from leaselab.model.host import Host
-from leaselab.model.record import GENERATOR, SERVER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from leaselab.model.record import Record
+from leaselab.model.record import GENERATOR, SERVER, Record
 
 _STEADY = 0.05
 """Spread of the runs above which a difference of a few per cent says little (ratio)."""

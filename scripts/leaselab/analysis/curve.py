@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.basis import ratio_of
 from leaselab.analysis.ratio import runs_of
+from leaselab.model.record import Record
 from leaselab.model.server import server_name
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from leaselab.model.record import Record
-
-    Factor = str | int | float | bool
+Factor = str | int | float | bool
 
 
 class Standing(StrEnum):

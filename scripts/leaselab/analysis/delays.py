@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.arrivals import Kind, demand
-from leaselab.analysis.queueing import quantile, serve
-from leaselab.analysis.workload import WEEK_H
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.analysis.arrivals import Commit
-    from leaselab.analysis.queueing import Served
-    from leaselab.analysis.workload import Lab
+from leaselab.analysis.arrivals import Commit, Kind, demand
+from leaselab.analysis.queueing import Served, quantile, serve
+from leaselab.analysis.workload import WEEK_H, Lab
 
 WEEKS = 40
 """Weeks drawn for the delays, each after one that does not count and before another."""

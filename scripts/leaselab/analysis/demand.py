@@ -113,8 +113,7 @@ class Rush:
         waves = math.ceil(self.window_s / population.renewal_s) - 1
         steady = population.steady
         return Flow(
-            steady.new + arriving,
-            (1 - self.share) * steady.renewals + waves * arriving,
+            steady.new + arriving, (1 - self.share) * steady.renewals + waves * arriving
         )
 
     @property

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.model.record import Record
+from leaselab.model.record import Record
 
 _EVERY_TIME = re.compile(
     r"bench\.lock_owner|provenance\.command|[^.]+\.(config_file|variant)"

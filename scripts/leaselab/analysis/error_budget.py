@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.duel import Answer, judge, last_bound, power, scatter, trimmed
+from leaselab.analysis.duel import (
+    Answer,
+    DuelVerdict,
+    judge,
+    last_bound,
+    power,
+    scatter,
+    trimmed,
+)
 from leaselab.model.errors import BELIEVED
+from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.analysis.duel import DuelVerdict
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Record
+from leaselab.model.record import Record
 
 POWER = 0.9
 """Share of the duels (0..1) that find the smallest drop."""

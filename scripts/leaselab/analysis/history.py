@@ -11,11 +11,21 @@ from __future__ import annotations
 import enum
 import json
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leaselab.analysis.detectors import LEARNT, RULES, Reading, Shape, shifts, size
+from leaselab.analysis.detectors import (
+    LEARNT,
+    RULES,
+    Reading,
+    Rules,
+    Shape,
+    Shift,
+    shifts,
+    size,
+)
 from leaselab.analysis.statistics import standard_error
 from leaselab.analysis.verdict import Change as Verdict
 from leaselab.model.errors import BELIEVED
@@ -23,12 +33,7 @@ from leaselab.model.procedures.duel import DUEL
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.server import server_name
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from leaselab.analysis.detectors import Rules, Shift
-
-    Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 _OF = ("scenario", "metric", "unit", "better", "bench", "durability", "ruler", "release")
 """Columns of the index in which the results of a series agree."""
@@ -243,11 +248,7 @@ def build_of(row: Row) -> Build:
     return tuple(row[name] for name in _BUILD)
 
 
-def _series(
-    members: Sequence[_Member],
-    duels: Sequence[Duel],
-    rules: Rules,
-) -> Series:
+def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> Series:
     builds: dict[Build, list[_Member]] = {}
     for one in members:
         builds.setdefault(build_of(one.row), []).append(one)

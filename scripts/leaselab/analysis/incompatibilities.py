@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from leaselab.analysis.differences import Difference, field_differences
 from leaselab.analysis.ratio import common_share, runs_of
-from leaselab.model.server import server_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from leaselab.model.record import Record
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.server import Server
+from leaselab.model.record import Record
+from leaselab.model.scenario import Scenario
+from leaselab.model.server import Server, server_name
 
 _NONE = "-"
 

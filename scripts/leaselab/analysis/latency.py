@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING
 
 from msgspec.structs import astuple
 
-if TYPE_CHECKING:
-    from leaselab.model.record import Record
+from leaselab.model.record import Record
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 

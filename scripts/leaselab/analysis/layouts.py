@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leaselab.analysis.duel import Answer
-from leaselab.analysis.statistics import CONFIDENCE
+from leaselab.analysis.statistics import quantile
 
 
 class Cause(enum.Enum):
@@ -66,13 +66,11 @@ class OverLayouts:
     @property
     def ci95(self) -> tuple[float, float] | None:
         """Interval of that over layouts; None of fewer than two."""
-        from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, seldom needed
-
         count = len(self.layouts)
         if count < 2:
             return None
         error = statistics.stdev(self._logs) / math.sqrt(count)
-        reach = float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * error
+        reach = quantile(count - 1) * error
         mean = statistics.fmean(self._logs)
         return math.exp(mean - reach), math.exp(mean + reach)
 

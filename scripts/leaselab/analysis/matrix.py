@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from leaselab.model.errors import BELIEVED
+from leaselab.model.record import Record
 from leaselab.model.server import server_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from leaselab.model.record import Record
 
 Factor = str | int | float | bool
 Column = tuple[Factor | None, ...]

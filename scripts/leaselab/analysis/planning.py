@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.arrivals import Kind
-from leaselab.analysis.delays import WEEKS, delays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from leaselab.analysis.delays import Delay
-    from leaselab.analysis.workload import Lab
+from leaselab.analysis.delays import WEEKS, Delay, delays
+from leaselab.analysis.workload import Lab
 
 MOST_LOAD = 0.8
 """Load of a working day up to which is planned: the rest is for repeats, ranges by hand, broken
@@ -192,11 +187,7 @@ def plan(lab: Lab, wish: Wish, counts: Counts, seed: int = 1, weeks: int = WEEKS
     rows, first = [], 0
     for rhythm, number, part in (
         (Rhythm.PUSH, counts.push, Counts(push=counts.push)),
-        (
-            Rhythm.SAMPLE,
-            counts.sample,
-            Counts(sample=counts.sample, every=counts.every),
-        ),
+        (Rhythm.SAMPLE, counts.sample, Counts(sample=counts.sample, every=counts.every)),
         (Rhythm.NIGHT, counts.night, Counts(night=counts.night)),
         (Rhythm.WEEK, counts.week, Counts(week=counts.week)),
     ):

@@ -11,19 +11,15 @@ import math
 import re
 import statistics
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.basis import alternated
-from leaselab.analysis.statistics import CONFIDENCE
+from leaselab.analysis.statistics import CONFIDENCE, quantile
 from leaselab.model.procedures.profile import SAMPLED_US, STACKS
+from leaselab.model.record import Record
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from leaselab.model.record import Record
-
-    Stack = tuple[str, ...]
+Stack = tuple[str, ...]
 
 NOT_SAMPLED = "(not sampled)"
 """CPU time that no sample stands for: the kernel's, where perf may not sample it."""
@@ -190,7 +186,7 @@ def compared(
     def change(of: Callable[[Spent], float], chance: float) -> Change:
         first, second = [of(one) for one in before], [of(one) for one in after]
         error, freedom = _error(first, second, paired=paired)
-        reach = None if error is None else _quantile(freedom, chance) * error
+        reach = None if error is None else quantile(freedom, chance) * error
         return Change(statistics.fmean(first), statistics.fmean(second), reach)
 
     functions = [
@@ -230,13 +226,6 @@ def _error(
     below = sum(part**2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
     freedom = sum(parts) ** 2 / below if below else float(sum(sizes) - 2)
     return math.sqrt(sum(parts)), freedom
-
-
-def _quantile(freedom: float, chance: float) -> float:
-    """How many standard errors are exceeded with a chance, on either side (Student's t)."""
-    from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, and seldom needed
-
-    return float(stdtrit(freedom, 1 - chance / 2))
 
 
 def _order(one: FunctionChange) -> tuple[int, float, str]:

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.analysis.arrivals import Demand, Job
-    from leaselab.analysis.workload import Lab
+from leaselab.analysis.arrivals import Demand, Job
+from leaselab.analysis.workload import Lab
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.history import build_of
 from leaselab.model.errors import BELIEVED
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.profile import PROFILE
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    Row = Mapping[str, Any]
-    Match = tuple[Row | None, Row]
-    """What is compared with, and what is judged."""
+Row = Mapping[str, Any]
+Match = tuple[Row | None, Row]
+"""What is compared with, and what is judged."""
 
 _BETWEEN = re.compile(r"-\d+-g[0-9a-f]+$")
 """How the description of a commit ends that has no tag of its own."""

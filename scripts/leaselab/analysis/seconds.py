@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leaselab.model.record import SERVER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from leaselab.model.record import Round
-    from leaselab.model.trial import Trial
+from leaselab.model.record import SERVER, Round
+from leaselab.model.trial import Trial
 
 Point = dict[str, Any]
 """Time since the round's start (`s`), the trial's number, and the figures of that time."""

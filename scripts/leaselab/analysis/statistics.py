@@ -16,12 +16,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CONFIDENCE = 0.95
 
@@ -69,11 +66,15 @@ def interval(
     mean, error = trimmed_mean(values, trim), standard_error(values, trim)
     if error is None:
         return None
+    reach = quantile(len(values) - 2 * trim - 1) * error * wider
+    return mean - reach, mean + reach
+
+
+def quantile(freedom: float, chance: float = 1 - CONFIDENCE) -> float:
+    """How many standard errors are exceeded with a chance, on either side (Student's t)."""
     from scipy.special import stdtrit  # noqa: PLC0415  # slow to import; `show` has no need of it
 
-    reach = float(stdtrit(len(values) - 2 * trim - 1, (1 + CONFIDENCE) / 2)) * error
-    reach *= wider
-    return mean - reach, mean + reach
+    return float(stdtrit(freedom, 1 - chance / 2))
 
 
 def standard_error(values: Sequence[float], trim: int) -> float | None:

@@ -10,14 +10,9 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from leaselab.model.record import GENERATOR
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.record import Metric, Round
+from leaselab.model.record import GENERATOR, Metric, Round
 
 UNSTEADY = "unsteady"
 """Word for a result whose machine or server moved by more than it claims to resolve."""

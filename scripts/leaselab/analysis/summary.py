@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
@@ -16,16 +16,10 @@ from leaselab.analysis.statistics import (
     trimmed_mean,
     widening,
 )
-from leaselab.model.procedure import MEDIAN
-from leaselab.model.record import SERVER, Metric
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.procedure import MetricKind, Procedure
-    from leaselab.model.procedures.max_rate import MaxRate
-    from leaselab.model.record import Round
-    from leaselab.model.trial import Trial
+from leaselab.model.procedure import MEDIAN, MetricKind, Procedure
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import SERVER, Metric, Round
+from leaselab.model.trial import Trial
 
 
 def metrics_of(

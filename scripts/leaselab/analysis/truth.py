@@ -7,20 +7,18 @@ processor: its capacity is exact, its faults are shares of packets drawn at rand
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from leaselab.model.errors import Outcome
+from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Record
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.trial import Trial
+from leaselab.model.record import Record
+from leaselab.model.scenario import Scenario
+from leaselab.model.trial import Trial
 
 RESPONDER = "responder"
 """Kind of server whose settings are the truth."""
@@ -65,15 +63,15 @@ class Judged:
     generator: str
     figure: str
     """Name of the fact, or the word of the doubt."""
-    true: float | None
+    true: float | None = None
     """As set; None of a doubt."""
-    measured: float | None
+    measured: float | None = None
     """As measured, None where there is no such figure."""
-    interval: tuple[float, float] | None
+    interval: tuple[float, float] | None = None
     """Of a measured share, at `CONFIDENCE`."""
-    tolerance: float | None
+    tolerance: float | None = None
     """As of the fact."""
-    within: bool
+    within: bool = False
     """Whether the figure is near enough, or the doubt was told."""
     id: str = ""
     """Of the result; empty where there is none."""
@@ -195,61 +193,32 @@ def _highest_while_filling(
 
 def judge(truth: Truth, record: Record) -> list[Judged]:
     """Set a result beside the truth: a row for each fact, or one for the doubt."""
-    place = {
-        "scenario": record.scenario.name,
-        "generator": record.generator.name,
-        "id": record.id,
-    }
-    why = (
-        record.reasons[0].text if record.outcome != Outcome.OK.label and record.reasons else ""
-    )
+    judged = partial(Judged, record.scenario.name, record.generator.name, id=record.id)
+    failed = record.outcome != Outcome.OK.label and record.reasons
+    why = record.reasons[0].text if failed else ""
     trials = list(record.trials)
     if truth.doubt:
         told = bool(trials) and all(trial.reason == truth.doubt for trial in trials)
-        return [
-            Judged(
-                figure=truth.doubt,
-                true=None,
-                measured=None,
-                interval=None,
-                tolerance=None,
-                within=told,
-                why="" if told else why or "the trials count",
-                **place,
-            )
-        ]
+        return [judged(truth.doubt, within=told, why="" if told else why or "the trials count")]
     rows = []
     for fact in truth.facts:
         if fact.tolerance is None:
-            found, interval = _share(fact.name, [trial for trial in trials if trial.valid])
+            value, interval = _share(fact.name, [trial for trial in trials if trial.valid])
             within = interval is not None and interval[0] <= fact.value <= interval[1]
         else:
-            found, interval = record.figure.value, None
-            within = found is not None and abs(found / fact.value - 1) <= fact.tolerance
-        rows.append(
-            Judged(
-                figure=fact.name,
-                true=fact.value,
-                measured=found,
-                interval=interval,
-                tolerance=fact.tolerance,
-                within=within,
-                why=why if found is None else "",
-                **place,
-            )
-        )
+            value, interval = record.figure.value, None
+            within = value is not None and abs(value / fact.value - 1) <= fact.tolerance
+        about = (fact.value, value, interval, fact.tolerance, within)
+        rows.append(judged(fact.name, *about, why=why if value is None else ""))
     return rows
 
 
 def not_measured(truth: Truth, scenario: Scenario, why: str) -> list[Judged]:
     """Return the rows of a scenario that has no result, and why."""
-    figures: list[tuple[str, float | None]] = [(one.name, one.value) for one in truth.facts]
+    judged = partial(Judged, scenario.name, scenario.generator, why=why)
     if truth.doubt:
-        figures = [(truth.doubt, None)]
-    return [
-        Judged(scenario.name, scenario.generator, name, true, None, None, None, False, why=why)
-        for name, true in figures
-    ]
+        return [judged(truth.doubt)]
+    return [judged(fact.name, fact.value) for fact in truth.facts]
 
 
 def _share(

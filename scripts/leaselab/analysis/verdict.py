@@ -5,12 +5,21 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.basis import alternated, common_anchor, ratio_of
-from leaselab.analysis.duel import LEAST_LOSS, Answer, judge
+from leaselab.analysis.basis import Anchors, alternated, common_anchor, ratio_of
+from leaselab.analysis.duel import LEAST_LOSS, Answer, DuelVerdict, judge
+from leaselab.analysis.error_budget import ErrorBudget
 from leaselab.analysis.incompatibilities import incompatibilities
-from leaselab.analysis.ratio import PAIRED, SIGNIFICANT, STUDENT, Basis, against, runs_of
+from leaselab.analysis.ratio import (
+    PAIRED,
+    SIGNIFICANT,
+    STUDENT,
+    Basis,
+    Ratio,
+    Runs,
+    against,
+    runs_of,
+)
 from leaselab.model.errors import (
     BELIEVED,
     LeaselabError,
@@ -20,14 +29,8 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
+from leaselab.model.record import Record
 from leaselab.model.server import server_name
-
-if TYPE_CHECKING:
-    from leaselab.analysis.basis import Anchors
-    from leaselab.analysis.duel import DuelVerdict
-    from leaselab.analysis.error_budget import ErrorBudget
-    from leaselab.analysis.ratio import Ratio, Runs
-    from leaselab.model.record import Record
 
 THRESHOLD_PERCENT = 5.0
 """Change of the figure that counts, unless another is asked for (%)."""
@@ -204,7 +207,11 @@ def verdict(
     with like, and for a figure of which neither more nor less is better.
     """
     if base.id == other.id:
-        raise usage_error("a result is not compared with itself", found=f"{base.id} twice")
+        raise usage_error(
+            "a result is not compared with itself",
+            found=f"{base.id} twice",
+            wanted="two results",
+        )
     if one_duel(base, other):
         return _of_duel(base, other)
     limited = _limited(base, other, threshold_percent)
@@ -217,7 +224,9 @@ def verdict(
     _like_with_like(base, other)
     if other.figure.better == "neither":
         raise usage_error(
-            f"neither a higher nor a lower {other.figure.title} is better", where=other.id
+            f"neither a higher nor a lower {other.figure.title} is better",
+            where=other.id,
+            wanted="results with a figure of which more or less is better",
         )
     _not_the_anchor_twice(base, other, anchors)
     found = ratio_of(base, other, anchors)

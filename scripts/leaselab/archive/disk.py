@@ -71,6 +71,14 @@ def write_whole(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a file for its owner's eyes only, whole or not at all."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    draft.replace(path)
+
+
 @contextlib.contextmanager
 def explain_full_disk(path: Path, sweep_id: str = "") -> Iterator[None]:
     """Turn a full disk or quota into lab_broken; it says how a sweep that has begun goes on."""

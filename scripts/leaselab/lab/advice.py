@@ -8,7 +8,6 @@ Jinja's, as those of a role's ``tasks/scenario.yml``; filters for its language a
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from functools import cache
@@ -30,8 +29,14 @@ from leaselab.lab.configuration import (
     servers,
 )
 from leaselab.lab.json_tokens import Spot, plain
-from leaselab.lab.known_costs import KnownCost, KnownCosts, KnownPair, known_costs
-from leaselab.lab.roles import ROLES
+from leaselab.lab.known_costs import (
+    KnownCost,
+    KnownCosts,
+    KnownPair,
+    kinds_of_objects,
+    known_costs,
+)
+from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.advice import Advice, Cost, Finding, NotJudged, Place
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -66,7 +71,7 @@ def advise(
     Raises a usage error for a file that is no configuration of a known kind of server.
     """
     document = read_commented_json(file, root)
-    kinds = {name: kind for kind, costs in known_costs().items() for name in costs.objects}
+    kinds = kinds_of_objects()
     held = list(servers(document.top, kinds))
     if not held:
         raise _no_configuration(document, kinds)
@@ -268,10 +273,8 @@ def _environment() -> jinja2.Environment:
     }
     for name in known_costs():
         path = ROLES / name / "filter_plugins" / f"{name}_advice.py"
-        specification = importlib.util.spec_from_file_location(path.stem, path)
-        if path.exists() and specification is not None and specification.loader is not None:
-            module = importlib.util.module_from_spec(specification)
-            specification.loader.exec_module(module)
+        module = load_module(f"leaselab_{path.stem}", path)
+        if module is not None:
             environment.filters |= module.FilterModule().filters()
     return environment
 

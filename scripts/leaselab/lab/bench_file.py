@@ -43,7 +43,7 @@ def parse_measured(document: Any, where: str) -> Bench:  # noqa: ANN401  (parsed
     Raises a usage error for one of another version or without a server.
     """
     if not isinstance(document, Mapping):
-        raise usage_error("not a JSON object", where=where)
+        raise usage_error("not a JSON object", where=where, todo="deploy again")
     version = document.get("schema_version")
     if version != SCHEMA_VERSION:
         raise usage_error(

@@ -142,7 +142,10 @@ def parse_record(document: Any, where: str) -> BuildRecord:  # noqa: ANN401  (pa
     wrong = record.misshapen()
     if wrong is not None:
         raise usage_error(
-            "invalid build record", where=f"{where}: {wrong[0]}", found=repr(wrong[1])
+            "invalid build record",
+            where=f"{where}: {wrong[0]}",
+            found=repr(wrong[1]),
+            todo="build the commit again",
         )
     return record
 
@@ -165,7 +168,9 @@ def read_record(builds: Path, key: str) -> dict[str, Any]:
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise usage_error(f"not readable: {error}", where=str(path)) from error
+        raise usage_error(
+            f"not readable: {error}", where=str(path), todo="build the commit again"
+        ) from error
     record = parse_record(document, str(path))
     source = record.source or {}
     kept = (record.key, source.get("hash"), source.get("tree"))

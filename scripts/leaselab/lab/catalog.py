@@ -70,7 +70,11 @@ def _families(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> dict[s
     for family in families.values():
         for name in family.scenarios:
             if name in seen:
-                raise usage_error(f"scenario {name} exists twice", where=f"{family.name}.yml")
+                raise usage_error(
+                    f"scenario {name} exists twice",
+                    where=f"{family.name}.yml",
+                    todo="name its entries in another way",
+                )
             seen.add(name)
     if not seen:
         raise usage_error("no scenarios", where=str(folder), wanted="YAML files")
@@ -249,7 +253,10 @@ def _entries(
         return
     if len(axis) != 1:
         raise usage_error(
-            "an axis must set exactly one factor", where=where, found=", ".join(axis)
+            "an axis must set exactly one factor",
+            where=where,
+            found=", ".join(axis),
+            wanted="one",
         )
     for name, values in axis.items():
         for value in values:
@@ -382,8 +389,12 @@ def _mapping(path: Path) -> Mapping[str, Any]:
     # Bytes that are no text and numbers of thousands of digits are ValueErrors.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise usage_error(
-            f"not YAML: {' '.join(str(error).split())[:300]}", where=path.name
+            f"not YAML: {' '.join(str(error).split())[:300]}",
+            where=path.name,
+            todo="correct it there",
         ) from error
     if not isinstance(mapping, Mapping):
-        raise usage_error("not a mapping", where=path.name, found=repr(mapping)[:80])
+        raise usage_error(
+            "not a mapping", where=path.name, found=repr(mapping)[:80], wanted="key: value"
+        )
     return mapping

@@ -18,12 +18,7 @@ from leaselab.lab.findings import (
     error_unless,
     judged,
 )
-from leaselab.lab.inventory import (
-    GENERATOR_GROUP,
-    PARTNER_GROUP,
-    SERVER_GROUP,
-    InventoryHost,
-)
+from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, InventoryHost
 from leaselab.lab.lock import Maintenance
 from leaselab.lab.roles import lab_roles
 from leaselab.model.errors import LeaselabError
@@ -37,7 +32,7 @@ def check_access(
     host: InventoryHost, contact: Contact, read: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """Judge both ways to the host; `read` is what Ansible's module returned, or its failure."""
-    name, at = host.access.name, _at(host)
+    name, at = host.access.name, host.access.at
     if contact.error is not None:
         yield _refusal(name, at, contact.error)
         return
@@ -124,11 +119,6 @@ def check_lock(
         "nobody",
         f"wait until it is done; a dead owner's lock expires in {holder['expires_in_s']:.0f} s",
     )
-
-
-def _at(host: InventoryHost) -> str:
-    access = host.access
-    return f"{access.user}@{access.address}:{access.port}"
 
 
 def _refusal(name: str, at: str, error: LeaselabError) -> Finding:

@@ -28,11 +28,7 @@ def check_interface(
 ) -> Iterator[Finding]:
     """Judge the interface that carries a host's test traffic."""
     name, network = host.access.name, TestNetwork.of(host)
-    management = (
-        contact.management_address,
-        host.access.address,
-        probe["management"],
-    )
+    management = (contact.management_address, host.access.address, probe["management"])
     yield from check_isolation(name, network, probe, management)
     interfaces = interfaces_of(network, probe)
     if len(interfaces) != 1:

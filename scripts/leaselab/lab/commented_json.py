@@ -169,7 +169,11 @@ class _Parser:
         elif kind == "number":
             value = _number(text)
             if value is None:
-                raise usage_error("a number that is too large", where=str(self._spot()))
+                raise usage_error(
+                    "a number that is too large",
+                    where=str(self._spot()),
+                    wanted="one of 64 bits",
+                )
         elif kind == "word" and text in _WORDS:
             value = _WORDS[text]
         else:

@@ -10,18 +10,14 @@ import ipaddress
 import re
 from bisect import bisect_right
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from leaselab.lab.commented_json import Array, Object
+from leaselab.lab.json_tokens import Spot
 from leaselab.model.errors import LeaselabError, usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from leaselab.lab.json_tokens import Spot
 
 _EACH = "[*]"
 

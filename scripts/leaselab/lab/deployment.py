@@ -12,22 +12,18 @@ import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from leaselab.archive.disk import write_whole
-from leaselab.lab.inventory import SERVER_GROUP
+from leaselab.lab.inventory import SERVER_GROUP, Inventory, InventoryHost
 from leaselab.lab.own_generator import source_hash
 from leaselab.lab.roles import lab_roles
 from leaselab.lab.transport import connect
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, lab_broken
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from leaselab.lab.inventory import Inventory, InventoryHost
 
 _TIMEOUT_S = 20.0
 _STATE = r"""
@@ -168,7 +164,10 @@ def _state(host: InventoryHost) -> str:
         done = connection.run(["sh", "-c", script], timeout_s=_TIMEOUT_S)
     if done.status != 0:
         raise lab_broken(
-            "the host's state cannot be read", where=host.access.name, found=done.stderr.strip()
+            "the host's state cannot be read",
+            where=host.access.name,
+            found=done.stderr.strip(),
+            todo="see what of it fails there",
         )
     return hashlib.sha256(done.stdout).hexdigest()
 

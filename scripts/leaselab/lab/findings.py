@@ -97,13 +97,7 @@ def judged(
 
 
 def error_unless(
-    fine: bool,
-    host: str,
-    check: str,
-    found: str,
-    *,
-    wanted: str,
-    todo: str,
+    fine: bool, host: str, check: str, found: str, *, wanted: str, todo: str
 ) -> Finding:
     """Return a finding that is an error unless `fine`."""
     level = None if fine else Level.ERROR

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from leaselab.archive.disk import write_private
 from leaselab.lab.lock import BenchInUseError, Hold
 from leaselab.model.errors import Outcome, lab_broken
 
@@ -46,10 +47,7 @@ def write_hold(checkout: Path, bench: str, hold: Hold) -> None:
     """Keep a hold, for its owner's eyes only."""
     path = _file(checkout, bench)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(asdict(hold), file)
-    draft.replace(path)
+    write_private(path, json.dumps(asdict(hold)))
 
 
 def forget_hold(checkout: Path, bench: str) -> None:

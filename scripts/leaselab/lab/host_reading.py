@@ -8,6 +8,7 @@ from leaselab.lab.transport import Connection
 from leaselab.model.bounds import misfit
 from leaselab.model.errors import lab_broken
 from leaselab.model.observation import HostReading
+from leaselab.model.text import last_line
 
 TIMEOUT_S = 20.0
 # Some 3 ms of arithmetic and system calls, eight times: the fastest of them is not what an
@@ -72,7 +73,7 @@ class RemoteHost:
             raise lab_broken(
                 "the host cannot be read before a trial",
                 where=self._connection.access.name,
-                found=(done.stderr.strip().splitlines() or ["no reason"])[-1],
+                found=last_line(done.stderr),
                 todo="see that python3 runs there; the sweep can be resumed when it does",
             )
         try:

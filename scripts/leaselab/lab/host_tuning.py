@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from leaselab.lab.transport import Connection
+from leaselab.model.bench import BenchHost
 from leaselab.model.errors import lab_broken
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from leaselab.lab.transport import Connection
-    from leaselab.model.bench import BenchHost
 
 NOTE = "/run/leaselab-host-tuning/tuned.json"
 """What role host_tuning read back when it tuned the host last; gone when it gives that back."""

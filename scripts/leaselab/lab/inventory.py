@@ -201,18 +201,17 @@ def _members(listing: Mapping[str, Any], group: str) -> list[str]:
 
 
 def _host(
-    path: Path,
-    name: str,
-    parts: tuple[str, ...],
-    variables: Mapping[str, Any],
-    logins: Logins,
+    path: Path, name: str, parts: tuple[str, ...], variables: Mapping[str, Any], logins: Logins
 ) -> InventoryHost:
     where = f"{path}, host {name}"
     login = logins.answers.get(name)
     if login is None:
         why = logins.failures.get(name, "its answer is missing")
         raise usage_error(
-            f"Ansible cannot reach it: {why}", where=where, found=_concerned(why, variables)
+            f"Ansible cannot reach it: {why}",
+            where=where,
+            found=_concerned(why, variables),
+            todo="correct its variables, as docs/reference/inventory.md shows",
         )
     for key in sorted(_USED & login["unresolved"].keys()):
         raise usage_error(

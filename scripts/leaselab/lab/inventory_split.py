@@ -7,13 +7,13 @@ Ansible reads, with what the listing says of its hosts; it is written again at e
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from leaselab.archive.disk import write_private
 from leaselab.lab.inventory import NEEDED_GROUPS, UNSAFE, VAULT, Inventory, InventoryHost
 from leaselab.lab.logins import PARTS
 from leaselab.model.errors import usage_error
@@ -100,10 +100,7 @@ def _write(path: Path, hosts: Sequence[InventoryHost], source: Path) -> Path:
     }
     # Only in JSON does Ansible read its own marks of what is no template, or is encrypted.
     text = json.dumps({"bench": {"hosts": variables, "children": groups}}, indent=1)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)
+    write_private(path, text)
     return path
 
 

@@ -13,14 +13,12 @@ import stat
 import sys
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from leaselab.model.errors import LeaselabError, usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Possessive, so that the size of a token costs no memory, and what does not end no time.
 _TOKEN = re.compile(

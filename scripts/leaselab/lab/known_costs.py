@@ -89,3 +89,8 @@ def known_costs() -> Mapping[str, KnownCosts]:
         costs = read_yaml(path)[f"{name}_advice"]
         declared[name] = build(KnownCosts, costs, f"role {name}: advice")
     return declared
+
+
+def kinds_of_objects() -> Mapping[str, str]:
+    """Kinds of servers by the names of the objects that hold their configurations."""
+    return {name: kind for kind, costs in known_costs().items() for name in costs.objects}

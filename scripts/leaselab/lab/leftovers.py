@@ -29,4 +29,5 @@ def stop_leftovers(inventory: Inventory) -> None:
                 raise lab_broken(
                     f"what runs cannot be stopped: {done.stderr.strip()}",
                     where=host.access.name,
+                    todo="see what runs there, and end it",
                 )

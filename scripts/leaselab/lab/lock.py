@@ -213,7 +213,9 @@ def ask(connection: Connection, verb: str, request: Hold | Mapping[str, Any]) ->
 def _failed(connection: Connection, why: str) -> LeaselabError:
     where = connection.access.name
     if connection.run(["test", "-x", PROGRAM], timeout_s=_TIMEOUT_S).status == 0:
-        return lab_broken(f"bench lock: {why}", where=where)
+        return lab_broken(
+            f"bench lock: {why}", where=where, todo=f"see what {PROGRAM} status says there"
+        )
     return NoLockError(
         Outcome.LAB,
         f"there is no bench lock: {why}",

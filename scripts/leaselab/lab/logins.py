@@ -72,6 +72,7 @@ def ask_ansible(path: Path) -> tuple[Mapping[str, Any], Logins]:
             raise usage_error(
                 f"Ansible cannot read this inventory: {' '.join(done.stderr.split())}",
                 where=str(path),
+                todo=f"correct what `ansible-inventory -i {path} --list` complains of",
             )
     return json.loads(listed.stdout), logins
 

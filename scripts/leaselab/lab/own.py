@@ -8,12 +8,12 @@ checkout's builds, so that a result names the very file that was measured.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import re
-import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import yaml
 from msgspec import Struct
@@ -21,16 +21,10 @@ from msgspec import Struct
 from leaselab.lab.build import build
 from leaselab.lab.catalog import LOADS, OWN
 from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.configuration import refused, servers
-from leaselab.lab.known_costs import known_costs
-from leaselab.lab.roles import ROLES
+from leaselab.lab.configuration import Configuration, refused, servers
+from leaselab.lab.known_costs import kinds_of_objects, known_costs
+from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import ModuleType
-
-    from leaselab.lab.configuration import Configuration
 
 MOST_CLIENTS = 100_000
 """Clients that a population has at the most; fewer where the pools are small."""
@@ -77,7 +71,7 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
     a file that is no configuration, that the lab cannot have, or that answers nobody.
     """
     document = read_commented_json(file, root)
-    kinds = {name: kind for kind, costs in known_costs().items() for name in costs.objects}
+    kinds = kinds_of_objects()
     held = list(servers(document.top, kinds))
     if len(held) != 1:
         raise usage_error(
@@ -98,9 +92,7 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
     configuration.check({"": "an object"})
     configuration.check(known_costs()[kind].values)
     own = build(
-        Own,
-        {"kind": kind, **_read(_package(kind), configuration, without)},
-        str(document.spot),
+        Own, {"kind": kind, **_read(_package(kind), configuration, without)}, str(document.spot)
     )
     if not own.kinds:
         raise usage_error(
@@ -180,15 +172,11 @@ def _read(
 
 def _package(kind: str) -> ModuleType:
     """The package of a role that reads its server's own configurations."""
-    name = f"leaselab_own_{kind}"
-    if name not in sys.modules:
-        folder = ROLES / kind / "own"
-        specification = importlib.util.spec_from_file_location(
-            name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    module = load_module(f"leaselab_own_{kind}", ROLES / kind / "own" / "__init__.py")
+    if module is None:
+        raise usage_error(
+            "no configurations of this server are read",
+            where=kind,
+            wanted=f"a package own of role {kind}",
         )
-        if specification is None or specification.loader is None:
-            raise usage_error("no configurations of this server are read", where=kind)
-        module = importlib.util.module_from_spec(specification)
-        sys.modules[name] = module
-        specification.loader.exec_module(module)
-    return sys.modules[name]
+    return module

@@ -156,10 +156,7 @@ def playbook_error(
 _CODES = frozenset(outcome.value for outcome in Outcome if outcome is not Outcome.OK)
 
 
-_WRONG_KEY = (
-    "Host key verification failed",
-    "HOST IDENTIFICATION HAS CHANGED",
-)
+_WRONG_KEY = ("Host key verification failed", "HOST IDENTIFICATION HAS CHANGED")
 
 
 def _unreachable_error(event: Event, todo: str) -> LeaselabError:

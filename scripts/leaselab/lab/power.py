@@ -97,7 +97,7 @@ def parse_power(value: object, where: str) -> Power:
     power: RedfishPower | IpmiPower = build(_NETWORK[kind], content, where)
     for name in ("user", "password_file"):
         if not getattr(power, name).strip():
-            raise usage_error(f"{name} is empty", where=where)
+            raise usage_error(f"{name} is empty", where=where, wanted="a value")
     for name in ("password_file", "ca_file"):
         file = getattr(power, name, "")
         if file and not file.startswith(("/", "~")):

@@ -202,7 +202,7 @@ class Repository:
         # A file that was written again as it was: git ends with 1, and has nothing to say.
         nothing = (stash.status, stash.stderr.strip()) == (1, "")
         if stash.status != 0 and not nothing:
-            raise usage_error(f"git: {stash.reason}", where=self.name)
+            raise self._failed("git stash create", stash)
         if not stash.stdout.strip():
             return head
         tree = _git(self.path, "rev-parse", f"{stash.stdout.strip()}^{{tree}}").stdout.strip()
@@ -236,7 +236,11 @@ class Repository:
             self._check_size(wanted)
             done = _git(self.path, "archive", "--format=tar", f"--output={draft}", wanted)
             if done.status != 0:
-                raise lab_broken(f"git archive: {done.reason}", where=self.name)
+                raise lab_broken(
+                    f"git archive: {done.reason}",
+                    where=self.name,
+                    todo="see what it says there",
+                )
             draft.rename(target)
         finally:
             draft.unlink(missing_ok=True)
@@ -250,10 +254,7 @@ class Repository:
         argv = ("git", "-C", str(self.path), "ls-tree", "-r", "-t", "--long", tree)
         files = size = 0
         with subprocess.Popen(
-            argv,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=_environment(self.path),
+            argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(self.path)
         ) as listing:
             for row in listing.stdout or ():
                 files += 1
@@ -276,7 +277,7 @@ class Repository:
     def _commit(self, name: str, ref: str) -> Commit:
         shown = _git(self.path, "log", "--no-walk", f"--format={_FIELDS}", name)
         if shown.status != 0:
-            raise usage_error(f"git: {shown.reason}", where=self.name)
+            raise self._failed(f"git log {name}", shown)
         # what is shown of a merge ends in an empty line
         commit_hash, tree, *dates, subject = shown.stdout.rstrip("\n").split("\0", 6)
         described = _git(
@@ -332,6 +333,11 @@ class Repository:
             todo=f"did you mean {near[0]!r}?" if near else "name a branch, a tag or a hash",
         )
 
+    def _failed(self, command: str, done: _Done) -> LeaselabError:
+        return usage_error(
+            f"git: {done.reason}", where=self.name, todo=f"see what {command} says there"
+        )
+
     def _cut_off(self, text: str) -> LeaselabError:
         return usage_error(
             f"{text!r} cannot be followed: the history of this clone is cut off",
@@ -360,6 +366,7 @@ def open_repository(where: str, mirrors: Path) -> Repository:
             "not a git repository",
             where=where,
             found=folder.reason if folder.status else "a file",
+            wanted="the folder of a clone, or an address",
         )
     place = path.absolute()
     name = os.fsencode(place).decode(errors="replace")
@@ -475,10 +482,14 @@ def _git(
             env={**_environment(path), **(environment or {})},
         )
     except FileNotFoundError as error:
-        raise lab_broken("git is not installed", where="this machine") from error
+        raise lab_broken(
+            "git is not installed", where="this machine", todo="apt-get install git"
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise lab_broken(
-            f"git {arguments[0]} did not end within {seconds:.0f} s", where=str(path)
+            f"git {arguments[0]} did not end within {seconds:.0f} s",
+            where=str(path),
+            todo="see what it waits for",
         ) from error
     # A message may be in any encoding; what is no text is shown as such.
     return _Done(

@@ -8,9 +8,12 @@ and with the role's name.
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import jinja2
@@ -246,6 +249,22 @@ def _conditions(kind: str) -> list[tuple[Callable[..., Any], jinja2.Template]]:
         )
         for asserted in (task["ansible.builtin.assert"] for task in tasks)
     ]
+
+
+def load_module(name: str, path: Path) -> ModuleType | None:
+    """Load a role's module or package, once; None where it is not there."""
+    if name in sys.modules:
+        return sys.modules[name]
+    folders = [str(path.parent)] if path.name == "__init__.py" else None
+    specification = importlib.util.spec_from_file_location(
+        name, path, submodule_search_locations=folders
+    )
+    if not path.exists() or specification is None or specification.loader is None:
+        return None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    specification.loader.exec_module(module)
+    return module
 
 
 def read_yaml(path: Path) -> Any:  # noqa: ANN401  (parsed YAML)

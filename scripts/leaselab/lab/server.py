@@ -16,14 +16,9 @@ from leaselab.lab.boot import boot, boot_of
 from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import ServerUnderTest
 from leaselab.model.bounds import misfit
-from leaselab.model.errors import (
-    LeaselabError,
-    invalid_measurement,
-    lab_broken,
-    server_broken,
-)
+from leaselab.model.errors import LeaselabError, invalid_measurement, lab_broken, server_broken
 from leaselab.model.observation import Reloaded, Reset, Sampled, ServerStarted, State
-from leaselab.model.text import bounded
+from leaselab.model.text import bounded, last_line
 from leaselab.model.trial import Sample
 
 RESET_TIMEOUT_S = 60.0
@@ -73,16 +68,16 @@ class ContractServer:
         done = self._do("start", self._deployed.start_limit_s)
         if done.status in _NOT_THERE:
             raise lab_broken(
-                f"no server is deployed: {_last_line(done.stderr)}",
+                f"no server is deployed: {last_line(done.stderr)}",
                 where=self._connection.access.name,
                 todo="deploy first: leaselab run, or ansible/deploy.yml",
             )
         if done.status == _BENEATH:
-            raise self._broken(_last_line(done.stderr))
+            raise self._broken(last_line(done.stderr))
         if done.status != 0:
             self._check_files()  # what somebody replaced says nothing of what was deployed
             raise server_broken(
-                f"the server does not start: {_last_line(done.stderr)}",
+                f"the server does not start: {last_line(done.stderr)}",
                 where=self._connection.access.name,
                 todo=f"run '{' '.join(self._argv('start'))}' on that host to see for yourself",
             )
@@ -161,7 +156,7 @@ class ContractServer:
         done = self._do("state", RESET_TIMEOUT_S)
         if done.status != 0:
             self._check_alive_now()
-            raise self._broken(f"the server does not say its state: {_last_line(done.stderr)}")
+            raise self._broken(f"the server does not say its state: {last_line(done.stderr)}")
         return self._decoded(done.stdout, State, "state").trouble
 
     def settle(self) -> None:
@@ -172,7 +167,7 @@ class ContractServer:
         done = self._do("settle", SETTLE_TIMEOUT_S)
         if done.status != 0:
             self._check_alive_now()
-            raise self._broken(_last_line(done.stderr))
+            raise self._broken(last_line(done.stderr))
 
     def reset(self) -> int | None:
         """Have it hold nothing; return how much it held, None where it holds nothing ever."""
@@ -180,7 +175,7 @@ class ContractServer:
         if done.status != 0:
             if done.status != _BENEATH:
                 self._check_alive_now()
-            raise self._broken(f"the server cannot be reset: {_last_line(done.stderr)}")
+            raise self._broken(f"the server cannot be reset: {last_line(done.stderr)}")
         answer = self._decoded(done.stdout, Reset, "reset")
         if answer.held:
             raise self._broken(
@@ -198,7 +193,7 @@ class ContractServer:
         if done.status != 0:
             self._check_alive_now()
             raise server_broken(
-                f"the server does not reload: {_last_line(done.stderr)}",
+                f"the server does not reload: {last_line(done.stderr)}",
                 where=self._connection.access.name,
                 todo=f"run '{' '.join(self._argv('reload'))}' on that host to see for yourself",
             )
@@ -214,7 +209,7 @@ class ContractServer:
             reason = braking.ended
             raise self._broken(
                 "the server is not slowed down: "
-                + (_last_line(reason) if reason else "its contract says nothing")
+                + (last_line(reason) if reason else "its contract says nothing")
             )
 
     def crash(self) -> None:
@@ -222,14 +217,14 @@ class ContractServer:
         self._stop_sampling()
         done = self._do("crash", STOP_TIMEOUT_S)
         if done.status != 0:
-            raise self._broken(f"the server does not crash: {_last_line(done.stderr)}")
+            raise self._broken(f"the server does not crash: {last_line(done.stderr)}")
 
     def listing(self) -> dict[str, str]:
         """Return all that it holds: whose it is, by what it is, such as client by address."""
         done = self._do("list", LIST_TIMEOUT_S)
         if done.status != 0:
             raise self._broken(
-                f"the {self._deployed.holds} cannot be read: {_last_line(done.stderr)}"
+                f"the {self._deployed.holds} cannot be read: {last_line(done.stderr)}"
             )
         rows = (line.split(" ") for line in done.stdout.decode("ascii").splitlines())
         return dict(rows)
@@ -248,16 +243,18 @@ class ContractServer:
         """Return what was sampled since `begin_profile`; raises as that does."""
         profiler, self._profiler = self._profiler, None
         if profiler is None:
-            raise lab_broken("no profile was begun", where=self._connection.access.name)
+            raise AssertionError("a profile is begun before it is ended")
         line = profiler.conclude(PROFILE_END_S)
         if profiler.status != 0 or line is None:
             raise self._no_profile(profiler, f"it has not ended in {PROFILE_END_S:.0f} s")
         return self._decoded(line, Sampled, "profile")
 
     def _no_profile(self, profiler: Follower, late: str) -> LeaselabError:
-        reason = late if profiler.ended is None else _last_line(profiler.ended)
+        reason = late if profiler.ended is None else last_line(profiler.ended)
         return invalid_measurement(
-            f"there is no profile: {reason}", where=self._connection.access.name
+            f"there is no profile: {reason}",
+            where=self._connection.access.name,
+            todo="see whether perf may sample there: leaselab lab check",
         )
 
     def _stop_sampling(self) -> None:
@@ -276,7 +273,7 @@ class ContractServer:
 
     def _stopped(self, done: Completed) -> None:
         if done.status != 0:
-            raise self._broken(f"the server does not stop: {_last_line(done.stderr)}")
+            raise self._broken(f"the server does not stop: {last_line(done.stderr)}")
 
     def _argv(self, verb: str) -> list[str]:
         return [self._deployed.contract, verb, self._deployed.variant]
@@ -291,7 +288,7 @@ class ContractServer:
         """
         sampler = self._sampler
         if sampler is None:
-            raise lab_broken("no server was started", where=self._connection.access.name)
+            raise AssertionError("a server is started before it is sampled")
         # a sample that was on its way may come first; the one asked for follows
         # within milliseconds and is taken by the next call of `samples`
         line = sampler.ask(SAMPLE_TIMEOUT_S)
@@ -312,11 +309,12 @@ class ContractServer:
     def _check_alive(self) -> None:
         if self._sampler and (reason := self._sampler.ended) is not None:
             if self._sampler.status == _BENEATH:
-                raise self._broken(_last_line(reason))
+                raise self._broken(last_line(reason))
             self._check_host(self._sampler.status)
             raise invalid_measurement(
-                f"the server died while it was measured: {_last_line(reason)}",
+                f"the server died while it was measured: {last_line(reason)}",
                 where=self._connection.access.name,
+                todo="see its log there, and offer less if that is why",
             )
 
     def _check_host(self, status: int | None) -> None:
@@ -376,8 +374,3 @@ def _flat(beside: Mapping[str, Any] | None) -> dict[str, str]:
     settings = {name: str(value) for name, value in beside["variables"].items()}
     settings[_PROFILE] = str(beside.get("confinement"))
     return {"name": beside["name"], "version": beside["version"], **settings}
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "it gave no reason"

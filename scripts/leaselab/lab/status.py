@@ -16,6 +16,7 @@ from leaselab.lab.lock import status as lock_status
 from leaselab.lab.transport import Connection, connect
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.text import last_line
 
 LIMIT_S = 30.0
 """Longest time that all hosts of all benches together have to answer (s)."""
@@ -201,14 +202,9 @@ class _Asking:
 
     def _silent(self, problem: str) -> _Answer:
         name, parts = self._host.access.name, self._host.parts
-        status = HostStatus(name, parts, _at(self._host), reachable=False, problem=problem)
+        status = HostStatus(name, parts, self._host.access.at, reachable=False, problem=problem)
         silent = f"{name}, which keeps it, is not reachable"
         return _Answer(status, problem=silent if GENERATOR_GROUP in parts else "")
-
-
-def _at(host: InventoryHost) -> str:
-    access = host.access
-    return f"{access.user}@{access.address}:{access.port}"
 
 
 def _ask(host: InventoryHost, connector: Callable[[HostAccess], Connection]) -> _Answer:
@@ -216,9 +212,12 @@ def _ask(host: InventoryHost, connector: Callable[[HostAccess], Connection]) -> 
     with connector(host.access) as connection:
         done = connection.run(["python3", "-c", _PROBE], timeout_s=_TIMEOUT_S)
         if done.status != 0:
-            last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise lab_broken(f"python3 failed: {last}", where=host.access.name)
-        status = read_probe(host, _at(host), json.loads(done.stdout))
+            raise lab_broken(
+                f"python3 failed: {last_line(done.stderr)}",
+                where=host.access.name,
+                todo="see what python3 is there",
+            )
+        status = read_probe(host, json.loads(done.stdout))
         if GENERATOR_GROUP not in host.parts:
             return _Answer(status)
         try:
@@ -227,7 +226,7 @@ def _ask(host: InventoryHost, connector: Callable[[HostAccess], Connection]) -> 
             return _Answer(status, problem=str(error))
 
 
-def read_probe(host: InventoryHost, at: str, answer: dict[str, Any]) -> HostStatus:
+def read_probe(host: InventoryHost, answer: dict[str, Any]) -> HostStatus:
     """Judge what a host answered against what the inventory says of it."""
     wanted = [address for address in (host.test_address, host.test_address6) if address]
     places = {
@@ -246,7 +245,7 @@ def read_probe(host: InventoryHost, at: str, answer: dict[str, Any]) -> HostStat
     return HostStatus(
         name=host.access.name,
         parts=host.parts,
-        at=at,
+        at=host.access.at,
         reachable=True,
         problem=problem,
         hostname=answer["hostname"],

@@ -21,6 +21,7 @@ import paramiko
 from leaselab.lab.interrupts import held_back
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.text import last_line
 
 CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 5
@@ -96,9 +97,8 @@ class Connection(AbstractContextManager["Connection"]):
         done = self._run([*_SUDO, "true"], ["sudo"], _SUDO_TIMEOUT_S)
         if done.status != 0:
             user = self.access.user
-            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise lab_broken(
-                f"sudo refuses {user}: {reason}",
+                f"sudo refuses {user}: {last_line(done.stderr)}",
                 where=self.access.name,
                 wanted=f"every command as root for {user}, without a password",
                 todo=f"write '{user} ALL=(root) NOPASSWD: ALL' to a file in /etc/sudoers.d",
@@ -369,7 +369,6 @@ def _connect(access: HostAccess, opened: ExitStack) -> Connection:
 
 
 def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
-    at = f"{access.user}@{access.address}:{access.port}"
     if isinstance(error, paramiko.BadHostKeyException):
         return lab_broken(
             "host key has changed",
@@ -380,7 +379,7 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
         )
     if isinstance(error, paramiko.AuthenticationException):
         return lab_broken(
-            f"login as {at} refused: {error}",
+            f"login as {access.at} refused: {error}",
             where=access.name,
             todo=f"install the public key of {access.key_file} on the host",
         )
@@ -416,7 +415,7 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
         words = "it closed the connection before the login; it may be shutting down or starting"
     return (NoAnswerError if _is_silence(error) else LeaselabError)(
         Outcome.LAB,
-        f"cannot be reached at {at}: {words or type(error).__name__}",
+        f"cannot be reached at {access.at}: {words or type(error).__name__}",
         where=access.name,
         todo="check that the host is up and its address right in the inventory",
     )

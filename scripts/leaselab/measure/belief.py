@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 ASSUMED_SPREAD_SD = 0.02
 """Relative spread between runs before any two runs have shown it."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
-
-if TYPE_CHECKING:
-    from leaselab.model.procedures.max_rate import MaxRate
-    from leaselab.model.trial import Trial
-
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.trial import Trial
 
 OVERLOADED = 0.2
 """Loss ratio above which a stall of the generator does not explain that a trial failed."""

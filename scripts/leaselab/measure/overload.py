@@ -5,21 +5,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED
 from leaselab.measure.search_error import SLOWER_THAN_SERVER
-from leaselab.model.errors import invalid_measurement
-from leaselab.model.procedures.duel import SIGHTING_TRIALS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.errors import LeaselabError
-    from leaselab.model.procedures.duel import Duel
-    from leaselab.model.record import Round
-    from leaselab.model.trial import Trial
+from leaselab.model.errors import LeaselabError, invalid_measurement
+from leaselab.model.procedures.duel import SIGHTING_TRIALS, Duel
+from leaselab.model.record import Round
+from leaselab.model.trial import Trial
 
 LIGHT, HEAVY = 0.02, 0.15
 """Loss (0..1) below which a load is too light to show what a server can do, and above which it

@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
 from leaselab.measure.ports import RELOAD, Clock, During, Hold, Listener, Recorder
+from leaselab.measure.procedures.method import Found, Method
 from leaselab.measure.server_use import memory_mib, written_rate
+from leaselab.measure.trials import Trials
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.journal import (
+    AnyEntry,
     Confirming,
     Pause,
     RoundBegun,
@@ -28,21 +31,10 @@ from leaselab.model.journal import (
     WarmUp,
 )
 from leaselab.model.load import Load
-from leaselab.model.procedure import (
-    MEMORY,
-    PAUSE_LIMIT_S,
-    RELOAD_S,
-    START_S,
-    WRITTEN_RATE,
-)
+from leaselab.model.observation import ServerStarted
+from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, RELOAD_S, START_S, WRITTEN_RATE
 from leaselab.model.record import Confirmation, Round
 from leaselab.model.trial import Trial
-
-if TYPE_CHECKING:
-    from leaselab.measure.procedures.method import Found, Method
-    from leaselab.measure.trials import Trials
-    from leaselab.model.journal import AnyEntry
-    from leaselab.model.observation import ServerStarted
 
 PAUSES_S = (0.0, 5.0, 10.0, 20.0, 30.0)
 """Pause before a trial is made again, by the number of trials in a row that the generator's

@@ -7,13 +7,7 @@ from typing import Any, Protocol
 
 from leaselab.model.journal import Entry
 from leaselab.model.load import Load
-from leaselab.model.observation import (
-    Foreign,
-    Generated,
-    HostReading,
-    Sampled,
-    ServerStarted,
-)
+from leaselab.model.observation import Foreign, Generated, HostReading, Sampled, ServerStarted
 from leaselab.model.record import Round
 from leaselab.model.trial import Sample, Trial
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from leaselab.measure.belief import Observation
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.procedures.max_rate import MaxRate
-    from leaselab.model.trial import Trial
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.trial import Trial
 
 ASSUMED_NOISE_SD = 0.005
 """Relative spread between trials of a run before any run has shown it."""

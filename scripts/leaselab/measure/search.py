@@ -13,8 +13,8 @@ sweep that was killed is resumed by answering its requests from the journal.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.measure import search_error
 from leaselab.measure.belief import Belief, combine, expect
@@ -26,9 +26,6 @@ from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket
 from leaselab.model.trial import Trial
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 FIRST_STEP = 4.0
 """Factor between scouts while nothing is known but that they lost nothing."""
@@ -81,9 +78,7 @@ class Searched:
 
 
 def search(
-    measure: Callable[[Load], Trial],
-    procedure: MaxRate,
-    earlier: Sequence[float] = (),
+    measure: Callable[[Load], Trial], procedure: MaxRate, earlier: Sequence[float] = ()
 ) -> Searched:
     """Find the max rate of one run.
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.outcomes import Outcomes
 from leaselab.model.errors import LeaselabError, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.measure.outcomes import Outcomes
-    from leaselab.model.procedures.max_rate import MaxRate
-    from leaselab.model.trial import Trial
-
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.trial import Trial
 
 CALM = "end what else runs on the generator's host, or on its hardware, and measure again"
 """What to do where the generator stands still now and then."""
@@ -48,17 +43,24 @@ class SearchError(LeaselabError):
 
 
 def _failure(
-    reason: SearchReason, outcomes: Outcomes, *, what: str, found: str, wanted: str, todo: str
+    reason: SearchReason,
+    what: str,
+    trials: Sequence[Trial] = (),
+    *,
+    found: str,
+    wanted: str,
+    todo: str,
+    where: str = "search",
 ) -> SearchError:
     return SearchError(
         Outcome.INVALID,
         what,
-        where="search",
+        where=where,
         found=found,
         wanted=wanted,
         todo=todo,
         reason=reason,
-        trials=outcomes.trials,
+        trials=tuple(trials),
     )
 
 
@@ -66,8 +68,8 @@ def generator_limited(outcomes: Outcomes) -> SearchError:
     """The server still passes at all that the generator can offer."""
     return _failure(
         SearchReason.GENERATOR_LIMITED,
-        outcomes,
-        what="the traffic generator is slower than the server",
+        "the traffic generator is slower than the server",
+        outcomes.trials,
         found=f"of {_asked(outcomes)}/s asked for it offered {outcomes.ceiling}/s at most; the "
         f"server's best trial: {_highest_pass(outcomes)}",
         wanted="an offered load at which the server loses more than "
@@ -80,8 +82,8 @@ def above_max_rate(outcomes: Outcomes) -> SearchError:
     """The server passes at the highest rate that may be tried."""
     return _failure(
         SearchReason.ABOVE_MAX_RATE,
-        outcomes,
-        what="the server passes at the highest rate allowed",
+        "the server passes at the highest rate allowed",
+        outcomes.trials,
         found=_highest_pass(outcomes),
         wanted=f"a failing trial at {outcomes.procedure.max_rate}/s or below",
         todo="raise the search limit max_rate",
@@ -93,8 +95,8 @@ def below_min_rate(outcomes: Outcomes) -> SearchError:
     worst = min(outcomes.failing, key=lambda trial: trial.rate)
     return _failure(
         SearchReason.BELOW_MIN_RATE,
-        outcomes,
-        what="the server fails at the lowest rate that can be searched",
+        "the server fails at the lowest rate that can be searched",
+        outcomes.trials,
         found=f"loss {worst.loss_ratio:.1%} at {worst.rate}/s",
         wanted=(
             f"at most {outcomes.procedure.loss_ratio:.1%} at {outcomes.floor}/s "
@@ -114,16 +116,14 @@ def loses_at_any_load(procedure: MaxRate, trials: Sequence[Trial]) -> SearchErro
     best = max(trials, key=lambda trial: trial.completed_rate)
     failing = [trial for trial in trials if trial.valid and not procedure.passes(trial)]
     lowest = min(failing, key=lambda trial: trial.rate)
-    return SearchError(
-        Outcome.INVALID,
+    return _failure(
+        SearchReason.LOSES_AT_ANY_LOAD,
         "the server loses transactions at any load",
-        where="search",
+        trials,
         found=f"loss {lowest.loss_ratio:.1%} at {lowest.rate}/s, although it completes "
         f"{best.completed_rate:.0f}/s of {best.rate}/s",
         wanted=f"at most {procedure.loss_ratio:.1%} at a low load",
         todo="look at what it drops, in its log and counters",
-        reason=SearchReason.LOSES_AT_ANY_LOAD,
-        trials=tuple(trials),
     )
 
 
@@ -132,8 +132,8 @@ def not_sustained(trials: Sequence[Trial], procedure: MaxRate) -> SearchError:
     attempted = sum(trial.attempted for trial in trials)
     completed = sum(trial.completed for trial in trials)
     traffic_s = sum(trial.traffic_s for trial in trials)
-    return SearchError(
-        Outcome.INVALID,
+    return _failure(
+        SearchReason.NOT_SUSTAINED,
         f"the server does not keep the goal for {traffic_s:.0f} s at a rate that the runs "
         "passed",
         where="confirmation",
@@ -142,21 +142,19 @@ def not_sustained(trials: Sequence[Trial], procedure: MaxRate) -> SearchError:
         wanted=f"at most {procedure.loss_ratio:.1%}",
         todo="look at the trials second by second; a server that is faster only for a while "
         "needs longer ones: --trial-s",
-        reason=SearchReason.NOT_SUSTAINED,
     )
 
 
 def warming_up(procedure: MaxRate, rate: int, highest: float) -> SearchError:
     """The server passes a load in the end at which it failed in every run."""
-    return SearchError(
-        Outcome.INVALID,
+    return _failure(
+        SearchReason.WARMING_UP,
         "the server was faster after all runs than in any of them",
         where="confirmation",
         found=f"a loss of at most {procedure.loss_ratio:.1%} at {rate}/s",
         wanted=f"a failing trial there, as the highest max rate of the runs is {highest:.0f}/s",
         todo="it may need longer to warm up after a start: --warm-up-s; or the machine has "
         "become faster: measure again",
-        reason=SearchReason.WARMING_UP,
     )
 
 
@@ -182,8 +180,8 @@ def noisy(outcomes: Outcomes) -> SearchError:
         )
     return _failure(
         SearchReason.NOISY,
-        outcomes,
-        what=f"no bracket after {len(outcomes.trials)} trials",
+        f"no bracket after {len(outcomes.trials)} trials",
+        outcomes.trials,
         found=found,
         wanted=f"a pass and a failure within {outcomes.procedure.relative_width:.1%}",
         todo="look for other load on the hosts, or lengthen the trials",
@@ -194,8 +192,8 @@ def none_confirms(trials: Sequence[Trial]) -> SearchError:
     """None of the trials that should confirm the result counts."""
     words = sorted({trial.reason for trial in trials})
     stalled, limited = words == [GENERATOR_STALLED], GENERATOR_LIMITED in words
-    return SearchError(
-        Outcome.INVALID,
+    return _failure(
+        SearchReason.GENERATOR_LIMITED if limited else SearchReason.INVALID_TRIAL,
         "the generator was disturbed for as long as the result was to be confirmed"
         if stalled
         else "no trial that was to confirm the result counts",
@@ -203,7 +201,6 @@ def none_confirms(trials: Sequence[Trial]) -> SearchError:
         found=f"{len(trials)} trials at {trials[0].rate}/s: {', '.join(words)}",
         wanted="a valid trial",
         todo=SLOWER_THAN_SERVER if limited else CALM if stalled else "see the trials",
-        reason=SearchReason.GENERATOR_LIMITED if limited else SearchReason.INVALID_TRIAL,
     )
 
 
@@ -211,23 +208,21 @@ def invalid_trial(outcomes: Outcomes) -> SearchError:
     """The same trial was made several times and was never valid."""
     row = outcomes.not_valid_in_a_row
     last = row[0]
+    what, todo = f"trials at {last.rate}/s are not valid", "see the trial's own messages"
+    found = f"{last.reason}: {last.detail}" if last.detail else last.reason
     if all(trial.reason == GENERATOR_STALLED for trial in row):
-        return _failure(
-            SearchReason.INVALID_TRIAL,
-            outcomes,
-            what="the generator was disturbed for too long",
-            found=f"{len(row)} trials in a row at {last.rate}/s, each {GENERATOR_STALLED}, "
-            "with pauses between them",
-            wanted="a valid trial",
-            todo=CALM,
+        what, todo = "the generator was disturbed for too long", CALM
+        found = (
+            f"{len(row)} trials in a row at {last.rate}/s, each {GENERATOR_STALLED}, with "
+            "pauses between them"
         )
     return _failure(
         SearchReason.INVALID_TRIAL,
-        outcomes,
-        what=f"trials at {last.rate}/s are not valid",
-        found=f"{last.reason}: {last.detail}" if last.detail else last.reason,
+        what,
+        outcomes.trials,
+        found=found,
         wanted="a valid trial",
-        todo="see the trial's own messages",
+        todo=todo,
     )
 
 

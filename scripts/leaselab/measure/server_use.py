@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from leaselab.model.record import SERVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.trial import Trial
+from leaselab.model.trial import Trial
 
 
 def memory_mib(trials: Sequence[Trial]) -> float | None:

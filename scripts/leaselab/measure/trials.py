@@ -108,40 +108,20 @@ class Trials:
         `during` the load may leave a server that can neither be read nor reset.
         """
         began = self.clock()
-        try:
-            trial = self._made(
-                load, name, began, may_abort=may_abort, reset=reset, during=during
-            )
+        with _fitting_a_result(name):
+            early = None
+            if during is not None:
+                trial = self._happening(load, name, during)
+            else:
+                trial, conclusive = self._attempt(load, name, may_abort=may_abort, reset=reset)
+                if not conclusive:
+                    early = _early(replace(trial, wall_s=self.clock() - began))
+                    again = f"{name}-again"
+                    trial, _ = self._attempt(load, again, may_abort=False, reset=reset)
+            trial = replace(trial, early_attempt=early, wall_s=self.clock() - began)
             # the types of numbers alone are checked by no constructor
             msgspec.convert(msgspec.to_builtins(trial), Trial)
-        except (OutOfBoundsError, msgspec.ValidationError) as error:
-            raise lab_broken(
-                "what was read of the hosts in a trial does not fit a result",
-                where=name,
-                found=misfit(error),
-                wanted="results/schema.json",
-                todo="the trial was not counted; the sweep can be resumed when they are well",
-            ) from error
         return trial
-
-    def _made(
-        self,
-        load: Load,
-        name: str,
-        began: float,
-        *,
-        may_abort: bool,
-        reset: bool,
-        during: During | None,
-    ) -> Trial:
-        if during is not None:
-            return self._happening(load, name, during, began)
-        trial, conclusive = self._attempt(load, name, may_abort=may_abort, reset=reset)
-        if not conclusive:
-            early = _early(replace(trial, wall_s=self.clock() - began))
-            trial, _ = self._attempt(load, f"{name}-again", may_abort=False, reset=reset)
-            trial = replace(trial, early_attempt=early)
-        return replace(trial, wall_s=self.clock() - began)
 
     def _attempt(
         self, load: Load, name: str, *, may_abort: bool, reset: bool
@@ -190,7 +170,7 @@ class Trials:
         )
         return trial, conclusive
 
-    def _happening(self, load: Load, name: str, during: During, began: float) -> Trial:
+    def _happening(self, load: Load, name: str, during: During) -> Trial:
         """Make a trial in which something happens, to its end; nothing is reset after it."""
         started_at = datetime.now(UTC)
         readings = [self._read()]
@@ -216,7 +196,6 @@ class Trials:
             hosts=uses,
             raw_file=raw_file,
             figures=figures,
-            wall_s=self.clock() - began,
         )
 
     def _doubted(self, trial: Trial, trouble: str, others: Sequence[Sample]) -> Trial:
@@ -261,6 +240,21 @@ class Trials:
             held = pool.submit(self.server.reset if wanted else dict)
             yield held
             held.result()
+
+
+@contextmanager
+def _fitting_a_result(name: str) -> Iterator[None]:
+    """Raise a broken-lab error where what was read of the hosts fits no result."""
+    try:
+        yield
+    except (OutOfBoundsError, msgspec.ValidationError) as error:
+        raise lab_broken(
+            "what was read of the hosts in a trial does not fit a result",
+            where=name,
+            found=misfit(error),
+            wanted="results/schema.json",
+            todo="the trial was not counted; the sweep can be resumed when they are well",
+        ) from error
 
 
 def of_generator(trial: Trial) -> Trial:

@@ -40,6 +40,11 @@ class HostAccess:
     jump: HostAccess | None = None
     """The host that the connection goes over, which may have one itself; None for none."""
 
+    @property
+    def at(self) -> str:
+        """Where it is reached, in words: ``user@address:port``."""
+        return f"{self.user}@{self.address}:{self.port}"
+
 
 NO_ACCESS = HostAccess("", "", "", "", "")
 """That of a host in a result, whose readers have no use for it."""
@@ -170,6 +175,8 @@ class GeneratorTool:
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What it reads, by name, such as ``queries``: `path` on its host, `sha256`, and what its
     role knows of it."""
+    relays: tuple[str, ...] = ()
+    """Addresses of its host that are the relays of DHCPv4 clients, as servers know them."""
     build: Mapping[str, Any] | None = None
     """What is known of the build of a commit, as `ServerUnderTest.build`; None of what is
     packaged or installed."""

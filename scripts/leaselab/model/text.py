@@ -46,6 +46,11 @@ def bounded(text: str, letters: int) -> str:
     return printable(text if len(text) <= letters else f"{text[: letters - 1]}…")
 
 
+def last_line(text: str) -> str:
+    """Return the last line of what a program has said, where its reason stands."""
+    return (text.strip().splitlines() or ["no reason given"])[-1]
+
+
 def cell(text: str) -> str:
     """Return a text as a cell of a table that no spreadsheet computes.
 

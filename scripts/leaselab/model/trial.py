@@ -6,6 +6,9 @@ Units stand in the names of fields or in their descriptions; moments are UTC, IS
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any, Self
+
 from msgspec import Struct, field
 
 from leaselab.model.bounds import Amount, Bounded, Count, Figure, File, Text
@@ -199,6 +202,17 @@ class Trial(Figures, frozen=True, kw_only=True):
     early_attempt: EarlyAttempt | None = None
     """An attempt before it that was ended too early; null where there was none."""
 
+    @classmethod
+    def of(cls, load: Load, **fields: Any) -> Self:  # noqa: ANN401  # those of the class
+        """Return what came of a load: these further fields."""
+        return cls(
+            rate=load.rate,
+            duration_s=load.duration_s,
+            at_once=load.at_once,
+            flood=load.flood,
+            **fields,
+        )
+
     @property
     def load(self) -> Load:
         """What was asked for, but for the numbers of its clients."""
@@ -228,3 +242,16 @@ class Trial(Figures, frozen=True, kw_only=True):
     def completed_rate(self) -> float:
         """Transactions completed in time per second of traffic (1/s)."""
         return self.completed / self.traffic_s if self.traffic_s else 0.0
+
+
+def loss_ratio_of(trials: Iterable[Trial]) -> float:
+    """Loss ratio of trials together (0..1)."""
+    trials = list(trials)
+    attempted = sum(trial.attempted for trial in trials)
+    return 1.0 - sum(trial.completed for trial in trials) / attempted if attempted else 1.0
+
+
+def completed_rate_of(trials: Iterable[Trial]) -> float:
+    """What trials completed together per second of their traffic (1/s)."""
+    trials = list(trials)
+    return sum(trial.completed for trial in trials) / sum(trial.traffic_s for trial in trials)

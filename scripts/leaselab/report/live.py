@@ -109,11 +109,8 @@ class LiveView:
             case TrialBegun():
                 self.phase = self._trial_phase
                 self.load = entry.load
-                self._live = Trial(
-                    rate=entry.load.rate,
-                    duration_s=entry.load.duration_s,
-                    at_once=entry.load.at_once,
-                    flood=entry.load.flood,
+                self._live = Trial.of(
+                    entry.load,
                     attempted=0,
                     completed=0,
                     late=0,

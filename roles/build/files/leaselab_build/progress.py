@@ -19,11 +19,7 @@ class Progress:
         """Nothing has begun, and only what is built is known."""
         self._path = _path(config)
         self._began = time.monotonic()
-        self._state = {
-            "name": config["name"],
-            "commit": job.commit,
-            "described": job.described,
-        }
+        self._state = {"name": config["name"], "commit": job.commit, "described": job.described}
 
     def begin(self, phase):
         """Begin a phase."""

@@ -5,7 +5,6 @@ stand still for the share that was asked for.  So any server can be braked, as i
 """
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -14,6 +13,7 @@ import time
 
 from leaselab_contract.errors import ContractError
 from leaselab_contract.process import running_pid
+from leaselab_contract.verbs import tell
 
 PERIOD_S = 0.02
 """How often it is stopped: much less than a client waits, much more than a stop costs."""
@@ -28,22 +28,14 @@ def brake(config):
     share = float(sys.stdin.readline())
     if not 0 < share < 1:
         raise ContractError(f"no share of the time (found {share:g}, wanted above 0, below 1)")
-    if running_pid(config["process"]) is None:
-        raise ContractError("the server is not running")
-    _tell({"braking": True})
+    tell({"braking": True})
     began, stood_s = time.monotonic(), 0.0
     while not _closed(PERIOD_S):
         # By what is due so far: a stop that took longer makes the next one shorter.
         due_s = share * (time.monotonic() - began) - stood_s
         if due_s > 0:
             stood_s += _stand(config, due_s)
-    _tell({"stood": stood_s / (time.monotonic() - began)})
-
-
-def _tell(answer):
-    """Print one JSON object at once."""
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
+    tell({"stood": stood_s / (time.monotonic() - began)})
 
 
 def _closed(seconds):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from leaselab_contract import program
 from leaselab_contract.errors import LabError
-from leaselab_contract.process import POLL_S, alive
+from leaselab_contract.process import POLL_S, alive, tree_cpu_s
 
 ANSWER_S = 55.0
 DYING_S = 2.0
@@ -52,6 +52,28 @@ def check_after_death(config):
         check_running(config)
         time.sleep(POLL_S)
     check_disk(config)
+
+
+class WithDatabase:
+    """What a server differs in whose settings may have a database."""
+
+    def explain_death(self):
+        """Raise what is wrong with its database."""
+        if self.config["database"]:
+            check_after_death(self.config)
+
+    def beside_cpu_s(self):
+        """Return the CPU time of its database; of one on another host that host tells."""
+        if not self.config["database"] or is_distant(self.config):
+            return {}
+        return {"database": tree_cpu_s(check_running(self.config))}
+
+    def stop(self):
+        """End it, and its database."""
+        ended = super().stop()
+        if self.config["database"]:
+            ask(self.config, "stop")
+        return ended
 
 
 def check_disk(config):

@@ -135,8 +135,7 @@ def wait_until(ready, child, process, seconds):
                 end(process)
                 words = last_reason(process)
                 raise _refused(
-                    child,
-                    f"no answer within {seconds:.0f} s: {error}; last words: {words}",
+                    child, f"no answer within {seconds:.0f} s: {error}; last words: {words}"
                 ) from None
         time.sleep(POLL_S)
 

@@ -6,18 +6,17 @@ program has, so that no server is compiled in another way to be profiled.
 """
 
 import contextlib
-import json
 import os
 import re
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from leaselab_contract.errors import ContractError, last_line
-from leaselab_contract.process import ENVIRONMENT, running_pid, tree
+from leaselab_contract.process import ENVIRONMENT, tree
+from leaselab_contract.verbs import tell
 
 PERF = "/usr/bin/perf"
 EVENT = "cpu-clock"
@@ -38,11 +37,8 @@ _KERNEL = re.compile(r"ffff[89a-f][0-9a-f]{11}")
 _LOST = re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\D+(?P<count>\d+)")
 
 
-def profile(config):
-    """Sample until standard input is closed; say when it began, and then what was found."""
-    pid = running_pid(config["process"])
-    if pid is None:
-        raise ContractError("the server is not running")
+def profile(pid):
+    """Sample until standard input is closed; say when it began, and then what was seen."""
     with tempfile.TemporaryDirectory(prefix="leaselab-profile.", dir=FOLDER) as folder:
         data = Path(folder) / "perf.data"
         with recording(sorted(tree(pid)), data) as perf:
@@ -51,12 +47,6 @@ def profile(config):
                 pass
             end(perf)
         tell(read(data))
-
-
-def tell(answer):
-    """Print one JSON object at once."""
-    sys.stdout.write(json.dumps(answer, separators=(",", ":")) + "\n")
-    sys.stdout.flush()
 
 
 @contextlib.contextmanager

@@ -1,10 +1,8 @@
 """Samples of a running server, about one a second, and what every one is made of."""
 
 import contextlib
-import json
 import os
 import select
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from leaselab_contract.process import (
     running_pid,
     stat_fields,
 )
+from leaselab_contract.verbs import tell
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SOCKET = "socket:["
@@ -36,8 +35,7 @@ def follow(take, files=()):
         reading = take()
         refuse_full_disk(files)
         try:
-            sys.stdout.write(json.dumps(reading, separators=(",", ":")) + "\n")
-            sys.stdout.flush()
+            tell(reading)
         except BrokenPipeError:
             os._exit(0)  # nobody listens any more; a flush at exit would fail again
         now = time.monotonic()

@@ -138,8 +138,9 @@ class Server:
 
     def brake(self):
         """Stop its processes for a share of the time, until standard input is closed."""
+        self.running()
         brake.brake(self.config)
 
     def profile(self):
         """Sample where its CPU time goes, until standard input is closed."""
-        profile.profile(self.config)
+        profile.profile(self.running())

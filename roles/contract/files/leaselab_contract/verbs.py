@@ -34,6 +34,12 @@ def answer(act):
         sys.stdout.write(json.dumps(found) + "\n")
 
 
+def tell(document):
+    """Print one JSON object at once."""
+    sys.stdout.write(json.dumps(document, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
 def _do(program, verbs, arguments):
     if len(arguments) != 1 or arguments[0] not in verbs:
         raise ContractError(f"usage: {program.name} {'|'.join(verbs)}")

@@ -51,10 +51,7 @@ def glue(one: int, host: int) -> str:
 
 
 def _delegations(size: int) -> Pieces:
-    yield (
-        f"$ORIGIN {TLD}\n$TTL 86400\n{_SOA}@ NS ns\nns A 192.0.2.53\n",
-        3,
-    )
+    yield (f"$ORIGIN {TLD}\n$TTL 86400\n{_SOA}@ NS ns\nns A 192.0.2.53\n", 3)
     for one in range(1, size + 1):
         name = f"d{one:07d}"
         text = (

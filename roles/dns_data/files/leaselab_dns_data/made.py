@@ -76,11 +76,7 @@ def zones(folder: Path, data: str, size: int, address: str) -> dict:
         counts[name] = 0
         hashed.write(folder / name, _counted(pieces, counts, name), name)
     number_of = {"zones": 0, "records": 0}
-    hashed.write(
-        folder / LIST,
-        _listed(kind.zones(size), counts, number_of),
-        LIST,
-    )
+    hashed.write(folder / LIST, _listed(kind.zones(size), counts, number_of), LIST)
     made = {"sha256": hashed.sha256, **number_of}
     return _remember(folder / KNOWN, asked, made)
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from leaselab_contract import process, sampling, server
-from leaselab_contract.database import ask, check_after_death, check_running, is_distant
+from leaselab_contract.database import WithDatabase
 from leaselab_contract.errors import ContractError
 
 from kea_contract import database, pair, poll, store
@@ -19,7 +19,7 @@ from kea_contract.control import config_hash, control, leases, statistic
 ANSWER_S = 0.8
 
 
-class Server(server.Server):
+class Server(WithDatabase, server.Server):
     """Kea; beside it a pair's agent, its database, what leads to that, and who polls it."""
 
     VERBS = (*server.Server.VERBS, "state", "settle", "list", "crash")
@@ -107,16 +107,9 @@ class Server(server.Server):
             "written": written(reading["counters"], *self.config["written_counters"]),
         }
 
-    def explain_death(self):
-        """Raise what is wrong with its database."""
-        if self.config["database"]:
-            check_after_death(self.config)
-
     def beside_cpu_s(self):
         """Return the CPU time of its database, of what polls it and what leads to it."""
-        beside = {}
-        if self.config["database"] and not is_distant(self.config):
-            beside["database"] = process.tree_cpu_s(check_running(self.config))
+        beside = super().beside_cpu_s()
         if self.config["poller"]:
             beside["poller"] = sampling.used([self.config["poller"]])[0]
         for link in database.links(self.config):
@@ -147,8 +140,6 @@ class Server(server.Server):
         poller = self.config["poller"]
         helpers = [*([poller] if poller else []), *database.links(self.config)]
         helped = [process.end(one) for one in helpers]
-        if self.config["database"]:
-            ask(self.config, "stop")
         return {"was_running": ended["was_running"] or any(helped)}
 
     def processes(self):

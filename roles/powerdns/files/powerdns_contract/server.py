@@ -4,8 +4,8 @@ An authority holds nothing of its clients.  Its caches hold answers: where a poi
 that they begin empty, reset empties them and counts.
 """
 
-from leaselab_contract import dns, process, server
-from leaselab_contract.database import ask, check_after_death, check_running
+from leaselab_contract import dns, server
+from leaselab_contract.database import WithDatabase
 from leaselab_contract.errors import ContractError
 
 from powerdns_contract import store
@@ -17,7 +17,7 @@ BEGIN_EMPTY = ("cold", "mixed")
 """What may be declared of caches that a reset has to empty."""
 
 
-class Server(server.Server):
+class Server(WithDatabase, server.Server):
     """PowerDNS, with its zones in files of its own or in a database beside it."""
 
     START_S = 60.0
@@ -49,25 +49,8 @@ class Server(server.Server):
             f"{left} cached answers left after purging {TRIES} times; is traffic running?"
         )
 
-    def explain_death(self):
-        """Raise what is wrong with its database."""
-        if self.config["database"]:
-            check_after_death(self.config)
-
-    def beside_cpu_s(self):
-        """Return the CPU time of its database."""
-        pid = check_running(self.config) if self.config["database"] else None
-        return {"database": process.tree_cpu_s(pid)} if pid else {}
-
     def counted(self):
         """Return its counters, and what its caches hold."""
         known = counters(self.config, ANSWER_S)
         held = cached(known) if self.config["cache"] != "none" else None
         return {name: known[name] for name in self.config["counters"]}, held
-
-    def stop(self):
-        """End it, and its database."""
-        ended = super().stop()
-        if self.config["database"]:
-            ask(self.config, "stop")
-        return ended

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
 
 from leaselab.lab.clients.census import Census
-from leaselab.lab.clients.file import Clients
+from leaselab.lab.clients.file import Clients, not_read
 from leaselab.lab.clients.frames import LINKS, datagram_of
-from leaselab.lab.clients.messages import message_of
+from leaselab.lab.clients.messages import Message, message_of
 from leaselab.lab.clients.population import traffic_of
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-    from types import ModuleType
-
-    from leaselab.lab.clients.messages import Message
 
 SHARED = 5
 """Clients that have to send a value for it to be kept."""
@@ -97,7 +92,7 @@ def _opened(path: Path) -> tuple[int, _Packets]:
             opened = cypcap.open_offline(str(path.absolute()))
         link = int(opened.datalink())
     except OSError as error:
-        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise not_read(path, error) from error
     except cypcap.Error as error:
         raise usage_error(
             f"not a capture: {error.args[-1]}", where=str(path), wanted="pcap or pcapng"

@@ -8,14 +8,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from leaselab.lab.clients.messages import SECOND, WORDS
-from leaselab.lab.clients.values import AGENT, coarse, features_of
-
-if TYPE_CHECKING:
-    from leaselab.lab.clients.messages import Message
-    from leaselab.lab.clients.values import Features
+from leaselab.lab.clients.messages import SECOND, WORDS, Message
+from leaselab.lab.clients.values import AGENT, Features, coarse, features_of
 
 MOST_CLIENTS = 1 << 19
 MOST_KINDS = 4096

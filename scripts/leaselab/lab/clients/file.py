@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 from msgspec import Struct, to_builtins
@@ -11,10 +12,7 @@ from msgspec import Struct, to_builtins
 from leaselab.lab.build import build
 from leaselab.lab.clients.messages import WORDS
 from leaselab.lab.roles import LOADER
-from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from leaselab.model.errors import LeaselabError, usage_error
 
 _HEAD = """\
 # Clients as `leaselab clients` counted them. Nobody is in here: relays have made-up addresses
@@ -101,6 +99,15 @@ def _listed(dumper: Any, value: list[Any]) -> Any:  # noqa: ANN401  # untyped in
 _Dumper.add_representer(list, _listed)
 
 
+def not_read(path: Path, error: OSError) -> LeaselabError:
+    """Return the usage error of a file that cannot be read."""
+    return usage_error(
+        f"cannot be read: {error.strerror}",
+        where=str(path),
+        todo="name a file that you may read",
+    )
+
+
 def read_clients(path: Path) -> tuple[Clients, str]:
     """Read a file of clients; return it and the hash of its bytes.
 
@@ -108,11 +115,15 @@ def read_clients(path: Path) -> tuple[Clients, str]:
     """
     try:
         if path.stat().st_size > _LONGEST:
-            raise usage_error("too large for a file of clients", where=str(path))
+            raise usage_error(
+                "too large for a file of clients",
+                where=str(path),
+                wanted=f"up to {_LONGEST >> 20} MiB",
+            )
         data = path.read_bytes()
         document = yaml.load(data, LOADER)  # noqa: S506  # a safe one
     except OSError as error:
-        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise not_read(path, error) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise usage_error(
             f"not YAML: {' '.join(str(error).split())[:200]}",

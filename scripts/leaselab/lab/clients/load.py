@@ -6,22 +6,19 @@ import hashlib
 import json
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 
 from leaselab.lab.catalog import LOADS, OWN, known_families
+from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.own import keep, write_family
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.load import SHARES
 from leaselab.model.pool import pool_size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from leaselab.lab.clients.file import Clients, Traffic
-    from leaselab.model.scenario import Scenario
+from leaselab.model.scenario import Scenario
 
 MOST_CLIENTS = 1 << 24
 _MOST_ADDRESSES = 1 << 40
@@ -204,7 +201,9 @@ def _behind(
             made.append({**kind, **_at(relay, kind), "clients": count})
     if not made:
         raise usage_error(
-            "the pools are too small for a client of each relay", where="--config"
+            "the pools are too small for a client of each relay",
+            where="--config",
+            todo="raise --scale, or enlarge the pools",
         )
     return made, notes
 
@@ -221,10 +220,7 @@ def _at(relay: _Relay, kind: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(
-    folder: Path,
-    scenario: Scenario,
-    procedure: Mapping[str, Any],
-    load: dict[str, Any],
+    folder: Path, scenario: Scenario, procedure: Mapping[str, Any], load: dict[str, Any]
 ) -> str:
     """Write a family of one scenario, and its load; return the scenario's name."""
     support = to_builtins(scenario.support) if scenario.support else {}

@@ -5,13 +5,10 @@ Pure (RFC 2131, 2132, 3046, 8415).  Relays are unwrapped, also nested ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from leaselab.lab.clients.frames import Datagram
+from leaselab.lab.clients.frames import Datagram
 
 MALFORMED = "malformed"
 REPLY = "replies"

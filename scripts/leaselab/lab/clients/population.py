@@ -5,19 +5,14 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections import Counter
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leaselab.lab.clients.census import MOST_MINUTES, is_shared
+from leaselab.lab.clients.census import MOST_MINUTES, Census, Group, is_shared
 from leaselab.lab.clients.file import Peak, Traffic
 from leaselab.lab.clients.messages import WORDS
-from leaselab.lab.clients.values import agent_value, written
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from leaselab.lab.clients.census import Census, Group
-    from leaselab.lab.clients.values import Features
+from leaselab.lab.clients.values import Features, agent_value, written
 
 MOST_LISTED = 4096
 """Kinds that a file has; the clients of smaller ones are of the largest of their relay."""

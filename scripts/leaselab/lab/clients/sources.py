@@ -6,18 +6,14 @@ import csv
 import ipaddress
 import re
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
-from leaselab.lab.clients.capture import read_capture
+from leaselab.lab.clients.capture import Reader, read_capture
+from leaselab.lab.clients.file import not_read
 from leaselab.lab.clients.messages import MALFORMED, Message
-from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from leaselab.lab.clients.capture import Reader
 
 _LEASES = b"address,"
 _LOGGED = re.compile(
@@ -41,7 +37,7 @@ def read_source(reader: Reader, path: Path) -> None:
         with path.open("rb") as file:
             first = file.readline(_LONGEST_LINE)
     except OSError as error:
-        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise not_read(path, error) from error
     if first.startswith(_LEASES):
         with _text(path) as file:
             _read_leases(reader, file)

@@ -6,10 +6,9 @@ where several clients share it, or where it can say nothing of anybody.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from leaselab.lab.clients.messages import Message
+from leaselab.lab.clients.messages import Message
 
 LONGEST = {4: 240, 6: 512}
 """Values that are longer are left out (bytes); leaseload takes no longer ones of DHCPv4."""

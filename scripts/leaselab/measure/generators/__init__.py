@@ -1,12 +1,19 @@
-"""Traffic generators: one adapter each, found by its name."""
+"""Traffic generators: one adapter each, by its name, and what each of them can offer."""
 
 from __future__ import annotations
 
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import usage_error
+from leaselab.model.procedures import PROCEDURES
+from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.fill import Fill
+from leaselab.model.procedures.flood import Flood
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.ramp import Ramp
 
 if TYPE_CHECKING:
     from leaselab.measure.generators.adapter import Adapter
@@ -23,8 +30,17 @@ ADAPTERS = {
 """The adapter of each generator, imported when it is needed: what reads a tool's output takes
 a while to import."""
 
-OF_DHCP, OF_DNS = frozenset({"leaseload", "perfdhcp"}), ADAPTERS.keys() - {"perfdhcp"}
-"""Those that make a protocol's load."""
+_ALL: Final = frozenset(PROCEDURES.values())
+_OF_CLIENTS: Final = {Burst, Event, Fill}
+"""Procedures that need clients with numbers, and when each of them was answered."""
+OF_DHCP: Final = {"leaseload": _ALL - {Flood}, "perfdhcp": _ALL - {Flood}}
+OF_DNS: Final = {
+    "dnsperf": _ALL - _OF_CLIENTS,
+    "flame": frozenset({MaxRate, Ramp}),  # counts, by second
+    "kxdpgun": frozenset({MaxRate}),  # counts alone
+    "leaseload": _ALL - _OF_CLIENTS - {Flood},
+}
+"""Those that make a protocol's load, with the procedures whose loads they can offer."""
 
 
 def adapter_of(scenario: Scenario) -> type[Adapter]:
@@ -44,14 +60,26 @@ def adapter_of(scenario: Scenario) -> type[Adapter]:
 
 def check_fits(scenario: Scenario, procedure: Procedure) -> None:
     """Raise a usage error where a scenario cannot hold a procedure, as it says of itself."""
-    transaction = scenario.transaction
-    speaking = OF_DNS if is_dns(scenario) else OF_DHCP
-    if scenario.generator in (OF_DHCP | OF_DNS) - speaking:
+    generator, transaction = scenario.generator, scenario.transaction
+    offering = OF_DNS if is_dns(scenario) else OF_DHCP
+    where = f"scenario {scenario.name}"
+    if generator in (OF_DHCP | OF_DNS).keys() - offering.keys():
         raise usage_error(
             f"that generator makes no {transaction.plural}",
-            where=f"scenario {scenario.name}",
-            found=scenario.generator,
-            wanted=f"one of {', '.join(sorted(speaking))}",
+            where=where,
+            found=generator,
+            wanted=f"one of {', '.join(sorted(offering))}",
+        )
+    can = offering.get(generator, _ALL)
+    if type(procedure) not in can:
+        others = [name for name in offering if type(procedure) in offering[name]]
+        raise usage_error(
+            f"{generator} cannot offer {transaction.plural} in that way",
+            where=where,
+            found=f"procedure {procedure.name}",
+            wanted=" or ".join(name for name, kind in PROCEDURES.items() if kind in can),
+            todo="take another procedure"
+            + f", or --generator {' or '.join(others)}" * bool(others),
         )
     procedure.check_replies(len(transaction.stages), transaction.plural)
     adapter_of(scenario).check_fits(scenario, procedure)

@@ -7,14 +7,18 @@ its module knows the tool.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from leaselab.measure.generators.printed import printed
+from leaselab.measure.generators.transactions import Transactions
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.load import Load
+from leaselab.model.observation import Generated
 from leaselab.model.procedure import Procedure
+from leaselab.model.record import GENERATOR, SERVER
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import HostUse, Trial
 
@@ -23,6 +27,8 @@ GENERATOR_LIMITED = "generator-limited"
 GENERATOR_STALLED = "generator-stalled"
 """The generator, or its host, stood still and caught up in a burst, or dropped replies:
 without that the trial might have passed."""
+POOL_TOO_FULL = "pool-too-full"
+"""More than half of the pool was leased: allocation slows down there."""
 
 TIMEOUT_SLACK_S = 20.0
 """Time beyond traffic and wait after which a generator counts as hanging (s): some print for
@@ -47,38 +53,89 @@ class Seen:
     """How several servers differed from the state asked for; empty when they did not."""
 
 
-class Reading(Protocol):
-    """What a tool's output says of one load."""
+@dataclass(frozen=True)
+class Reading:
+    """What a tool printed of one load; parsed when it is first asked for."""
 
-    @property
-    def argv(self) -> Sequence[str]:
-        """The command line."""
+    bench: Bench
+    procedure: Procedure
+    load: Load
+    argv: tuple[str, ...]
+    generated: Generated
 
     @property
     def output_gz(self) -> bytes:
         """What the tool printed, to be kept."""
+        return self.generated.output_gz
 
     @property
     def conclusive(self) -> bool:
         """False where it was ended early, and might still have passed."""
+        return True
 
     @property
     def answered_at(self) -> Any:  # noqa: ANN401  # numpy's array
         """When each transaction's last reply came (s since the start, shape (answered,))."""
+        raise NotImplementedError
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load: its figures, and the adapter's doubts."""
+        raise NotImplementedError
+
+    def text(self) -> bytes:
+        """The same, decompressed; raises a broken-lab error where there is no measurement."""
+        return printed(self.generated, self.bench)
+
+    def short(self, counts: Transactions) -> str:
+        """Return the word for a load that was not offered, where that matters; else empty."""
+        return GENERATOR_LIMITED if counts.falls_short(self.procedure.loss_ratio) else ""
+
+    def doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
+        """Yield the further words for why a trial does not count."""
+        raise NotImplementedError
+
+    def judged(self, counts: Transactions, seen: Seen, **fields: Any) -> Trial:  # noqa: ANN401
+        """Return the trial of these counts, with what speaks against it.
+
+        A procedure that fills the pool lifts the doubt that it is full.  `fields` are the
+        further ones of the trial.
+        """
+        short = self.short(counts)
+        counts = counts.as_begun if short else counts
+        words = [*([short] if short else []), *self.doubts(counts, seen)]
+        lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
+        reason = next((word for word in words if word not in lifted), "")
+        return Trial.of(
+            self.load,
+            attempted=counts.attempted,
+            completed=counts.completed,
+            late=counts.late,
+            lost=counts.lost,
+            valid=not reason,
+            reason=reason,
+            waived=tuple(word for word in words if word in lifted),
+            argv=self.argv,
+            **fields,
+        )
 
 
-class Adapter(Protocol):
+class Adapter:
     """One generator, ready to offer loads to one point."""
 
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
         """`procedure` says what is late, and how much a trial may lose."""
+        self._bench = bench
+        self._tool = bench.generator
+        self._procedure = procedure
+        self._host = host
+        self._own = bench.hosts[GENERATOR]
+        self._where = bench.hosts[SERVER].access.name
+        self._server = bench.server.test_address or bench.hosts[SERVER].test_address
 
-    @staticmethod
-    def check_fits(scenario: Scenario, procedure: Procedure) -> None:
+    @classmethod
+    def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
         """Raise a usage error where a scenario's load cannot hold a procedure."""
+        raise NotImplementedError
 
     @property
     def capacity(self) -> int | None:
@@ -86,6 +143,7 @@ class Adapter(Protocol):
 
         None where nothing bounds it.
         """
+        raise NotImplementedError
 
     @property
     def takes_clients(self) -> bool:
@@ -93,12 +151,27 @@ class Adapter(Protocol):
 
         False where its clients are nobody, or where the scenario says how many there are.
         """
+        return False
 
     def answers(self) -> bool:
-        """Whether the server completes a transaction: a running process is no proof."""
+        """Whether the server completes a transaction: a running process is no proof.
+
+        A few tries at a low rate, as it may just have started.  Raises a server-broken error
+        where it answers in another way than the load expects.
+        """
+        raise NotImplementedError
 
     def offer(self, load: Load, *, may_abort: bool) -> Reading:
         """Offer a load and read what came of it; raises a broken-lab error.
 
         The reading may be lazy: what takes long waits until it is asked for.
         """
+        raise NotImplementedError
+
+    def generate(self, argv: Sequence[str], most_s: float) -> Generated:
+        """Run the tool; `most_s` is how long it takes where it does not hang (s)."""
+        return self._host.generate(argv, self._tool.environment, most_s + TIMEOUT_SLACK_S)
+
+    def longest_s(self, load: Load) -> float:
+        """How long the traffic of a load and the wait for its replies take (s)."""
+        return load.duration_s + self._procedure.wait_s

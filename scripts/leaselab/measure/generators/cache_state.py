@@ -9,13 +9,10 @@ mixed asks for a share of them for the first time, until then.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from leaselab.model.procedure import Procedure
-    from leaselab.model.scenario import Scenario
+from leaselab.model.procedure import Procedure
+from leaselab.model.scenario import Scenario
 
 CACHE, QUERIES, NAMES = "cache", "queries", "names"
 """Keys of a load."""

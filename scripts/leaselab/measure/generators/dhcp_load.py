@@ -10,14 +10,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from leaselab.measure.generators.adapter import Seen
+from leaselab.measure.generators.adapter import POOL_TOO_FULL, Seen
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.scenario import Scenario
 
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
@@ -25,8 +24,6 @@ STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUES
 
 WANTED = ("address", "prefix", "both")
 """What clients may ask for: the first where the load does not say."""
-POOL_TOO_FULL = "pool-too-full"
-"""More than half of the pool was leased: allocation slows down there."""
 DUPLICATE_ADDRESS = "duplicate-address"
 """The server gave one address to two clients."""
 REJECTED = "rejected"
@@ -57,14 +54,6 @@ def check_leases(scenario: Scenario, procedure: Procedure) -> None:
             wanted=f"more than {procedure.longest_s:.0f} s, the longest this can take",
             todo="raise lease_lifetime_s, or lower --runs or --trial-s",
         )
-    if isinstance(procedure, Flood):
-        raise usage_error(
-            f"{scenario.generator} cannot flood: it begins exchanges at a rate",
-            where=where,
-            found="procedure flood",
-            wanted="a load with a rate, or clients that begin at once",
-            todo="take another procedure: max-rate, or burst",
-        )
     if procedure.keeps and not clients:
         raise usage_error(
             "clients would come again to a server that was not reset, as if they were new",
@@ -75,19 +64,14 @@ def check_leases(scenario: Scenario, procedure: Procedure) -> None:
         )
     size = addresses_of(scenario)
     procedure.check_capacity(size, where)
-    if procedure.fills and clients:
+    if clients and (procedure.fills or isinstance(procedure, Burst)):
+        fills = "clients that come back fill no pool"
         raise usage_error(
-            "clients that come back fill no pool",
+            fills if procedure.fills else "the clients of a burst do not come back",
             where=where,
             found=f"a load of {clients} clients",
-            todo="take a load whose clients are all new, or another procedure",
-        )
-    if isinstance(procedure, Burst) and clients:
-        raise usage_error(
-            "the clients of a burst do not come back",
-            where=where,
-            found=f"a load of {clients} clients",
-            todo="take a load whose clients are all new, or another procedure",
+            wanted="clients that are all new",
+            todo="take such a load, or another procedure",
         )
     most_leased = min(procedure.most_attempted, clients or math.inf)
     if not procedure.fills and most_leased > POOL_USE_LIMIT * size:

@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from leaselab.measure.generators.cache_state import QUERIES, check_cache, once_only
 from leaselab.model.errors import server_broken, usage_error
 from leaselab.model.procedure import Procedure
-from leaselab.model.procedures.burst import Burst
-from leaselab.model.procedures.event import Event
-from leaselab.model.procedures.fill import Fill
 from leaselab.model.scenario import Scenario
 
 OTHER_ANSWERS = "other-answers"
@@ -110,34 +107,29 @@ def most_queries(scenario: Scenario) -> int | None:
     return int(scenario.load.get(QUERIES, 0)) if once_only(scenario) else None
 
 
-def check_queries(scenario: Scenario, procedure: Procedure, tool: str) -> None:
-    """Refuse a procedure that queries cannot hold, whatever the tool (usage error)."""
-    where = f"scenario {scenario.name}"
-    if isinstance(procedure, Burst | Event | Fill):
-        raise usage_error(
-            f"{tool} cannot do that: it does not number its clients, and does not say when "
-            "each was answered",
-            where=where,
-            found=f"procedure {procedure.name}",
-            wanted="max-rate, fixed-load, ramp or flood",
-        )
+def check_queries(scenario: Scenario, procedure: Procedure, known: tuple[str, ...]) -> None:
+    """Refuse a load that queries cannot hold, or a transport that is not `known`.
+
+    Raises usage errors.
+    """
+    transport_of(scenario, known)
     misses = scenario.load.get("misses", 0.0)
     if not 0 <= misses <= 1:
         raise usage_error(
             "not a share of the queries",
-            where=f"{where}: misses",
+            where=f"scenario {scenario.name}: misses",
             found=repr(misses),
             wanted="0 to 1",
         )
     check_cache(scenario, procedure)
 
 
-def transport_of(scenario: Scenario, known: tuple[str, ...], tool: str) -> str:
-    """Return how a load's queries are sent; a usage error for a way that a tool has not."""
+def transport_of(scenario: Scenario, known: tuple[str, ...] = TRANSPORTS) -> str:
+    """Return how a load's queries are sent; a usage error for a way that the tool has not."""
     transport = str(scenario.load.get("transport", TRANSPORTS[0]))
     if transport not in known:
         raise usage_error(
-            f"{tool} does not send queries that way",
+            f"{scenario.generator} does not send queries that way",
             where=f"scenario {scenario.name}: transport",
             found=transport,
             wanted=" or ".join(known),

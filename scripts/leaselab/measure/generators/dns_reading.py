@@ -1,35 +1,35 @@
-"""What a tool printed of one load of queries: the part that is the same whatever the tool."""
+"""Queries offered by a tool of their own: what is the same whatever the tool."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leaselab.measure.generators.adapter import Seen
-from leaselab.measure.generators.dns_answers import Expected
-from leaselab.measure.generators.printed import PrintedReading, printed
-from leaselab.model.record import GENERATOR
+from leaselab.measure.generators.adapter import Adapter, Reading, Seen
+from leaselab.measure.generators.dns_answers import (
+    TRANSPORTS,
+    Expected,
+    check_queries,
+    expected_of,
+    most_queries,
+    transport_of,
+)
+from leaselab.measure.ports import GeneratorHost
+from leaselab.model.bench import Bench
+from leaselab.model.load import Load
+from leaselab.model.procedure import Procedure
+from leaselab.model.scenario import Scenario
 
 
 @dataclass(frozen=True)
-class DnsReading(PrintedReading):
+class DnsReading(Reading):
     """What a tool printed of one load; it is parsed when it is first asked for."""
 
     expected: Expected
-
-    @property
-    def conclusive(self) -> bool:
-        """It is never ended early."""
-        return True
-
-    @property
-    def text(self) -> bytes:
-        """The same, decompressed; raises a broken-lab error where there is no measurement."""
-        where = self.bench.hosts[GENERATOR].access.name
-        return printed(self.generated, self.bench.generator.path, where)
 
     def hosts_cost(self, seen: Seen, waiting: int) -> int:
         """Queries that the generator's host may have cost.
@@ -42,6 +42,41 @@ class DnsReading(PrintedReading):
         stood_s = max(seen.generator.steal_s, seen.generator.throttled_s)
         stalled = waiting if stood_s >= self.procedure.late_s else 0
         return seen.generator.receive_errors + stalled
+
+
+class QueryTool(Adapter):
+    """A tool that sends queries, against the server of one bench."""
+
+    transports: ClassVar[tuple[str, ...]] = TRANSPORTS
+    """How it can send them."""
+    reading: ClassVar[type[DnsReading]]
+
+    def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
+        super().__init__(bench, procedure, host)
+        self._transport = transport_of(bench.scenario, self.transports)
+        self._expected = expected_of(bench.scenario)
+
+    @classmethod
+    def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
+        """Refuse what queries cannot hold, and a transport that is none (usage errors)."""
+        check_queries(scenario, procedure, cls.transports)
+
+    @property
+    def capacity(self) -> int | None:
+        """Queries that a trial may ask, where names must not come again."""
+        return most_queries(self._bench.scenario)
+
+    def offer(self, load: Load, *, may_abort: bool) -> Reading:  # noqa: ARG002  # none gives up
+        """Run the tool; raises a broken-lab error for output that is no measurement."""
+        argv = self.command(load)
+        generated = self.generate(argv, self.longest_s(load))
+        return self.reading(
+            self._bench, self._procedure, load, tuple(argv), generated, self._expected
+        )
+
+    def command(self, load: Load) -> list[str]:
+        """Build the argv of one run."""
+        raise NotImplementedError
 
 
 def by_second(counts: Sequence[int]) -> NDArray[np.float64]:

@@ -8,18 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
-from leaselab.measure.generators.dns_answers import (
-    NAMES_REPEATED,
-    OTHER_ANSWERS,
-    repeats,
-)
+from leaselab.measure.generators.dns_answers import NAMES_REPEATED, OTHER_ANSWERS, repeats
 from leaselab.measure.generators.dns_reading import DnsReading, by_second
 from leaselab.measure.generators.dnsperf_output import Histogram, Output, Tally, parse
-from leaselab.measure.generators.transactions import (
-    MISSING_SHARE,
-    Transactions,
-    unserved,
-)
+from leaselab.measure.generators.transactions import MISSING_SHARE, Transactions, unserved
 from leaselab.model.bench import GeneratorTool
 from leaselab.model.load import Load
 from leaselab.model.trial import Second, Trial
@@ -42,7 +34,7 @@ class DnsperfReading(DnsReading):
     @cached_property
     def output(self) -> Output:
         """What it printed, parsed; raises a broken-lab error for what is no measurement."""
-        return parse(self.text)
+        return parse(self.text())
 
     @property
     def answered_at(self) -> Histogram:
@@ -129,35 +121,23 @@ class DnsperfReading(DnsReading):
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""
-        load, counts = self.load, self.counts
-        short = self._short()
-        counts = counts.as_begun if short else counts
-        reason = short or next(self._doubts(counts, seen), "")
         (stage,) = self.bench.scenario.transaction.stages
-        return Trial(
-            rate=load.rate,
-            duration_s=load.duration_s,
-            flood=load.flood,
-            attempted=counts.attempted,
-            completed=counts.completed,
-            late=counts.late,
-            lost=counts.lost,
+        return self.judged(
+            self.counts,
+            seen,
             failures=self.failures,
-            traffic_s=float(load.duration_s),
-            valid=not reason,
-            reason=reason,
+            traffic_s=float(self.load.duration_s),
             latency_s={stage: self.output.whole.percentiles},
             per_second=tuple(self._per_second()),
-            argv=self.argv,
         )
 
-    def _short(self) -> str:
+    def short(self, counts: Transactions) -> str:
         """Return the word for a rate that dnsperf did not keep; empty if it did or waited."""
-        if not self.counts.falls_short(self.procedure.loss_ratio) or self.server_was_full:
+        if not counts.falls_short(self.procedure.loss_ratio) or self.server_was_full:
             return ""
         return GENERATOR_STALLED if self._kept_up_mostly else GENERATOR_LIMITED
 
-    def _doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
+    def doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
         """Yield the words for why a trial does not count.
 
         A stall of the generator's host explains a failure, but no pass; answers that are not

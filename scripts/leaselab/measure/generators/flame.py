@@ -28,9 +28,6 @@ from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.generators.flame_output import parse
 from leaselab.measure.generators.open_loop import OpenLoop, OpenLoopReading, Output
 from leaselab.model.load import Load
-from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.procedures.ramp import Ramp
-from leaselab.model.record import GENERATOR
 
 LEAD_S = 2
 """Time before the load in which it reads the query file (s)."""
@@ -47,7 +44,7 @@ class FlameReading(OpenLoopReading):
     @cached_property
     def output(self) -> Output:
         """What it printed, parsed; raises a broken-lab error for what is no measurement."""
-        return parse(self.text, self.load.duration_s)
+        return parse(self.text(), self.load.duration_s)
 
     @property
     def step_s(self) -> float:
@@ -62,7 +59,6 @@ class FlameReading(OpenLoopReading):
 class Flame(OpenLoop):
     """flame, against the server of one bench."""
 
-    procedures = (MaxRate, Ramp)
     reading = FlameReading
 
     def command(self, load: Load) -> list[str]:
@@ -74,7 +70,7 @@ class Flame(OpenLoop):
         rate = senders * math.ceil(load.rate / senders)
         flow = f"{senders},{1000 * LEAD_S};{rate},{1000 * load.duration_s}"
         argv = [self._tool.path, "-v", "0", "-o", "/dev/stdout", "-F", "inet", "-P", "udp"]
-        argv += ["-b", self._bench.hosts[GENERATOR].test_address, "-p", "53"]
+        argv += ["-b", self._own.test_address, "-p", "53"]
         argv += ["-f", self._queries, "-c", str(senders)]
         argv += ["-q", str(self._tool.settings["batch"]), "-d", str(DELAY_MS)]
         argv += ["-t", str(math.ceil(self._procedure.late_s))]

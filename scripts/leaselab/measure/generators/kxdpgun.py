@@ -12,8 +12,6 @@ from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.generators.kxdpgun_output import parse
 from leaselab.measure.generators.open_loop import OpenLoop, OpenLoopReading, Output
 from leaselab.model.load import Load
-from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import GENERATOR
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class KxdpgunReading(OpenLoopReading):
     @cached_property
     def output(self) -> Output:
         """What it printed, parsed; raises a broken-lab error for what is no measurement."""
-        return parse(self.text, self.generated.error)
+        return parse(self.text(), self.generated.error)
 
     def dropped(self, seen: Seen) -> int:  # noqa: ARG002  # its packets pass the host's sockets
         """None: nobody counts them."""
@@ -33,14 +31,13 @@ class KxdpgunReading(OpenLoopReading):
 class Kxdpgun(OpenLoop):
     """kxdpgun, against the server of one bench."""
 
-    procedures = (MaxRate,)
     reading = KxdpgunReading
 
     def command(self, load: Load) -> list[str]:
         """Build the argv of one run."""
-        generator, settings = self._bench.hosts[GENERATOR], self._tool.settings
+        settings = self._tool.settings
         argv = [self._tool.path, "-j", "-S", "1000", "-m", str(settings["mode"])]
         argv += ["-b", str(settings["batch"])]
-        argv += ["-I", generator.test_interface, "-l", generator.test_address]
+        argv += ["-I", self._own.test_interface, "-l", self._own.test_address]
         argv += ["-t", str(load.duration_s), "-Q", str(load.rate)]
         return [*argv, "-i", self._queries, self._server]

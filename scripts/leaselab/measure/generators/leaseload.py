@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from ipaddress import IPv4Address
 
-from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
+from leaselab.measure.generators.adapter import PROBES, Adapter
 from leaselab.measure.generators.dhcp_load import (
     WANTED,
     addresses_of,
@@ -44,8 +43,6 @@ from leaselab.model.errors import usage_error
 from leaselab.model.load import SHARES, Load
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.event import Event
-from leaselab.model.procedures.flood import Flood
-from leaselab.model.record import GENERATOR, SERVER
 from leaselab.model.scenario import Scenario
 
 QUIET_S = 0.25
@@ -62,37 +59,25 @@ FIRST_CLIENT = "00:0c:01:02:03:04"
 """Hardware address of the first client, where the load names none."""
 
 
-class Leaseload:
+class Leaseload(Adapter):
     """leaseload, against the servers of one bench."""
 
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
-        self._bench = bench
-        self._tool = bench.generator
-        self._procedure = procedure
-        self._host = host
+        super().__init__(bench, procedure, host)
         self._seeds = itertools.count(1)
         self._is_dns = is_dns(bench.scenario)
         self._expected = expected_of(bench.scenario)
-        self._transport = transport_of(bench.scenario, TRANSPORTS, "leaseload")
+        self._transport = transport_of(bench.scenario)
 
-    @staticmethod
-    def check_fits(scenario: Scenario, procedure: Procedure) -> None:
+    @classmethod
+    def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
         """Refuse a scenario whose load cannot hold a procedure (usage error)."""
-        if not is_dns(scenario):
+        if is_dns(scenario):
+            check_queries(scenario, procedure, TRANSPORTS)
+        else:
             wishes_of(scenario)
             wanted_of(scenario)
             check_leases(scenario, procedure)
-            return
-        transport_of(scenario, TRANSPORTS, scenario.generator)
-        check_queries(scenario, procedure, scenario.generator)
-        if isinstance(procedure, Flood):
-            raise usage_error(
-                f"{scenario.generator} cannot flood: it begins queries at a rate",
-                where=f"scenario {scenario.name}",
-                found="procedure flood",
-                wanted="another procedure, such as max-rate, or another generator",
-                todo="add --generator dnsperf",
-            )
 
     @property
     def capacity(self) -> int | None:
@@ -110,16 +95,14 @@ class Leaseload:
 
         Clients that return to their leases get them before the first trial, not here.
         Of DNS a few hundred queries are tried: their answers' size is what those of trials
-        must have.  Raises a server-broken error for other RCODEs than the load expects.
+        must have.
         """
         load = Load(PROBE_RATE, PROBE_S) if self._is_dns else Load(1, 1)
         for _ in range(PROBES):
             argv = [*self._beginning(load), "--late", "1", "--grace", "0"]
-            longest_s = load.duration_s + 1 + TIMEOUT_SLACK_S
-            generated = self._host.generate(argv, self._tool.environment, longest_s)
-            report = report_of(generated, self._bench)
+            report = report_of(self.generate(argv, load.duration_s + 1), self._bench)
             if self._is_dns:
-                self._expected.check_probe(report.rcodes, self._bench.hosts[SERVER].access.name)
+                self._expected.check_probe(report.rcodes, self._where)
             if report.counts.completed >= PROBE_SHARE * report.counts.attempted > 0:
                 if self._is_dns:
                     size = report.answer_bytes
@@ -130,10 +113,10 @@ class Leaseload:
     def offer(self, load: Load, *, may_abort: bool) -> LeaseloadReading:
         """Run leaseload; raises a broken-lab error for output that is no measurement."""
         argv = self.command(load, may_abort=may_abort)
-        longest_s = load.duration_s + self._procedure.wait_s + TIMEOUT_SLACK_S
+        longest_s = self.longest_s(load)
         if filled(self._bench.scenario):
             longest_s += returning_clients(self._bench.scenario) / LEAST_FILL_RATE
-        generated = self._host.generate(argv, self._tool.environment, longest_s)
+        generated = self.generate(argv, longest_s)
         reading = (self._bench, self._procedure, load, tuple(argv), generated)
         return (
             QueriesReading(*reading, self._expected)
@@ -179,7 +162,7 @@ class Leaseload:
         """Return the arguments of queries to the server."""
         queries = str(self._tool.files["queries"]["path"])
         known = NOERROR if not self._expected.misses else f"{NOERROR},{NXDOMAIN}"
-        where = ["--interface", self._bench.hosts[GENERATOR].test_interface]
+        where = ["--interface", self._own.test_interface]
         where += ["--server", self._server, "--transport", self._transport]
         where += ["--sockets", str(self._tool.settings["sockets"])]
         return ["dns", *where, "--queries", queries, "--expect", known]
@@ -187,17 +170,16 @@ class Leaseload:
     def _dhcp(self, load: Load) -> list[str]:
         """Return the arguments of clients: where they are, who they are.
 
-        DHCPv4 clients are behind relays, whose addresses are the generator's.  DHCPv6 clients
-        are on the link, or behind a relay where the load says so.  A pair has to hear both.
+        DHCPv4 clients are behind relays, whose addresses its host has.  DHCPv6 clients are on
+        the link, or behind a relay where the load says so.  A pair has to hear both.
         """
-        scenario, generator = self._bench.scenario, self._bench.hosts[GENERATOR]
+        scenario, generator = self._bench.scenario, self._own
         argv = ["--interface", generator.test_interface]
         if scenario.load["family"] == 4:
             server = EVERYBODY if scenario.partner else self._server
             argv = ["dhcp4", *argv, "--server", server]
-            own = IPv4Address(generator.test_address)  # the others follow, as on the host
-            for number in range(scenario.load.get("relays", 1)):
-                argv += ["--relay", str(own + number)]
+            for relay in self._tool.relays:
+                argv += ["--relay", relay]
         elif scenario.load.get("relayed"):
             relay = generator.test_address6
             argv = ["dhcp6", *argv, "--server", self._server, "--relay", relay]
@@ -226,11 +208,6 @@ class Leaseload:
         clock = ["--lease-clock"] if scenario.load.get("lease_clock") else []
         mix = ["--mix", ",".join(f"{kind}={wishes[kind]:g}" for kind in wishes)]
         return [*fill, *clock, *(mix if wishes.keys() != {"new"} else [])]
-
-    @property
-    def _server(self) -> str:
-        """The server's test address."""
-        return self._bench.server.test_address or self._bench.hosts[SERVER].test_address
 
 
 def filled(scenario: Scenario) -> bool:

@@ -10,29 +10,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from leaselab.measure.generators.adapter import (
-    GENERATOR_LIMITED,
-    GENERATOR_STALLED,
-    Seen,
-)
-from leaselab.measure.generators.dhcp_load import (
-    POOL_TOO_FULL,
-    Granted,
-    clients_of,
-    lease_doubts,
-)
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Reading, Seen
+from leaselab.measure.generators.dhcp_load import Granted, clients_of, lease_doubts
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
     OTHER_ANSWERS,
     Expected,
     repeats,
 )
-from leaselab.measure.generators.printed import PrintedReading, printed, unreadable
+from leaselab.measure.generators.printed import printed, unreadable
 from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.model.bench import Bench
 from leaselab.model.observation import Generated
 from leaselab.model.procedures.burst import RESENT
-from leaselab.model.record import GENERATOR
 from leaselab.model.trial import WHOLE, Percentiles, Second, Trial
 
 GENERATOR_SOCKET = "generator socket"
@@ -148,8 +138,7 @@ class Report(msgspec.Struct, frozen=True):
 
 def report_of(generated: Generated, bench: Bench) -> Report:
     """Read a report; raises a broken-lab error for output that is no measurement."""
-    where = bench.hosts[GENERATOR].access.name
-    text = printed(generated, bench.generator.path, where)
+    text = printed(generated, bench)
     try:
         return msgspec.json.decode(text, type=Report)
     except msgspec.MsgspecError as error:
@@ -157,13 +146,8 @@ def report_of(generated: Generated, bench: Bench) -> Report:
 
 
 @dataclass(frozen=True)
-class LeaseloadReading(PrintedReading):
+class LeaseloadReading(Reading):
     """What leaseload reported of one load; it is parsed when it is first asked for."""
-
-    @property
-    def conclusive(self) -> bool:
-        """It ends early only where the load has failed for certain."""
-        return True
 
     @cached_property
     def report(self) -> Report:
@@ -193,42 +177,28 @@ class LeaseloadReading(PrintedReading):
         """Exchanges answered in another way than expected, by kind."""
         raise NotImplementedError
 
-    def doubts(self, seen: Seen, *, passes: bool) -> Iterator[str]:
+    def of_protocol(self, seen: Seen, *, passes: bool) -> Iterator[str]:
         """Yield the words of the protocol's own doubts."""
         raise NotImplementedError
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""
-        report, load, counts = self.report, self.load, self.transactions
-        is_short = counts.falls_short(self.procedure.loss_ratio)
-        counts = counts.as_begun if is_short else counts
-        words = [GENERATOR_LIMITED] if is_short else []
-        words += self._words(counts, seen)
-        lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
-        reason = next((word for word in words if word not in lifted), "")
+        report, at_once = self.report, self.load.at_once
         asked = self.bench.scenario.transaction.stages
         # Renewals and the like have stages of their own; a release has no answer.
         stages = dict.fromkeys(asked)
         stages |= {one.name: one.latency for one in report.stages if one.latency}
         if len(asked) > 1:
             stages[WHOLE] = report.whole
-        return Trial(
-            rate=load.rate,
-            duration_s=load.duration_s,
-            at_once=load.at_once,
-            attempted=counts.attempted,
-            completed=counts.completed,
-            late=counts.late,
-            lost=counts.lost,
+        return self.judged(
+            self.transactions,
+            seen,
             lost_at={
                 GENERATOR_SOCKET: report.dropped + report.unsent,
                 CLOSED_CONNECTIONS: report.connections.lost if report.connections else 0,
             },
             failures=self.failures(),
             traffic_s=self._traffic_s(),
-            valid=not reason,
-            reason=reason,
-            waived=tuple(word for word in words if word in lifted),
             aborted=report.ended == ENDED_EARLY,
             latency_s={
                 name: latency.percentiles if latency else None
@@ -244,8 +214,7 @@ class LeaseloadReading(PrintedReading):
                 )
                 for place, one in enumerate(self._seconds())
             ),
-            argv=self.argv,
-            figures={RESENT: float(report.sent_again)} if load.at_once else {},
+            figures={RESENT: float(report.sent_again)} if at_once else {},
         )
 
     def _seconds(self) -> tuple[ReportSecond, ...]:
@@ -261,12 +230,12 @@ class LeaseloadReading(PrintedReading):
         is_whole = report.counts.completed == self.load.at_once and report.whole is not None
         return report.whole.max if is_whole and report.whole else float(self.load.duration_s)
 
-    def _words(self, counts: Transactions, seen: Seen) -> Iterator[str]:
+    def doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
         """Yield the words for why the trial does not count."""
         report = self.report
         failed, may_fail = counts.failed, self.procedure.loss_ratio * counts.attempted
         passes = failed <= may_fail
-        yield from self.doubts(seen, passes=passes)
+        yield from self.of_protocol(seen, passes=passes)
         own = report.dropped + report.unsent
         if not passes and (report.fell_behind or failed - own <= may_fail):
             yield GENERATOR_STALLED
@@ -280,7 +249,7 @@ class ClientsReading(LeaseloadReading):
         """Exchanges that the server refused, by its words for it."""
         return dict(self.report.refused)
 
-    def doubts(self, seen: Seen, *, passes: bool) -> Iterator[str]:
+    def of_protocol(self, seen: Seen, *, passes: bool) -> Iterator[str]:
         """Yield what leases and replies say against it."""
         report, counts = self.report, self.report.counts
         granted = Granted(
@@ -304,7 +273,7 @@ class QueriesReading(LeaseloadReading):
         """Answers with other RCODEs than expected, or with too many of one of them."""
         return self.expected.failures(self.report.rcodes)
 
-    def doubts(self, seen: Seen, *, passes: bool) -> Iterator[str]:  # noqa: ARG002  # of a protocol
+    def of_protocol(self, seen: Seen, *, passes: bool) -> Iterator[str]:  # noqa: ARG002  # of a protocol
         """Yield what the answers say against it."""
         if repeats(self.bench.scenario, self.report.counts.attempted):
             yield NAMES_REPEATED

@@ -12,38 +12,20 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leaselab.measure.generators.adapter import (
-    GENERATOR_LIMITED,
-    GENERATOR_STALLED,
-    TIMEOUT_SLACK_S,
-    Reading,
-    Seen,
-)
-from leaselab.measure.generators.dns_answers import (
-    NAMES_REPEATED,
-    check_queries,
-    expected_of,
-    repeats,
-    transport_of,
-)
-from leaselab.measure.generators.dns_reading import DnsReading, by_second
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Reading, Seen
+from leaselab.measure.generators.dns_answers import NAMES_REPEATED, repeats
+from leaselab.measure.generators.dns_reading import DnsReading, QueryTool, by_second
 from leaselab.measure.generators.dnsperf import Dnsperf
 from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
-from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import SERVER
-from leaselab.model.scenario import Scenario
 from leaselab.model.trial import Second, Trial
-
-TRANSPORTS = ("udp",)
 
 
 @dataclass(frozen=True)
@@ -107,22 +89,12 @@ class OpenLoopReading(DnsReading):
             queued=unserved(whole.responses, self.output.after, whole.seconds, self.step_s),
             wrong=sum(failures.values()),
         )
-        is_short = counts.falls_short(self.procedure.loss_ratio)
-        counts = counts.as_begun if is_short else counts
-        doubts = self._doubts(counts, seen)
-        reason = GENERATOR_LIMITED if is_short else next(doubts, "")
         (stage,) = self.bench.scenario.transaction.stages
-        return Trial(
-            rate=load.rate,
-            duration_s=load.duration_s,
-            attempted=counts.attempted,
-            completed=counts.completed,
-            late=counts.late,
-            lost=counts.lost,
+        return self.judged(
+            counts,
+            seen,
             failures=failures,
             traffic_s=whole.seconds,
-            valid=not reason,
-            reason=reason,
             latency_s={stage: None},
             per_second=tuple(
                 Second(
@@ -134,10 +106,9 @@ class OpenLoopReading(DnsReading):
                 )
                 for place, one in enumerate(self.output.seconds)
             ),
-            argv=self.argv,
         )
 
-    def _doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
+    def doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
         """Yield the words for why a trial does not count."""
         failed, may_fail = counts.failed, self.procedure.loss_ratio * counts.attempted
         if repeats(self.bench.scenario, self.output.before + counts.begun):
@@ -147,73 +118,24 @@ class OpenLoopReading(DnsReading):
             yield GENERATOR_STALLED
 
 
-class OpenLoop:
+class OpenLoop(QueryTool):
     """Such a tool, against the server of one bench."""
 
-    procedures: ClassVar[tuple[type[Procedure], ...]]
-    """Procedures that need no more than counts."""
-    reading: ClassVar[type[OpenLoopReading]]
+    transports = ("udp",)
 
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
-        self._bench = bench
-        self._tool = bench.generator
-        self._procedure = procedure
-        self._host = host
-        self._expected = expected_of(bench.scenario)
+        super().__init__(bench, procedure, host)
         proof = GeneratorTool(**self._tool.settings["proof"], files=self._tool.files)
         self._proof = Dnsperf(dataclasses.replace(bench, generator=proof), procedure, host)
-
-    @classmethod
-    def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
-        """Refuse what is not over UDP, or needs more than counts (usage errors)."""
-        tool = scenario.generator
-        transport_of(scenario, TRANSPORTS, tool)
-        check_queries(scenario, procedure, tool)
-        if not isinstance(procedure, cls.procedures):
-            raise usage_error(
-                f"{tool} tells no percentiles of latency, and sends nothing but a rate",
-                where=f"scenario {scenario.name}",
-                found=f"procedure {procedure.name}",
-                wanted=" or ".join(str(one.__struct_config__.tag) for one in cls.procedures),
-                todo="take a load of dnsperf",
-            )
-
-    @property
-    def capacity(self) -> int | None:
-        """Queries that a trial may ask, where names must not come again."""
-        return self._proof.capacity
-
-    @property
-    def takes_clients(self) -> bool:
-        """Nobody in particular asks."""
-        return False
 
     def answers(self) -> bool:
         """Whether the server answers queries of the load, as dnsperf asks it."""
         return self._proof.answers()
 
     def offer(self, load: Load, *, may_abort: bool) -> Reading:
-        """Run the tool, or dnsperf where a result is to be confirmed.
-
-        Raises a broken-lab error for output that is no measurement.
-        """
-        if load.proof:
-            return self._proof.offer(load, may_abort=may_abort)
-        argv = self.command(load)
-        longest_s = load.duration_s + self._procedure.wait_s + TIMEOUT_SLACK_S
-        generated = self._host.generate(argv, self._tool.environment, longest_s)
-        return self.reading(
-            self._bench, self._procedure, load, tuple(argv), generated, self._expected
-        )
-
-    def command(self, load: Load) -> list[str]:
-        """Build the argv of one run."""
-        raise NotImplementedError
-
-    @property
-    def _server(self) -> str:
-        """The server's test address."""
-        return self._bench.server.test_address or self._bench.hosts[SERVER].test_address
+        """Run the tool, or dnsperf where a result is to be confirmed."""
+        offer = self._proof.offer if load.proof else super().offer
+        return offer(load, may_abort=may_abort)
 
     @property
     def _queries(self) -> str:

@@ -14,23 +14,25 @@ Facts this adapter rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
 
 from __future__ import annotations
 
-from leaselab.measure.generators.adapter import PROBES, TIMEOUT_SLACK_S
+from leaselab.measure.generators.adapter import PROBES, Adapter
 from leaselab.measure.generators.dhcp_load import (
     WANTED,
     check_leases,
     clients_of,
     returning_clients,
 )
-from leaselab.measure.generators.perfdhcp_burst import BurstReading
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
-from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, exchanges
+from leaselab.measure.generators.perfdhcp_reading import (
+    BurstReading,
+    PerfdhcpReading,
+    exchanges,
+)
 from leaselab.measure.ports import GeneratorHost
-from leaselab.model.bench import Bench, GeneratorTool
+from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
 from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR, SERVER
 from leaselab.model.scenario import Scenario
 
 IN_FLIGHT_S = 0.5
@@ -41,19 +43,12 @@ _FIRST_MAC = 0x000C01020304
 """perfdhcp's own first client."""
 
 
-class Perfdhcp:
+class Perfdhcp(Adapter):
     """perfdhcp, against the servers of one bench."""
 
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
-        self._bench = bench
-        self._tool: GeneratorTool = bench.generator
-        self._procedure = procedure
-        self._host = host
-        self._where = bench.hosts[GENERATOR].access.name
+        super().__init__(bench, procedure, host)
         self._family = int(bench.scenario.load["family"])
-        self._interface = bench.hosts[GENERATOR].test_interface
-        # Benches of older releases know the address of the host alone.
-        self._server = bench.server.test_address or bench.hosts[SERVER].test_address
         self._relayed = self._family == 6 and bool(bench.scenario.load.get("relayed"))
         self._clients = returning_clients(bench.scenario)
         told = bench.scenario.load.get("first_client", _mac(_FIRST_MAC))
@@ -62,8 +57,8 @@ class Perfdhcp:
         if bench.scenario.partner or (self._family == 6 and not self._relayed):
             self._server = EVERYBODY
 
-    @staticmethod
-    def check_fits(scenario: Scenario, procedure: Procedure) -> None:
+    @classmethod
+    def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
         """Refuse a scenario whose leases or pool cannot hold a procedure (usage error).
 
         And one whose clients want more than a new address each time.
@@ -105,8 +100,7 @@ class Perfdhcp:
         argv = self._begun("single")
         argv += ["-r", "1", "-n", "1", "-n", "1", "-W", "1000000", "-d", "1", self._server]
         for _ in range(PROBES):
-            generated = self._host.generate(argv, {}, TIMEOUT_SLACK_S)
-            text = printed(generated, self._tool.path, self._where)
+            text = printed(self.generate(argv, 0), self._bench)
             if parse_probe(text, self._family):
                 return True
         return False
@@ -115,8 +109,7 @@ class Perfdhcp:
         """Run perfdhcp; raises a broken-lab error for output that is no measurement."""
         limit = abort_after(load, self._procedure) if may_abort and not load.at_once else None
         argv = self.command(load, limit)
-        longest_s = load.duration_s + self._procedure.wait_s + TIMEOUT_SLACK_S
-        generated = self._host.generate(argv, self._tool.environment, longest_s)
+        generated = self.generate(argv, self.longest_s(load))
         reading = BurstReading if load.at_once else PerfdhcpReading
         return reading(self._bench, self._procedure, load, tuple(argv), generated, limit)
 
@@ -160,7 +153,7 @@ class Perfdhcp:
         """Return the beginning of every command: the clients and their interface."""
         argv = [*self._tool.launcher, self._tool.path, f"-{self._family}"]
         argv += ["-A1"] if self._relayed else []
-        return [*argv, "-g", threading, "-l", self._interface]
+        return [*argv, "-g", threading, "-l", self._own.test_interface]
 
     def _first(self, load: Load) -> list[str]:
         """Name the first client of a load, where it is not perfdhcp's own."""
@@ -179,4 +172,4 @@ def abort_after(load: Load, procedure: Procedure) -> int:
 
 
 def _mac(number: int) -> str:
-    return ":".join(f"{byte:02x}" for byte in number.to_bytes(6, "big"))
+    return number.to_bytes(6, "big").hex(":")

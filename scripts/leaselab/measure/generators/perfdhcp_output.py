@@ -34,18 +34,20 @@ from numpy.typing import NDArray
 from leaselab.measure.generators.dhcp_load import STAGES
 from leaselab.measure.generators.printed import no_measurement, unreadable
 from leaselab.measure.generators.printed import printed as whole
+from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError
 from leaselab.model.observation import Generated
 from leaselab.model.trial import Percentiles, Second
 
-DATA_STATUSES = frozenset({0, 3})
-"""Exit statuses whose output is a measurement (3: some exchanges failed)."""
+SOME_FAILED = 3
+"""Exit status where some exchanges failed: the output is a measurement all the same."""
 _COUNTERS = {
     "sent": "sent packets",
     "received": "received packets",
     "rejected": "rejected leases",
     "duplicates": "non unique addresses",
 }
+_STATISTICS = "***Statistics for: {}***"
 _MALFORMED = re.compile(rb"^Malformed packets: (\d+)$", re.MULTILINE)
 _RESENT = re.compile(rb"^Requests resent: (\d+)$|, (\d+) retransmissions needed", re.MULTILINE)
 _REPORT = re.compile(rb"^sent: (\d+)/(\d+); received: (\d+)/(\d+); drops:", re.MULTILINE)
@@ -108,15 +110,15 @@ class Exchanges:
         return self.answered_at - self.started_at
 
 
-def printed(generated: Generated, tool: str, where: str) -> bytes:
-    """What perfdhcp printed, decompressed; `tool` is its path, `where` its host's name.
+def printed(generated: Generated, bench: Bench) -> bytes:
+    """What perfdhcp printed, decompressed.
 
     Raises a broken-lab error where its exit status, or its own complaint, says that this is
     no measurement.
     """
-    text = whole(generated, tool, where, DATA_STATUSES)
+    text = whole(generated, bench, SOME_FAILED)
     if told := complaint(generated.error):
-        raise no_measurement(tool, where, f"its receiver has ended: {told}")
+        raise no_measurement(bench, f"its receiver has ended: {told}")
     return text
 
 
@@ -171,7 +173,7 @@ def parse_resent(text: bytes) -> int:
 def parse_probe(text: bytes, family: int) -> bool:
     """Whether the single exchange of `probe_command` was completed."""
     second = STAGES[family][1]
-    return _counter(_statistics(text, second), "received packets", second) == 1
+    return _counter(_section(text, _STATISTICS.format(second)), "received packets", second) == 1
 
 
 def complaint(error: str) -> str:
@@ -200,10 +202,7 @@ def join(output: Output) -> Exchanges:
     steps = np.arange(at.size)
     at = np.minimum.accumulate((at - steps)[::-1])[::-1] + steps
     at = np.clip(at, 0, None)
-    return Exchanges(
-        started_at=began[at],
-        answered_at=answered,
-    )
+    return Exchanges(started_at=began[at], answered_at=answered)
 
 
 def percentiles(delays_s: Times) -> Percentiles | None:
@@ -249,14 +248,10 @@ def per_second(output: Output, duration_s: int) -> tuple[Second, ...]:
 
 
 def _stage(text: bytes, name: str) -> Stage:
-    statistics = _statistics(text, name)
+    statistics = _section(text, _STATISTICS.format(name))
     counts = {key: _counter(statistics, label, name) for key, label in _COUNTERS.items()}
     times = _timestamps(text, name, counts["received"])
     return Stage(sent_at=times[:, 0], received_at=times[:, 1], **counts)
-
-
-def _statistics(text: bytes, name: str) -> bytes:
-    return _section(text, f"***Statistics for: {name}***")
 
 
 def _section(text: bytes, header: str) -> bytes:

@@ -1,8 +1,12 @@
-"""What one trial with perfdhcp comes to: its counts, and whether it can be believed."""
+"""What one trial with perfdhcp comes to: its counts, and whether it can be believed.
+
+And one burst: clients that begin at once, and try until they are served.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,12 +15,18 @@ import numpy as np
 from leaselab.measure.generators.adapter import (
     GENERATOR_LIMITED,
     GENERATOR_STALLED,
+    POOL_TOO_FULL,
+    Reading,
     Seen,
 )
 from leaselab.measure.generators.dhcp_load import (
-    POOL_TOO_FULL,
+    DUPLICATE_ADDRESS,
+    MALFORMED,
+    POOL_USE_LIMIT,
+    REJECTED,
     STAGES,
     Granted,
+    addresses_of,
     clients_of,
     lease_doubts,
 )
@@ -25,11 +35,11 @@ from leaselab.measure.generators.perfdhcp_output import (
     Output,
     Times,
     parse,
+    parse_resent,
     per_second,
     percentiles,
     printed,
 )
-from leaselab.measure.generators.printed import PrintedReading
 from leaselab.measure.generators.transactions import (
     MISSING,
     MISSING_SHARE,
@@ -37,9 +47,8 @@ from leaselab.measure.generators.transactions import (
     unserved,
 )
 from leaselab.model.load import Load
-from leaselab.model.pool import pool_size
-from leaselab.model.record import GENERATOR
-from leaselab.model.trial import WHOLE, HostUse, Trial
+from leaselab.model.procedures.burst import RESENT
+from leaselab.model.trial import WHOLE, HostUse, Second, Trial
 
 COUNT_SHARE = 0.998
 """Share of rate x duration that a trial starts.  perfdhcp ends as soon as all replies are
@@ -61,7 +70,7 @@ follows a server that stood still is not, as its clients never stopped."""
 
 
 @dataclass(frozen=True)
-class PerfdhcpReading(PrintedReading):
+class PerfdhcpReading(Reading):
     """What perfdhcp printed of one load; it is parsed when it is first asked for."""
 
     limit: int | None
@@ -74,8 +83,7 @@ class PerfdhcpReading(PrintedReading):
 
     def text(self) -> bytes:
         """The same as it was printed; raises a broken-lab error like `output`."""
-        where = self.bench.hosts[GENERATOR].access.name
-        return printed(self.generated, self.bench.generator.path, where)
+        return printed(self.generated, self.bench)
 
     @cached_property
     def counts(self) -> Transactions:
@@ -105,28 +113,14 @@ class PerfdhcpReading(PrintedReading):
         """Of addresses: 4 or 6."""
         return int(self.bench.scenario.load["family"])
 
-    @property
-    def capacity(self) -> int:
-        """Addresses that the pool has."""
-        return pool_size(self.bench.scenario.load["pool"])
-
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""
-        output, load, counts = self.output, self.load, self.counts
+        output, load = self.output, self.load
         first, second = STAGES[self.family]
-        reason, waived = self._doubt(seen)
-        counts = counts.as_begun if reason == GENERATOR_LIMITED else counts
-        return Trial(
-            rate=load.rate,
-            duration_s=load.duration_s,
-            attempted=counts.attempted,
-            completed=counts.completed,
-            late=counts.late,
-            lost=counts.lost,
+        return self.judged(
+            self.counts,
+            seen,
             traffic_s=traffic_s(output, load),
-            valid=not reason,
-            reason=reason,
-            waived=waived,
             aborted=self.aborted,
             latency_s={
                 first: percentiles(output.first.latency_s),
@@ -134,21 +128,12 @@ class PerfdhcpReading(PrintedReading):
                 WHOLE: percentiles(output.exchanges.latency_s),
             },
             per_second=per_second(output, load.duration_s),
-            argv=self.argv,
         )
 
-    def _doubt(self, seen: Seen) -> tuple[str, tuple[str, ...]]:
-        """Return the word for why a trial does not count, empty when it does.
-
-        And the words of the doubts that the procedure lifts: one that fills the pool asks what
-        a server does when it is full.
-        """
-        output, load, counts = self.output, self.load, self.counts
-        failed = counts.failed
+    def doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
+        """Yield the words of leases, and of a generator that stood still."""
+        output, load, failed = self.output, self.load, counts.failed
         may_fail = self.procedure.loss_ratio * counts.attempted
-        words = []
-        if counts.falls_short(self.procedure.loss_ratio):
-            words.append(GENERATOR_LIMITED)
         granted = Granted(
             clients=clients_of(self.bench.scenario, load),
             attempted=counts.attempted,
@@ -157,12 +142,61 @@ class PerfdhcpReading(PrintedReading):
             duplicates=output.second.duplicates,
             malformed=output.malformed,
         )
-        words += lease_doubts(self.bench, granted, seen, passes=failed <= may_fail)
+        yield from lease_doubts(self.bench, granted, seen, passes=failed <= may_fail)
         if failed > may_fail >= failed - _stalls_cost(output, load, seen.generator):
-            words.append(GENERATOR_STALLED)
-        lifted = {POOL_TOO_FULL} if self.procedure.fills else set()
-        reason = next((word for word in words if word not in lifted), "")
-        return reason, tuple(word for word in words if word in lifted)
+            yield GENERATOR_STALLED
+
+
+class BurstReading(PerfdhcpReading):
+    """What perfdhcp printed of clients that began at once."""
+
+    def trial(self, seen: Seen) -> Trial:
+        """Return what came of them: each is served when its last reply comes."""
+        output, load = self.output, self.load
+        first, second = STAGES[self.family]
+        served_at = since_first(output)
+        served = served_at.size
+        is_whole = served == load.at_once
+        reason = self._burst_doubt(seen)
+        return Trial.of(
+            load,
+            attempted=output.first.sent,
+            completed=served,
+            late=0,
+            lost=output.first.sent - served,
+            traffic_s=float(served_at.max()) if is_whole else float(load.duration_s),
+            valid=not reason,
+            reason=reason,
+            latency_s={
+                first: percentiles(output.first.latency_s),
+                second: percentiles(output.second.latency_s),
+                WHOLE: percentiles(served_at),
+            },
+            per_second=served_by_second(served_at),
+            argv=self.argv,
+            figures={RESENT: float(parse_resent(self.text()))},
+        )
+
+    def _burst_doubt(self, seen: Seen) -> str:
+        """Return the word for why a burst does not count, empty when it does.
+
+        Not all of the doubts of a steady load have a meaning: clients that go on trying are
+        late by their own will.
+        """
+        output, clients = self.output, self.load.at_once
+        served = output.second.received
+        dropped = seen.generator.receive_errors if seen.generator else 0
+        refusals = output.first.rejected + output.second.rejected + seen.refused
+        doubts = (
+            (GENERATOR_LIMITED, output.first.sent < clients),
+            (MALFORMED, output.malformed > 0),
+            (DUPLICATE_ADDRESS, output.second.duplicates > 0),
+            (REJECTED, served == clients and refusals > 0),
+            (POOL_TOO_FULL, clients > POOL_USE_LIMIT * addresses_of(self.bench.scenario)),
+            # Clients whose replies the generator has dropped ask again for want of them.
+            (GENERATOR_STALLED, dropped > MISSING_SHARE * clients),
+        )
+        return next((word for word, is_so in doubts if is_so), "")
 
 
 def judge(output: Output, late_s: float, rate: int, due: int = 0) -> Transactions:
@@ -259,3 +293,25 @@ def stalls_s(output: Output, rate: int) -> list[float]:
                 stalls.append(gap)
                 break
     return stalls
+
+
+def since_first(output: Output) -> Times:
+    """When each client of those that began at once was served, shape (served,).
+
+    In seconds since the first answered one began, ascending: they all begin before the first
+    reply is read.
+    """
+    if not output.second.received:
+        return np.empty(0)
+    return np.sort(output.second.received_at) - float(output.first.sent_at.min())
+
+
+def served_by_second(served_at: Times) -> tuple[Second, ...]:
+    """Second-by-second series of those clients (s, ascending, shape (served,))."""
+    if not served_at.size:
+        return ()
+    counts = np.bincount(np.floor(served_at).astype(int))
+    return tuple(
+        Second(t=second, attempted=None, completed=int(count), p50_s=None, p99_s=None)
+        for second, count in enumerate(counts)
+    )

@@ -3,60 +3,38 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
-from dataclasses import dataclass
 
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, lab_broken
-from leaselab.model.load import Load
 from leaselab.model.observation import Generated
-from leaselab.model.procedure import Procedure
+from leaselab.model.record import GENERATOR
 
 
-@dataclass(frozen=True)
-class PrintedReading:
-    """What a tool printed of one load, whichever it is; parsed when it is first asked for."""
-
-    bench: Bench
-    procedure: Procedure
-    load: Load
-    argv: tuple[str, ...]
-    generated: Generated
-
-    @property
-    def output_gz(self) -> bytes:
-        """What the tool printed, to be kept."""
-        return self.generated.output_gz
-
-
-def no_measurement(tool: str, where: str, what: str) -> LeaselabError:
-    """Return the broken-lab error of a run that says nothing; `tool` is a path."""
+def no_measurement(bench: Bench, what: str) -> LeaselabError:
+    """Return the broken-lab error of a run of the bench's generator that says nothing."""
     return lab_broken(
-        f"{tool}: {what}",
-        where=where,
+        f"{bench.generator.path}: {what}",
+        where=bench.hosts[GENERATOR].access.name,
         todo="the trial was not counted; the sweep can be resumed when the host is well",
     )
 
 
-def printed(
-    generated: Generated, tool: str, where: str, data_statuses: Collection[int] = (0,)
-) -> bytes:
-    """Return what a tool printed, decompressed; `tool` is its path, `where` its host's name.
+def printed(generated: Generated, bench: Bench, *data_statuses: int) -> bytes:
+    """Return what a bench's generator printed, decompressed.
 
     Raises a broken-lab error where its exit status says that this is no measurement: one that
-    is none of `data_statuses`.
+    is neither 0 nor one of `data_statuses`.
     """
     try:
         text = zlib.decompress(generated.output_gz, wbits=31)
     except zlib.error as error:
-        if generated.status in data_statuses:
-            found = f"its output is cut short: {error}"
-            raise no_measurement(tool, where, found) from error
+        if generated.status in (0, *data_statuses):
+            raise no_measurement(bench, f"its output is cut short: {error}") from error
         text = b""
-    if generated.status not in data_statuses:
+    if generated.status not in (0, *data_statuses):
         reason = _reason(generated.status)
         lines = (generated.error or text.decode("ascii", "replace")).strip().splitlines()
-        raise no_measurement(tool, where, f"{reason}: {lines[-1]}" if lines else reason)
+        raise no_measurement(bench, f"{reason}: {lines[-1]}" if lines else reason)
     return text
 
 

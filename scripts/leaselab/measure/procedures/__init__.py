@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.measure.procedures.burst import AllAtOnce
 from leaselab.measure.procedures.duel import Turns
@@ -11,8 +11,10 @@ from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
 from leaselab.measure.procedures.flood import Floods
 from leaselab.measure.procedures.max_rate import Search
+from leaselab.measure.procedures.method import Method
 from leaselab.measure.procedures.profile import Profiled
 from leaselab.measure.procedures.ramp import Steps
+from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
@@ -23,14 +25,17 @@ from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
 
-if TYPE_CHECKING:
-    from leaselab.measure.procedures.method import Method
-    from leaselab.model.procedure import Procedure
-
-_METHODS: dict[type[Procedure], type[Method[Any]]] = {}
-_METHODS |= {MaxRate: Search, FixedLoad: Steady, Event: Crash}
-_METHODS |= {Burst: AllAtOnce, Fill: Filled, Ramp: Steps, Flood: Floods, Duel: Turns}
-_METHODS |= {Profile: Profiled}
+_METHODS: dict[type[Procedure], type[Method[Any]]] = {
+    MaxRate: Search,
+    FixedLoad: Steady,
+    Event: Crash,
+    Burst: AllAtOnce,
+    Fill: Filled,
+    Ramp: Steps,
+    Flood: Floods,
+    Duel: Turns,
+    Profile: Profiled,
+}
 
 
 def method_of(procedure: Procedure, capacity: int | None = None) -> Method[Any]:

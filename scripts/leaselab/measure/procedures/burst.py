@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.method import Found, Method, none_counts
+from leaselab.measure.procedures.method import Found, Method, is_to_repeat, none_counts
 from leaselab.model.load import Load
-from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.burst import RESENT, Burst
 from leaselab.model.record import Round
 from leaselab.model.trial import Trial
@@ -32,7 +30,7 @@ class AllAtOnce(Method[Burst]):
         """
         load = Load(0, self.procedure.limit_s, at_once=self.procedure.clients)
         made = [ask(load, may_abort=False)]
-        while made[-1].reason == GENERATOR_STALLED and len(made) <= STALLED_LIMIT:
+        while is_to_repeat(made):
             made.append(ask(load, may_abort=False))
         trial = made[-1]
         if not trial.valid:

@@ -35,7 +35,7 @@ from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.max_rate import STRETCHES, MaxRate
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Trial, loss_ratio_of
 
 OVERLOAD_FACTOR = 4.0
 """Offered load of the last trial over what was confirmed."""
@@ -66,7 +66,7 @@ class Confirming:
     def rate(self) -> int:
         """Rate that has to hold (transactions/s)."""
         lowest = min(one.bracket.lower for one in self.rounds if one.bracket)
-        least = (1 - FURTHEST) * statistics.median(_max_rates(self.rounds))
+        least = (1 - FURTHEST) * statistics.median(max_rates(self.rounds))
         return max(1, math.floor(max(lowest * (1 - self._distance), least)))
 
     @property
@@ -84,7 +84,7 @@ class Confirming:
     @property
     def loss_ratio(self) -> float:
         """Loss of what decides; without any that is valid, of all (0..1)."""
-        return _loss(self.counted or self._below)
+        return loss_ratio_of(self.counted or self._below)
 
     def next(self, *, alone: bool) -> Load | None:
         """Return the next load; None where all are made.
@@ -107,7 +107,7 @@ class Confirming:
         """Return why the trials do not confirm the result; None where they do."""
         procedure, rate = self.procedure, self.rate
         overload = [one for one in self.made if one.rate not in (rate, self.above)]
-        highest = max(_max_rates(self.rounds))
+        highest = max(max_rates(self.rounds))
         if any(highest < FAR_BELOW * one.completed_rate for one in overload):
             brackets = [(one, one.bracket) for one in self.rounds if one.bracket]
             failing = [one.trials[bracket.upper_trial] for one, bracket in brackets]
@@ -172,7 +172,7 @@ class Confirming:
         if len(losses) < 2:
             return True
         error = statistics.stdev(losses) / math.sqrt(len(losses))
-        return abs(_loss(stretch) - self.procedure.loss_ratio) >= DECIDED * error
+        return abs(loss_ratio_of(stretch) - self.procedure.loss_ratio) >= DECIDED * error
 
     @property
     def _lengths(self) -> list[int]:
@@ -216,7 +216,7 @@ class Confirming:
     @property
     def _distance(self) -> float:
         """How far both rates are from the bounds of the rounds (ratio)."""
-        rates = _max_rates(self.rounds)
+        rates = max_rates(self.rounds)
         spread = statistics.stdev(rates) / statistics.fmean(rates) if len(rates) > 1 else 0.0
         return min(max(LEAST_DISTANCE, SPREADS * spread), MOST_DISTANCE)
 
@@ -233,11 +233,6 @@ def _losses(trial: Trial, span_s: int) -> list[float]:
     ]
 
 
-def _loss(trials: Sequence[Trial]) -> float:
-    """Loss ratio of trials together (0..1)."""
-    attempted = sum(trial.attempted for trial in trials)
-    return 1.0 - sum(trial.completed for trial in trials) / attempted if attempted else 1.0
-
-
-def _max_rates(rounds: Sequence[Round]) -> list[float]:
+def max_rates(rounds: Sequence[Round]) -> list[float]:
+    """What the rounds that have one came to (transactions/s)."""
     return [rate for one in rounds if (rate := one.metrics["max_rate"]) is not None]

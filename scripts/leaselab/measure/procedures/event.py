@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.method import Found, Method
+from leaselab.measure.procedures.method import Found, OneLoadMethod
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.load import Load
 from leaselab.model.procedures.event import Event
@@ -25,12 +25,10 @@ LAST_SHARE = 0.998
 Times = NDArray[np.float64]
 
 
-class Crash(Method[Event]):
+class Crash(OneLoadMethod[Event]):
     """The server under test dies under the load, and the other one takes over."""
 
-    def first_load(self, earlier: Sequence[Round]) -> int:
-        """The load itself (transactions/s)."""
-        return self._rate
+    unbroken = False  # it is one trial, made or not
 
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
         """Offer the load, and kill the server in it.
@@ -39,20 +37,16 @@ class Crash(Method[Event]):
         again within `after_s`.
         """
         procedure = self.procedure
-        load = Load(self._rate, procedure.before_s + procedure.after_s)
+        load = Load(self.rate, procedure.before_s + procedure.after_s)
         trial = ask(load, may_abort=False, reset=False, during=Death(procedure, load, server))
         if not trial.valid:
             raise invalid_measurement(
                 trial.detail or f"the trial does not count: {trial.reason}",
-                where=f"{procedure.event} under {self._rate}/s",
+                where=f"{procedure.event} under {self.rate}/s",
+                wanted="a valid trial",
+                todo="see the trial's own messages",
             )
         return Found(dict(trial.figures), shown_trial=0)
-
-    @property
-    def _rate(self) -> int:
-        if self.procedure.rate is None:
-            raise AssertionError("the load is known before a point is measured")
-        return self.procedure.rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +63,7 @@ class Death:
         return float(self.procedure.before_s)
 
     def happen(self) -> None:
-        """Do it."""
+        """End it."""
         self.server.crash()
 
     def figures(self, answered_at: Times) -> Mapping[str, float]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.fixed_load import CLIENTS_PER_ATTEMPT
-from leaselab.measure.procedures.method import Found, Method, none_counts
+from leaselab.measure.procedures.method import (
+    CLIENTS_PER_ATTEMPT,
+    Found,
+    OneLoadMethod,
+    is_to_repeat,
+    none_counts,
+)
 from leaselab.model.errors import invalid_measurement, usage_error
 from leaselab.model.load import Load
-from leaselab.model.procedure import STALLED_LIMIT, Procedure
+from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.fill import FILLED, FILLED_AFTER, Fill
 from leaselab.model.record import Round
 from leaselab.model.trial import Trial
@@ -22,14 +26,8 @@ ASKED_TIMES = 5
 may miss one."""
 
 
-class Filled(Method[Fill]):
+class Filled(OneLoadMethod[Fill]):
     """New clients fill the server; others load it then, and nothing is reset between."""
-
-    unbroken = True
-
-    def first_load(self, earlier: Sequence[Round]) -> int:
-        """The load itself (transactions/s)."""
-        return self._rate
 
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
         """Fill it until it says that it holds enough, then offer the load.
@@ -42,22 +40,21 @@ class Filled(Method[Fill]):
             raise usage_error(
                 "there is no share to fill: nothing bounds what the server holds",
                 where="procedure fill",
+                wanted="a load of clients that get something of a pool",
             )
         self.procedure.check_capacity(self.capacity, "procedure fill")
         made, client = self._fill(ask, server)
         before = held = held_by(server)
-        load = Load(self._rate, self.procedure.duration_s, client)
+        load = Load(self.rate, self.procedure.duration_s, client)
         loaded: list[Trial] = []
         while True:
             # Of a load that may be offered again nothing is reset; the stop ends it all.
             loaded.append(ask(load, may_abort=False, reset=False))
             after = held_by(server)
-            stalled = loaded[-1].reason == GENERATOR_STALLED
-            free = self.capacity - after
-            if not stalled or len(loaded) > STALLED_LIMIT or self.procedure.offered > free:
+            if not is_to_repeat(loaded) or self.procedure.offered > self.capacity - after:
                 break
             client += CLIENTS_PER_ATTEMPT * self.procedure.offered
-            load, held = Load(self._rate, self.procedure.duration_s, client), after
+            load, held = Load(self.rate, self.procedure.duration_s, client), after
         trial = loaded[-1]
         if not trial.valid:
             full = f"{100 * before / self.capacity:.4g} % full"
@@ -99,12 +96,6 @@ class Filled(Method[Fill]):
             futile = 0 if now > held else futile + 1
             held, trials, spent_s = now, trials + 1, spent_s + seconds
         return trials, client
-
-    @property
-    def _rate(self) -> int:
-        if self.procedure.rate is None:
-            raise AssertionError("the load is known before a point is measured")
-        return self.procedure.rate
 
 
 def held_by(server: Server) -> int:

@@ -7,26 +7,22 @@ from collections.abc import Sequence
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.method import Found, Method, none_counts
+from leaselab.measure.procedures.method import (
+    CLIENTS_PER_ATTEMPT,
+    Found,
+    OneLoadMethod,
+    none_counts,
+)
 from leaselab.measure.server_use import memory_drift
 from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
-
-CLIENTS_PER_ATTEMPT = 2
-"""Numbers of clients that a trial may use, over what it may attempt."""
+from leaselab.model.trial import Trial, completed_rate_of, loss_ratio_of
 
 
-class Steady(Method[FixedLoad]):
+class Steady(OneLoadMethod[FixedLoad]):
     """One load, in trials one after the other, between which nothing is reset."""
-
-    unbroken = True
-
-    def first_load(self, earlier: Sequence[Round]) -> int:
-        """The load itself (transactions/s)."""
-        return self._rate
 
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
         """Offer the load for its time; what a stall of the generator spoiled is made again.
@@ -36,23 +32,17 @@ class Steady(Method[FixedLoad]):
         left_s, client, made, stalled = self.procedure.duration_s, 0, list[Trial](), 0
         while left_s > 0:
             seconds = min(left_s, self.procedure.trial_s)
-            load = Load(self._rate, seconds, client)
+            load = Load(self.rate, seconds, client)
             # The last trial alone may be reset: the round is over then.
             made.append(ask(load, may_abort=False, reset=seconds == left_s))
-            client += CLIENTS_PER_ATTEMPT * self._rate * seconds
+            client += CLIENTS_PER_ATTEMPT * self.rate * seconds
             stalled += made[-1].reason == GENERATOR_STALLED
             if made[-1].reason != GENERATOR_STALLED or stalled > STALLED_LIMIT:
                 left_s -= seconds
         counted = [trial for trial in made if trial.valid]
         if not counted:
-            raise none_counts(made, f"fixed load of {self._rate}/s")
+            raise none_counts(made, f"fixed load of {self.rate}/s")
         return Found(figures(counted), shown_trial=made.index(counted[-1]))
-
-    @property
-    def _rate(self) -> int:
-        if self.procedure.rate is None:
-            raise AssertionError("the load is known before a point is measured")
-        return self.procedure.rate
 
 
 def figures(trials: Sequence[Trial]) -> dict[str, float | None]:
@@ -60,14 +50,12 @@ def figures(trials: Sequence[Trial]) -> dict[str, float | None]:
 
     Percentiles are the median over the trials, as each knows only its own.
     """
-    attempted = sum(trial.attempted for trial in trials)
-    completed = sum(trial.completed for trial in trials)
     whole = [latency for trial in trials if (latency := list(trial.latency_s.values())[-1])]
     return {
         "p99_s": statistics.median(one.p99 for one in whole) if whole else None,
         "p50_s": statistics.median(one.p50 for one in whole) if whole else None,
-        "loss_ratio": 1.0 - completed / attempted if attempted else 1.0,
-        "completed_rate": completed / sum(trial.traffic_s for trial in trials),
+        "loss_ratio": loss_ratio_of(trials),
+        "completed_rate": completed_rate_of(trials),
         "latency_drift": latency_drift(trials),
         "memory_drift": memory_drift(trials),
     }

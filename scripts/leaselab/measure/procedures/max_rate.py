@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.confirmation import Confirming
+from leaselab.measure.procedures.confirmation import Confirming, max_rates
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.measure.search import search
 from leaselab.measure.search_error import SearchError
@@ -26,7 +26,7 @@ class Search(Method[MaxRate]):
 
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
         """Search; raises `SearchError` where no bracket can be proven."""
-        searched = search(ask, self.procedure, _rates(earlier))
+        searched = search(ask, self.procedure, max_rates(earlier))
         return Found(
             {"max_rate": searched.max_rate, "completed_rate": searched.lower.completed_rate},
             searched.bracket,
@@ -59,7 +59,3 @@ class Search(Method[MaxRate]):
 
     def _confirming(self, made: Sequence[Trial], rounds: Sequence[Round]) -> Confirming:
         return Confirming(self.procedure, rounds, made, self.capacity)
-
-
-def _rates(rounds: Sequence[Round]) -> list[float]:
-    return [rate for one in rounds if (rate := one.metrics["max_rate"]) is not None]

@@ -6,14 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
 from leaselab.model.errors import LeaselabError, invalid_measurement
 from leaselab.model.load import Load
-from leaselab.model.procedure import Procedure
+from leaselab.model.procedure import STALLED_LIMIT, Procedure
+from leaselab.model.procedures.one_load import OneLoad
 from leaselab.model.record import Bracket, Confirmation, Round
 from leaselab.model.trial import Trial
 
 P = TypeVar("P", bound=Procedure)
+L = TypeVar("L", bound=OneLoad)
+
+CLIENTS_PER_ATTEMPT = 2
+"""Numbers of clients that a trial may use, over what it may attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,28 @@ class Method(Generic[P]):
     def objection(self, made: Sequence[Trial], rounds: Sequence[Round]) -> LeaselabError | None:
         """Return why they do not confirm the result; None where they do."""
         return None
+
+
+class OneLoadMethod(Method[L]):
+    """One of a single load, whose trials make no sense without those before."""
+
+    unbroken = True
+
+    @property
+    def rate(self) -> int:
+        """The load (transactions/s)."""
+        if self.procedure.rate is None:
+            raise AssertionError("the load is known before a point is measured")
+        return self.procedure.rate
+
+    def first_load(self, earlier: Sequence[Round]) -> int:
+        """The load itself (transactions/s)."""
+        return self.rate
+
+
+def is_to_repeat(made: Sequence[Trial]) -> bool:
+    """Whether a stall of the generator spoiled the last trial, and it may be made again."""
+    return made[-1].reason == GENERATOR_STALLED and len(made) <= STALLED_LIMIT
 
 
 def none_counts(made: Sequence[Trial], where: str) -> LeaselabError:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.fixed_load import CLIENTS_PER_ATTEMPT
-from leaselab.measure.procedures.method import Found, Method, none_counts
+from leaselab.measure.procedures.method import CLIENTS_PER_ATTEMPT, Found, Method, none_counts
 from leaselab.model.load import Load
 from leaselab.model.procedure import of_step
 from leaselab.model.procedures.ramp import (
@@ -21,7 +20,7 @@ from leaselab.model.procedures.ramp import (
     Ramp,
 )
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Trial, completed_rate_of, loss_ratio_of
 
 NEAR = 0.1
 """How far a settled second's completed rate may be from what the step ends with (ratio)."""
@@ -101,15 +100,13 @@ def whole(trials: Sequence[Trial]) -> dict[str, float | None]:
 
     Percentiles of trials cannot be joined; the time until they settled is added up.
     """
-    attempted = sum(trial.attempted for trial in trials)
-    completed = sum(trial.completed for trial in trials)
     steps = [step(trial) for trial in trials]
     slowest = [p99_s for one in steps if (p99_s := one[P99]) is not None]
     times = [one[SETTLED] for one in steps]
     known = [time for time in times if time is not None]
     return {
-        COMPLETED: completed / sum(trial.traffic_s for trial in trials),
-        LOSS: 1.0 - completed / attempted if attempted else 1.0,
+        COMPLETED: completed_rate_of(trials),
+        LOSS: loss_ratio_of(trials),
         P99: max(slowest, default=None),
         SETTLED: sum(known) if len(known) == len(times) else None,
     }
