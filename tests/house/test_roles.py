@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from leaselab.cli.commands import find
 from leaselab.lab.catalog import find_procedure, load_scenarios
 from leaselab.lab.roles import roles_of
 from leaselab.measure.generators import check_fits
@@ -286,3 +287,33 @@ def test_a_folder_is_made_before_its_time_is_set():
                 assert arguments["path"] in made, f"{path}: {task['name']}"
             elif arguments.get("state") == "directory":
                 made.add(arguments["path"])
+
+
+CALLED = re.compile(
+    r"-m['\"]?,?\s+(?:- )?['\"]?leaselab['\"]?"
+    r"(?P<words>(?:,?\s+(?:- )?['\"]?[a-z][a-z-]*['\"]?)+)"
+    r"|\./leaselab(?P<typed>(?: [a-z][a-z-]*)+)"
+)
+"""A call of the engine by a playbook or by a script of a pipeline."""
+
+
+def calls(text):
+    """The words of each call, up to its first option or variable."""
+    return [
+        re.findall(r"[a-z][a-z-]*", call["words"] or call["typed"])
+        for call in CALLED.finditer(text)
+    ]
+
+
+def test_the_engine_is_called_by_commands_that_it_has():
+    called = [
+        words
+        for pattern in ("ansible/**/*.yml", "roles/**/*.yml", "scripts/ci/*", "jobs/*file")
+        for path in ROOT.glob(pattern)
+        if path.is_file()
+        for words in calls(path.read_text(encoding="utf-8"))
+    ]
+    assert len(called) > 8
+    for words in called:
+        if words[0] not in ("test", "extra"):  # the launcher's own
+            find(words)
