@@ -108,7 +108,7 @@ def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
         [*(one.stderr for one in done), *played]
     )
     assert re.search(
-        rf"in use \(found ({ROOT.name}|{theirs.name}) pid \d+, step tune {SCENARIO}, for .*wait",
+        rf"in use \(found ({ROOT.name}|{theirs.name}) pid \d+, step tune {SCENARIO}, .*wait",
         complaint(done[1]),
     )
     assert len(done[1].stderr.splitlines()) == 1  # no playbook
