@@ -27,9 +27,14 @@ pytestmark = pytest.mark.lab
 JOB = "leaselab/leaselab-commit"
 LABEL, BROKEN = "leaselab-bench", "leaselab-broken"
 INVENTORY = "inventory/two"
-SWEEP = "--runs 3 --trial-s 1 --wait-s 0.5 --late-s 0.25 --width 0.1 --confirm-s 0"
+SWEEP = {
+    "AGAINST": "",
+    "ANCHOR": "",
+    "OPTIONS": "--runs 3 --trial-s 1 --wait-s 0.5 --late-s 0.25 --width 0.1 --confirm-s 0",
+}
+DUEL = {"AGAINST": "main~1", "OPTIONS": "--budget 15"}
 # Twice for an exchange, whose own work takes some 140 µs of a processor: a rate of 4000/s
-# becomes one of 1000/s, so that three runs tell it apart on a machine that scatters by 20 %.
+# becomes one of 1000/s.
 REPLY = "  unsigned char *opt, *clid = NULL;\n  struct dhcp_lease *ltmp, *lease = NULL;\n"
 SLOW = """\
   struct timespec from, to;
@@ -90,6 +95,7 @@ class Site:
         self.controller.have_resources({"gone": [LABEL], "rack": [LABEL]})
         self.results = folder / "results"
         self.builds = []
+        self.measured = SWEEP
         self._hook()
 
     def _hook(self):
@@ -132,8 +138,8 @@ class Site:
     def workspace(self):
         return self.controller.home / "agent" / "leaselab" / "rack"
 
-    def start(self, options=SWEEP):
-        """Start the job's next build."""
+    def start(self):
+        """Start the job's next build, as the last push asked for it."""
         self.builds.append(
             self.controller.start(
                 JOB,
@@ -143,7 +149,7 @@ class Site:
                     "REPO": str(self.bare),
                     "COMMIT": "main",
                     "CREDENTIALS": "",
-                    "OPTIONS": options,
+                    **self.measured,
                     "THRESHOLD": "10",
                     "INVENTORY": INVENTORY,
                 },
@@ -152,8 +158,9 @@ class Site:
         )
         return self.builds[-1]
 
-    def push(self):
+    def push(self, measured=SWEEP):
         """Push what was committed; return how its build ended, and after how long (s)."""
+        self.measured = measured
         began = time.monotonic()
         git(self.work, "push", "--quiet", "origin", "main")
         record = self.builds[-1].wait(BUILD_S)
@@ -225,8 +232,9 @@ def test_a_push_that_meets_a_broken_bench_is_measured_on_another(site):
 
 
 def test_a_slow_commit_ends_unstable_and_is_named(site, record_property):
+    """It is measured in turn with the commit before it, as the job does by default."""
     slow = site.changed(REPLY, SLOW + REPLY, "Take more time for a packet", 10)
-    record, seconds = site.push()
+    record, seconds = site.push(DUEL)
     record_property("push_to_verdict_s", round(seconds))
     assert record.result == "UNSTABLE", record.log
     assert record.stages["Verdict"] == "UNSTABLE"
@@ -251,6 +259,7 @@ def test_a_commit_that_does_not_build_is_a_failure_and_is_published(site):
 
 
 def test_an_abort_stops_the_traffic_and_frees_the_bench(site):
+    site.measured = SWEEP
     site.changed(NOT_C, "", "Mend it", 12)
     git(site.work, "push", "--quiet", "origin", "main", "--no-verify")
     build = site.builds[-1]
