@@ -12,7 +12,7 @@ Facts this adapter rests on (Flamethrower 0.12.0, read in its source and tried):
 - What was not sent in time is sent later, at most ``-q`` queries of a sender each ``-d`` ms:
   with its own ten of each 1 ms it reaches 100 000/s, and less on a slow processor.
 - It sends however many queries wait, up to 65 535 of each sender.
-- Its queries have EDNS (1232 bytes) and ask for recursion, which dnsperf's do not.
+- Its queries have EDNS (1232 bytes), which dnsperf's have not.
 - Over TCP and DoT it opens a connection for each batch.  As it ends, all that waits there is
   called a time-out at once (1 to 4 % of 3 s at 1000/s); of a server that takes no connection
   it counts no query; over DoT it read 30 of 2110 answers.  So it is run over UDP alone.
