@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leaselab.analysis.anchors import Session, doubted
 from leaselab.analysis.history import relative
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ BAND = 0.02
 """How far two bands are apart."""
 DISTURBED = 0.05
 """Share of sessions in which something disturbs one of the two."""
+SLOW, IN_A_ROW, FIRST_BAD = 0.05, 3, 12
+"""By how much an anchor is slow (logarithm), in how many sessions one after the other, and
+before which session that does not begin."""
 
 
 class Kind(enum.Enum):
@@ -40,6 +44,8 @@ class Kind(enum.Enum):
     BANDS = "two bands of starts, 2 %"
     DRIFTING_MORE = "drifting, 5 %"
     BANDS_OF_BUILDS = "two bands of builds, 2 %"
+    SLOW_ANCHOR = "anchor slow by 5 %, 5 % of nights"
+    BAD_NIGHTS = "anchor slow by 5 %, three nights in a row"
 
     @property
     def wanted(self) -> bool:
@@ -70,9 +76,18 @@ def history(kind: Kind, number: int, true: Floats) -> list[Reading]:
     runs[:, :, 1] += true[:, None]
     if kind is Kind.BANDS_OF_BUILDS:
         runs[:, :, 1] += BAND * (chance.random((count, 1)) < 0.5)
-    rates = 10_000 * np.exp(runs)
-    found = [relative(one[:, 0].tolist(), one[:, 1].tolist()) for one in rates]
-    return [one for one in found if one is not None]
+    if kind is Kind.SLOW_ANCHOR:
+        runs[chance.random(count) < DISTURBED, :, 0] -= SLOW
+    if kind is Kind.BAD_NIGHTS:
+        begun = chance.integers(FIRST_BAD, count - IN_A_ROW)
+        runs[begun : begun + IN_A_ROW, :, 0] -= SLOW
+    sessions = []
+    for one in 10_000 * np.exp(runs):
+        reading = relative(one[:, 0].tolist(), one[:, 1].tolist())
+        if reading is not None:
+            anchor, build = np.log(one.mean(axis=0)).tolist()
+            sessions.append(Session(reading, anchor, build))
+    return doubted(sessions)
 
 
 def _drift(chance: np.random.Generator, deviation: float, count: int) -> Floats:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from benchmarks._servers import Shape
-from leaselab.analysis.duel import MOST_APART, Answer, course_of, judge, places_differ
+from leaselab.analysis.duel import MOST_APART, Answer, judge, places_differ
 from leaselab.analysis.ratio import Runs, paired_ratio, ratio
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.procedures.duel import Turns
@@ -18,6 +18,7 @@ from leaselab.model.load import Load
 from leaselab.model.procedures.duel import (
     BESIDE_S,
     LEAST_ROUNDS,
+    LOSSLESS_S,
     PAUSE_S,
     START_S,
     Duel,
@@ -36,6 +37,8 @@ RUN_S = 50.0
 confirmation (s)."""
 RUNS, TRIM, ALTERNATING = 9, 1, 9
 """Runs of a sweep, runs dropped at each end, and runs of each where whole runs alternate."""
+TRIAL_S = 3
+"""Length of the trial whose scatter a cell has (s)."""
 DRIFT_S = (60.0, 3600.0)
 """Time constant of the machine's drift, drawn from this range with an even logarithm (s)."""
 
@@ -56,7 +59,8 @@ class Cell:
     drift: float
     """Of the machine's speed, over times far longer than its time constant."""
     trial: float
-    """Of a trial's completed rate; that of a run's max rate is two thirds of it."""
+    """Of the completed rate of a trial of 3 s, as independent from moment to moment; that of a
+    run's max rate is two thirds of it."""
     start: float = 0.005
     """Of a server's speed from start to start."""
     place: float = 0.005
@@ -197,7 +201,8 @@ class Side:
     def ask(self, load: Load, *, may_abort: bool = False, reset: bool = True) -> Trial:  # noqa: ARG002  # `Ask`'s
         """Make a trial: what is offered beyond its capacity is lost."""
         machine, cell = self.machine, self.machine.cell
-        off = math.exp(cell.trial * machine.scatter() + machine.own * self.second)
+        scatter = cell.trial * math.sqrt(TRIAL_S / load.duration_s) * machine.scatter()
+        off = math.exp(scatter + machine.own * self.second)
         capacity = machine.capacity(self.relative * self.started) * off
         capacity *= machine.pulse(load.duration_s)
         if cell.spoiled and machine.noise.random() < cell.spoiled:
@@ -206,7 +211,7 @@ class Side:
         completed = min(attempted, round(self._served(load, capacity)))
         if reset:
             self.held = 0.0
-        machine.wait(load.duration_s + PLAN.wait_s + BESIDE_S)
+        machine.wait(load.duration_s + (BESIDE_S if completed < attempted else LOSSLESS_S))
         cost = CPU_US * self.relative**-cell.effort / machine.capacity(1.0) * CAPACITY
         return Trial(
             rate=load.rate,
@@ -291,10 +296,10 @@ def duel(
     turns = Turns(plan)
     rounds: tuple[list[Round], list[Round]] = ([], [])
     rate = _sighted(turns, machine, sides)
-    clients = plan.clients_s * rate
+    clients = turns.clients(rate)
     while True:
         index = len(rounds[0]) + 1
-        swapped, trials = order_of(index), course_of(plan, *rounds).trials
+        swapped = order_of(index)
         order = (1, 0) if swapped else (0, 1)
         machine.wait(machine.noise.uniform(0.0, PAUSE_S))
         if rounds[0]:
@@ -310,21 +315,20 @@ def duel(
         if both:
             for side in order:
                 ready(side)
-            for turn in range(trials):
+            for turn in range(plan.trials):
                 for side in order if turn % 2 == 0 else order[::-1]:
                     made[side].append(turns.turn(sides[side].ask, rate, clients))
         else:
             for side in order:
                 ready(side)
-                for _ in range(trials):
+                for _ in range(plan.trials):
                     made[side].append(turns.turn(sides[side].ask, rate, clients))
         for side in (0, 1):
             rounds[side].append(_round(index, made[side], turns))
         if both and index == LEAST_ROUNDS and (places_differ(*rounds) or 0.0) > MOST_APART:
             return rounds
-        looks = course_of(plan, *rounds).looks
-        verdict = judge(plan, *rounds) if index in looks else None
-        if index >= max(looks) or (verdict is not None and verdict.final):
+        verdict = judge(plan, *rounds) if index in plan.looks else None
+        if index >= plan.rounds or (verdict is not None and verdict.final):
             return rounds
 
 

@@ -38,6 +38,8 @@ COMMITS = 100
 """Of a series in which nothing changes."""
 DROP_AT, DROP, WITHIN = 60, 0.03, 5
 """The commit that is slower, by how much, and how many commits from it on may pass."""
+APART = 3
+"""How many commits after a drop another one follows, or the first is reverted."""
 CREEP_AT, STEPS, EVERY, STEP = 20, 10, 10, 0.01
 """First commit of a creep, and its steps: ten times 1 %, ten commits apart."""
 CREEP = 0.001
@@ -95,6 +97,10 @@ class Row:
     """Share of drops of 3 % found by the fifth commit that has them."""
     drops_named: float
     """Share whose first slow commit is named, too."""
+    pairs_found: float
+    """Share of two drops of 3 %, three commits apart, of which both are found."""
+    reverted_found: float
+    """Share of drops that are reverted after three commits, of which both are found."""
     steps_found: float
     """Share of creeps of ten times 1 % of which anything was found."""
     creeps_found: float
@@ -123,6 +129,8 @@ def measure(kind: Kind, name: str, series: int) -> Row:
         false_alarms=100 * sum(one.alarms for one in found) / commits,
         drops_found=statistics.fmean(one.drop for one in found),
         drops_named=statistics.fmean(one.named for one in found),
+        pairs_found=statistics.fmean(one.pair for one in found),
+        reverted_found=statistics.fmean(one.reverted for one in found),
         steps_found=statistics.fmean(one.steps for one in found),
         creeps_found=statistics.fmean(one.lost is not None for one in found),
         creep_lost=statistics.median(lost) if lost else None,
@@ -134,6 +142,8 @@ class _Found:
     alarms: int
     drop: bool
     named: bool
+    pair: bool
+    reverted: bool
     steps: bool
     lost: float | None
 
@@ -151,6 +161,10 @@ def _one(kind: Kind, name: str, number: int) -> _Found:
         history(kind, 4 * number + which, true)
         for which, true in enumerate((flat, dropped, stepped, creeping))
     ]
+    pair, reverted = (
+        _both_found(detector, kind, 2 * number + which, then)
+        for which, then in enumerate((2 * math.log(1 - DROP), 0.0))
+    )
     drops = [
         place
         for place, sign in _new(detector, name, series[1])
@@ -160,8 +174,21 @@ def _one(kind: Kind, name: str, number: int) -> _Found:
         alarms=len(_told(detector, name, series[0])),
         drop=bool(drops),
         named=DROP_AT in drops,
+        pair=pair,
+        reverted=reverted,
         steps=any(sign < 0 and place >= CREEP_AT for place, sign in detector(series[2])),
         lost=_lost(detector, name, series[3]),
+    )
+
+
+def _both_found(detector: Detector, kind: Kind, number: int, then: float) -> bool:
+    """Whether a drop is found, and what comes three commits after it (logarithm)."""
+    true: Floats = np.zeros(DROP_AT + COMMITS // 2)
+    true[DROP_AT:], true[DROP_AT + APART :] = math.log(1 - DROP), then
+    found = detector(history(kind, 1_000_000 + number, true))
+    wanted = ((DROP_AT, -1), (DROP_AT + APART, 1 if then == 0.0 else -1))
+    return all(
+        any(sign == of and abs(place - at) <= 1 for place, of in found) for at, sign in wanted
     )
 
 
@@ -275,6 +302,8 @@ def _print(rows: Sequence[Row], markdown: Path | None) -> None:
         "false alarms/100",
         "3 % found in 5",
         "commit named",
+        "two drops",
+        "reverted",
         "10 x 1 % found",
         "0.1 % a commit found",
         "lost by then",
@@ -292,6 +321,8 @@ def _print(rows: Sequence[Row], markdown: Path | None) -> None:
                 for share in (
                     row.drops_found,
                     row.drops_named,
+                    row.pairs_found,
+                    row.reverted_found,
                     row.steps_found,
                     row.creeps_found,
                 )

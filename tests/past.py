@@ -44,12 +44,14 @@ def past(
     seed: int = 1,
     days: float = 1.0,
     commits: Sequence[str] = (),
+    slow: Sequence[int] = (),
 ) -> list[Record]:
     """Archive a session for each build of these true ratios to the anchor; return theirs.
 
     `drift` is the standard deviation of the machine's speed from session to session, `noise`
     that of a round; a build is written, and measured, every so many `days`.  `commits` are the
-    builds' hashes, where they are of a repository.
+    builds' hashes, where they are of a repository.  In the `slow` sessions something holds the
+    anchor back, by 6 %.
     """
     chance = random.Random(seed)  # noqa: S311  # a simulation
     made = []
@@ -58,7 +60,7 @@ def past(
         started = START + timedelta(days=days * number)
         pair = [
             _sweep(speed * of, noise, chance, started=started, scenario=scenario, token=token)
-            for of, token in ((1.0, "aaaa"), (ratio, "bbbb"))
+            for of, token in ((0.94 if number in slow else 1.0, "aaaa"), (ratio, "bbbb"))
         ]
         written = f"{(started - timedelta(hours=1)).isoformat()}"
         reference = built(pair[0], ANCHOR, subject="The release", described="v1")

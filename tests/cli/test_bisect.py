@@ -272,7 +272,7 @@ def test_a_merge_is_one_step_and_says_where_to_search_on(lab, copy, hashes, caps
     ("options", "said"),
     [
         (["--good", "main", "--bad", "main~12"], "no commit lies in this range"),
-        (["--budget", "1"], "too little time for a duel"),
+        (["--budget", "0.7"], "too little time for a duel"),
         (["--find", "0"], "--find"),
         (["--rounds", "2"], "rounds"),
     ],

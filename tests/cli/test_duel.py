@@ -37,7 +37,7 @@ def test_equal_servers_end_with_no_change_and_say_how_sure_that_is(lab, place, c
     assert found["outcome"] == "no change"
     assert found["duel"]["answer"] == "no change"
     assert found["duel"]["error_budget"] is None
-    assert found["a"]["rounds"] == found["duel"]["rounds"] < 33, "it ended early"
+    assert found["a"]["rounds"] == found["duel"]["rounds"] < 74, "it ended early"
     assert set(lab.built) == {of(place, "v1.0"), of(place, "main")}
     assert 0.5 < found["duel"]["power"] <= 1
     assert [one["commit"] for one in (found["a"], found["b"])] == [
@@ -192,9 +192,9 @@ def test_what_b_is_compared_with_is_no_fault_of_b(lab, place, capsys):
 def test_longer_trials_are_fewer_rounds_and_not_more_time(lab, place):
     assert live(place, "v1.0", "main", "--trial-s", "10") == 0
     (rounds,) = {one.rounds for one in lab.procedures if one.name == "duel"}
-    assert rounds < 33
+    assert rounds < 74
     assert live(place, "v1.0", "main", "--trial-s", "2") == 0
-    assert {one.rounds for one in lab.procedures if one.name == "duel"} == {rounds, 33}
+    assert {one.rounds for one in lab.procedures if one.name == "duel"} == {rounds, 74}
 
 
 def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, capsys):
@@ -240,7 +240,7 @@ def test_a_duel_that_is_to_find_another_drop_is_one_of_its_own(lab, place):
         (["main", "v1.0"], "no scenario was named"),
         (["package@v4-memfile", "main@v4-memfile", "--repo", "nowhere"], "nowhere"),
         (["release@v4-memfile", "package@v4-memfile"], "--repo is required"),
-        (["@v4-memfile", "@v4-memfile", "--budget", "1"], "too little time for a duel"),
+        (["@v4-memfile", "@v4-memfile", "--budget", "0.7"], "too little time for a duel"),
         (
             ["@v4-memfile", "@v4-memfile", "--find", "80"],
             "--find: the value cannot be used (found '80', wanted a number",

@@ -41,6 +41,16 @@ def test_two_steps_are_two_changes_with_a_level_between():
     assert size(readings, two)[0] == pytest.approx(1 / 0.95, abs=0.01)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("then", [0.94, 1.0])
+def test_a_second_change_three_commits_later_is_found_too(then, seed):
+    """The level between two drops, or of one that is reverted, has three readings."""
+    readings = series([1.0] * 30 + [0.97] * 3 + [then] * 12, sd=0.004, seed=seed, error=0.004)
+    first, second = shifts(readings)
+    assert (first.after, second.after) == (30, 33)
+    assert second.sign == (1 if then == 1.0 else -1)
+
+
 def test_a_creep_that_no_two_neighbours_show_is_found_and_is_no_step():
     first, *_ = shifts(series([1.0] * 25 + [0.999**n for n in range(80)], sd=0.002, error=0))
     assert first.shape is Shape.CREEP

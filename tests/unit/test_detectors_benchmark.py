@@ -43,7 +43,7 @@ def test_a_short_run_says_everything_and_keeps_what_is_wanted(capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["kept"] is True
     assert {row["kind"] for row in found["rows"]} == {kind.value for kind in Kind}
-    assert sum(row["wanted"] for row in found["rows"]) == 4
+    assert sum(row["wanted"] for row in found["rows"]) == 6
 
 
 def test_a_detector_that_finds_nothing_fails(monkeypatch):

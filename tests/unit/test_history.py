@@ -83,6 +83,16 @@ def test_without_an_anchor_the_figures_are_of_one_environment_and_say_that_drift
     assert records
 
 
+@pytest.mark.parametrize("slow", [(), (14, 15, 16)])
+def test_nights_of_a_slow_anchor_are_no_change_of_the_builds(tmp_path, slow):
+    past(tmp_path, [1.0] * 22, drift=0.002, noise=0.005, slow=slow)
+    (series,) = review_of(Store(tmp_path)).series
+    assert series.changes == ()
+    assert [point.reading.error > 0.03 for point in series.points] == [
+        place in slow for place in range(22)
+    ]
+
+
 def test_several_results_of_a_build_are_one_point(tmp_path):
     past(tmp_path, [1.0] * 3)
     again = past(tmp_path / "again", [1.0] * 3, seed=8)

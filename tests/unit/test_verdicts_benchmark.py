@@ -58,7 +58,7 @@ def test_a_short_run_finds_drops_and_no_others_and_says_so(capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["kept"] is True
     rows = {row["design"]: row for row in found["rows"]}
-    assert rows[Design.BOTH.value]["found"] == 100
+    assert rows[Design.BOTH.value]["found"] > 85
     assert rows[Design.BOTH.value]["false_alarms"] == 0
     assert rows[Design.SWEEPS.value]["found"] < 100
 
@@ -77,7 +77,7 @@ def test_worlds_that_duels_were_not_made_for_are_told_and_kept(capsys):
     place, cpu = json.loads(capsys.readouterr().out)["worlds"]
     assert place["unknown"] == 100
     assert cpu["worse"] > 75
-    assert place["minutes"] < 4
+    assert place["minutes"] < 2
 
 
 def test_a_world_in_which_duels_are_wrong_makes_the_benchmark_fail(monkeypatch, capsys):
@@ -85,6 +85,30 @@ def test_a_world_in_which_duels_are_wrong_makes_the_benchmark_fail(monkeypatch, 
     monkeypatch.setattr(benchmark, "compared", lambda *_: ended)
     assert benchmark.main(["--pairs", "2", "--processes", "1", "--cells", "spoiled"])
     assert "missed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("share", "pairs", "kept"), [(2.0, 100, True), (5.0, 100, False), (2.0, 1000, False)]
+)
+def test_a_promise_is_broken_by_more_than_chance(share, pairs, kept):
+    assert benchmark.at_most(1.0, share, pairs) is kept
+    assert benchmark.at_least(99.0, 100.0 - share, pairs) is kept
+    assert benchmark.at_most(1.0, 0.0, pairs)
+
+
+@pytest.mark.parametrize(("drop", "minutes"), [(0.0, 2.0), (0.03, 3.0)])
+def test_duels_on_a_quiet_machine_take_minutes(drop, minutes):
+    """A round needs one start of each, the first look is early, and the load is found soon."""
+    cell = Cell(0.02, 0.015)
+    took = [compared(Design.BOTH, cell, drop, seed).minutes for seed in range(60)]
+    assert statistics.fmean(took) < 1.15 * minutes
+
+
+def test_drops_are_found_though_servers_differ_from_start_to_start():
+    """Each round is a start of both: two trials of each found 59 of 100."""
+    cell = Cell(0.02, 0.015, start=0.04)
+    found = [compared(Design.BOTH, cell, 0.03, seed).answer for seed in range(60)]
+    assert found.count(Answer.SLOWER) >= 42
 
 
 def test_a_table_is_printed(capsys):

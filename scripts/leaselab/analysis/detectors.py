@@ -17,6 +17,8 @@ Four things are added to the sum as it stands in textbooks:
   neither change a level nor hide that it changed.
 - The level is that of the first readings, and stays.  One that followed the newest readings
   would follow a creep, too, and never find it.  A reading under suspicion is not part of it.
+  After a change, the readings that showed it are the new level: one that waited for more would
+  take what follows soon, such as a second drop, for a part of it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LEARNT = 5
-"""Readings that make a level; before there are as many, nothing is found."""
+"""Readings that make a first level; before there are as many, nothing is found."""
 _LEVEL = 24
 """Readings that a level rests on at most, the oldest."""
 _TRIMMED = 0.2
@@ -130,12 +132,13 @@ def shifts(readings: Sequence[Reading], rules: Rules = RULES) -> list[Shift]:
 
     Positions of what is found never depend on later readings; sizes do, and get sharper.
     """
-    alarms = []
-    start = 0
+    alarms: list[_Alarm] = []
+    start, known = 0, LEARNT
     scatters = noise(readings)
-    while (alarm := _first_alarm(readings, scatters, start, rules)) is not None:
+    while (alarm := _first_alarm(readings, scatters, start, known, rules)) is not None:
         alarms.append(alarm)
         start = alarm.restart
+        known = min(LEARNT, max(_VOTES, alarm.detected + 1 - start))
     ends = [*(alarm.old_end for alarm in alarms), len(readings)][1:]
     return [
         alarm.shift(max(end, alarm.detected + 1))
@@ -248,15 +251,22 @@ class _Alarm:
 
 
 def _first_alarm(
-    readings: Sequence[Reading], scatters: Sequence[float], start: int, rules: Rules
+    readings: Sequence[Reading],
+    scatters: Sequence[float],
+    start: int,
+    known: int,
+    rules: Rules,
 ) -> _Alarm | None:
-    """The first change after the level that begins at `start`; None without one."""
+    """The first change after the level that begins at `start`; None without one.
+
+    So many readings from there on are known to be at that level.
+    """
     sums = _Sum(-1), _Sum(+1)
     members: list[float] = []
     level = 0.0
     for position in range(start, len(readings)):
         reading = readings[position]
-        if len(members) < LEARNT:
+        if len(members) < known:
             members.append(reading.value)
             level = _level(members)
             continue

@@ -51,12 +51,7 @@ MOST_APART = 0.1
 """By how much one place may be slower than the other (0..1)."""
 _PLACE_ERRORS = 6.0
 """How many standard errors places have to differ by for it to be said of the first rounds."""
-_THIN = 2.0
-"""How many times the variance of what trials scatter by that of rounds has to be, so that more
-starts with one trial each tell more in the same time."""
-_MEDIAN_SQUARE = 0.455
-"""The median of the squares of normal values, over their mean."""
-SHARES = {RATE: 0.7, CPU: 0.15, P99: 0.05, MEMORY: 0.05, START_S: 0.05}
+SHARES = {RATE: 0.75, CPU: 0.1, P99: 0.05, MEMORY: 0.05, START_S: 0.05}
 """Which share of the false alarms each figure may make that is judged; together they are 1."""
 _LEAST = {P99: 0.25, MEMORY: 0.1, START_S: 0.25}
 """Smallest change of each that is looked for (0..); that of the others is the plan's."""
@@ -93,6 +88,11 @@ class Estimate:
     def scatter(self) -> float:
         """Standard deviation of the rounds' logarithms, without what their order does (0..)."""
         return self.error / self.wider * math.sqrt(self.rounds)
+
+    @property
+    def alone(self) -> Estimate:
+        """The same, were no round like the ones before."""
+        return replace(self, error=self.error / self.wider, wider=1.0)
 
     @property
     def ratio(self) -> float:
@@ -198,53 +198,14 @@ class DuelVerdict:
         return next((one for one in self.others if one.name == CPU), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
-    """How a duel goes on, by what its rounds have shown."""
-
-    looks: dict[int, float]
-    """After how many rounds it is judged; to each its share of the permitted errors (0..1)."""
-    trials: int
-    """Trials of each server in a round."""
-
-
-def course_of(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> Course:
-    """Return how a duel goes on: with fewer trials to a start where starts scatter most.
-
-    That is settled at the first look, by how much the rounds scatter and not by their mean.
-    """
-    at = min(plan.looks)
-    shown = [one for one in (*first, *second) if one.index <= at]
-    both = {one.index for one in first if one.index <= at} & {one.index for one in second}
-    within = _trials_variance(shown)
-    if plan.trials < 2 or len(both) < at or within is None:
-        return Course(plan.looks, plan.trials)
-    found = estimate(_ratios(RATE, _counted(sorted(both), first, second), first, second))
-    if found is None or found.scatter**2 < _THIN * within:
-        return Course(plan.looks, plan.trials)
-    return Course(plan.thin_looks, 1)
-
-
-def _trials_variance(rounds: Sequence[Round]) -> float | None:
-    """Variance of the logarithms of trials of one start; None where no start has two."""
-    squares = []
-    for one in rounds:
-        logs = [math.log(rate) for trial in one.trials if (rate := trial.completed_rate)]
-        if len(logs) > 1:
-            mean = math.fsum(logs) / len(logs)
-            squares.append(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))
-    return statistics.median(squares) / _MEDIAN_SQUARE if squares else None
-
-
 def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVerdict | None:
     """Judge the rounds so far; None before the first look.
 
     `first` and `second` are the rounds of the two servers, by their index.  Between two looks,
     what the last one said still stands: the error that was paid for is that of the looks.
     """
-    course = course_of(plan, first, second)
     indices = sorted({one.index for one in first} & {one.index for one in second})
-    due = [number for number in course.looks if number <= len(indices)]
+    due = [number for number in plan.looks if number <= len(indices)]
     if not due:
         return None
     counted = _counted(indices[: due[-1]], first, second)
@@ -252,19 +213,16 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     if found is None:
         return None
     look = len(due)
-    times, last = tuple(course.looks), look == len(course.looks)
-    alpha = _bound(course, look, plan.false_alarm * SHARES[RATE])
-    beta = _bound(course, look, plan.missed)
-    sure = 1 - 2 * constant(times, (1 - CONFIDENCE) / 2)
+    last = look == len(plan.looks)
+    alpha, beta = _alarm_bound(plan, look, RATE), _miss_bound(plan, look)
     others = tuple(
         one
         for name in (CPU, P99, MEMORY, START_S)
-        if (one := _judged(plan, course, look, _ratios(name, counted, first, second), name))
+        if (one := _judged(plan, look, _ratios(name, counted, first, second), name))
     )
     answer, p = _answer(plan, found, (alpha, beta), last=last)
-    alone = replace(found, error=found.error / found.wider)
     correlated = (
-        answer is Answer.UNKNOWN is not _answer(plan, alone, (alpha, beta), last=last)[0]
+        answer is Answer.UNKNOWN is not _answer(plan, found.alone, (alpha, beta), last=last)[0]
     )
     if answer is Answer.SAME and not last and _suspicious(others):
         answer = Answer.UNKNOWN
@@ -273,11 +231,11 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
         answer=answer,
         ratio=found.ratio,
         error=found.error,
-        ci95=found.interval(sure),
+        ci95=found.interval(_sure(plan)),
         p=p,
         rounds=found.rounds,
         look=look,
-        looks=len(course.looks),
+        looks=len(plan.looks),
         bound=max(1 - low, high - 1),
         power=power(found.error, found.df, plan.find, alpha, least=plan.find / 2),
         further=_further(plan, found, alpha),
@@ -289,16 +247,25 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     )
 
 
-def _bound(course: Course, look: int, chance: float) -> float:
-    """The p that one look has to stay below, so that all err in so many cases (0..1)."""
-    shares = tuple(chance * share for share in course.looks.values())
-    return bounds(tuple(course.looks), shares)[look - 1]
+def _alarm_bound(plan: Duel, look: int, name: str) -> float:
+    """The p that a look has to stay below for a figure to be worse (0..1)."""
+    chances = tuple(SHARES[name] * chance for chance in plan.alarms)
+    return bounds(plan.looks, chances)[look - 1]
+
+
+def _miss_bound(plan: Duel, look: int) -> float:
+    """The p that a look has to stay below for a drop to be excluded (0..1)."""
+    return bounds(plan.looks, plan.misses)[look - 1]
+
+
+def _sure(plan: Duel) -> float:
+    """How sure the interval of each look has to be, so that all hold the truth (0..1)."""
+    return 1 - 2 * constant(plan.looks, (1 - CONFIDENCE) / 2)
 
 
 def last_bound(plan: Duel) -> float:
     """The p (0..1) that the last look has to stay below for a server to be called slower."""
-    course = Course(plan.looks, plan.trials)
-    return _bound(course, len(course.looks), plan.false_alarm * SHARES[RATE])
+    return _alarm_bound(plan, len(plan.looks), RATE)
 
 
 def _suspicious(others: Sequence[Judged]) -> bool:
@@ -309,20 +276,18 @@ def _suspicious(others: Sequence[Judged]) -> bool:
 
 
 def _judged(
-    plan: Duel, course: Course, look: int, values: Sequence[tuple[int, float]], name: str
+    plan: Duel, look: int, values: Sequence[tuple[int, float]], name: str
 ) -> Judged | None:
     """Judge a further figure at a look; None where too few rounds have it."""
     found = estimate(values)
     if found is None:
         return None
     least = _LEAST.get(name, plan.find)
-    alpha = _bound(course, look, plan.false_alarm * SHARES[name])
-    beta = _bound(course, look, plan.missed)
-    sure = 1 - 2 * constant(tuple(course.looks), (1 - CONFIDENCE) / 2)
+    alpha, beta = _alarm_bound(plan, look, name), _miss_bound(plan, look)
     return Judged(
         name=name,
         ratio=found.ratio,
-        ci95=found.interval(sure),
+        ci95=found.interval(_sure(plan)),
         least=least,
         worse=found.p_above(1.0) < alpha and found.ratio > 1 + least / 2,
         bound=max(0.0, found.interval(1 - 2 * beta)[1] - 1),
@@ -337,8 +302,9 @@ def _answer(
     `errors` are the p of a false alarm and of a miss that this look has to stay below.
 
     A change counts from half of the drop that is to be found on: smaller ones are none that
-    anybody looks for, however sure they are.  Before the last look, no change means neither a
-    drop nor a gain of that size.
+    anybody looks for, however sure they are.  No change means that a drop of that size is
+    excluded and, before the last look, that nothing looks like a gain; rounds that resemble the
+    ones before make a change doubtful, and no change not.
     """
     alpha, beta = errors
     below, above = found.p_below(1.0), found.p_above(1.0)
@@ -347,9 +313,7 @@ def _answer(
         return Answer.SLOWER, below
     if above < alpha and found.ratio > 1 + plan.find / 2:
         return Answer.FASTER, above
-    no_drop = found.p_above(1 - plan.find) < beta
-    no_gain = found.p_below(1 + plan.find) < beta
-    if no_drop and (no_gain or last):
+    if found.alone.p_above(1 - plan.find) < beta and (found.ratio < 1 + plan.find / 2 or last):
         return Answer.SAME, p
     return Answer.UNKNOWN, p
 

@@ -12,20 +12,12 @@ import enum
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from leaselab.analysis.detectors import (
-    LEARNT,
-    RULES,
-    Reading,
-    Rules,
-    Shape,
-    Shift,
-    shifts,
-    size,
-)
+from leaselab.analysis.anchors import Session, doubted
+from leaselab.analysis.detectors import LEARNT, RULES, Reading, Rules, Shape, Shift, shifts, size
 from leaselab.analysis.statistics import standard_error
 from leaselab.analysis.verdict import Change as Verdict
 from leaselab.model.errors import BELIEVED
@@ -250,7 +242,7 @@ def build_of(row: Row) -> Build:
 
 def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> Series:
     builds: dict[Build, list[_Member]] = {}
-    for one in members:
+    for one in _doubted(members):
         builds.setdefault(build_of(one.row), []).append(one)
     points = sorted(map(_point, builds.values()), key=_order)
     last, base = members[-1].row, members[-1].base
@@ -271,6 +263,18 @@ def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> 
         changes=tuple(_change(points, shift, last, duels) for shift in found),
         levels=tuple(zip(starts, ends, strict=True)),
     )
+
+
+def _doubted(members: Sequence[_Member]) -> list[_Member]:
+    """The members, with larger errors where the anchor was off; those of duels as they are."""
+    sessions = {}
+    for one in sorted(members, key=lambda one: (one.row["finished_at"], one.row["id"])):
+        anchor, build = one.base and one.base["value"], one.row["value"]
+        if one.row["procedure"] != DUEL and anchor and min(anchor, build) > 0:
+            figures = math.log(anchor), math.log(build)
+            sessions[one.row["id"]] = Session(one.reading, *figures)
+    known = dict(zip(sessions, doubted(list(sessions.values())), strict=True))
+    return [replace(one, reading=known.get(one.row["id"], one.reading)) for one in members]
 
 
 def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Duel]) -> Change:

@@ -21,9 +21,10 @@ is so heavy that a server spends its time on what it does not complete."""
 _STEP = 1.05
 """Factor by which a load that became too light is raised from round to round, and by which one
 that is looked for is more than what was completed."""
-_FLAT, _PROOFS = 0.06, 4
+_FLAT, _PROOFS = 0.02, 2
 """By how much of the load's growth (0..1) a server at its limit completes more at most, and how
-often each of two loads is tried for that: a trial scatters by as much as is looked for."""
+often each of two loads is tried for that.  Trials scatter by more than that, so that a heavier
+pair is often tried in vain: that costs less than to take a soft limit for a hard one."""
 _PAIRS = 3
 """Most such pairs, each heavier than the one before: the last has to do."""
 _LIFT = 1.2

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, course_of, judge, places_differ
+from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, judge, places_differ
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.procedures.duel import Turns
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement
-from leaselab.model.procedures.duel import FILLINGS, LEAST_ROUNDS, PAUSE_S, order_of
+from leaselab.model.procedures.duel import FILLINGS, LEAST_ROUNDS, PAUSE_S, SIGHT_S, order_of
 from leaselab.model.record import SERVER
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Fight:
             return False
         if self.elsewhere and both == LEAST_ROUNDS:
             self._see_places()
-        looks = course_of(self._plan, first, second).looks
-        if both not in looks:
+        if both not in self._plan.looks:
             return False
         verdict = judge(self._plan, first, second)
         if verdict is not None:
@@ -87,7 +86,7 @@ class Fight:
                 f"{verdict.ratio:.3f}, {verdict.answer.value}"
                 f"{'' if verdict.final else ' yet'}"
             )
-        return both >= max(looks) or (verdict is not None and verdict.final)
+        return both >= self._plan.rounds or (verdict is not None and verdict.final)
 
     def _see_places(self) -> None:
         """Raise an invalid-measurement error where one place is far slower than the other.
@@ -146,7 +145,7 @@ class Fight:
             for side in order:
                 at.side = side
                 self._ready(side, opened[side], rate, clients)
-            for turn in range(self._trials):
+            for turn in range(self._plan.trials):
                 for side in order if turn % 2 == 0 else reversed(order):
                     at.side = side
                     self._method(side).turn(opened[side].ask, rate, clients)
@@ -164,7 +163,7 @@ class Fight:
             rate = self._load({side: current}, at)
             clients = self._clients(rate)
             self._ready(side, current, rate, clients)
-            for _ in range(self._trials):
+            for _ in range(self._plan.trials):
                 self._method(side).turn(current.ask, rate, clients)
             answer = self._method(side).answer(current.made, clients)
         self.points[side].complete(current, answer)
@@ -173,7 +172,7 @@ class Fight:
         """How many clients come back in turn; as many in all rounds, 0 where each is new."""
         made = self.points[0].rounds
         first = made[0].trials[-1].rate if made else rate
-        return self._plan.clients_s * first * self._come_back
+        return self._method(0).clients(first) * self._come_back
 
     @property
     def _come_back(self) -> bool:
@@ -185,8 +184,8 @@ class Fight:
         if not clients:
             current.warm_up(rate)
             return
-        load = self._method(side).filling(clients)
-        for _ in range(FILLINGS):
+        for made in range(FILLINGS):
+            load = self._method(side).filling(clients, made)
             served = current.prepare(load, "serving all clients", reset=False)
             if served.loss_ratio < LEAST_LOSS:
                 break
@@ -208,13 +207,6 @@ class Fight:
         if not isinstance(method, Turns):
             raise AssertionError(f"a point of a duel is measured by {method}")
         return method
-
-    @property
-    def _trials(self) -> int:
-        """Trials of each in the round that is being made."""
-        both = [[*point.rounds] for point in self.points]
-        fewest = min(map(len, both))
-        return course_of(self._plan, *(rounds[:fewest] for rounds in both)).trials
 
     def _load(self, opened: Mapping[int, OpenRound], at: _Failing) -> int:
         """The load of the round: the same for both servers.
@@ -258,11 +250,11 @@ class Fight:
 
     def _lifted(self, first: Round, second: Round) -> int:
         """The load that B has looked for in the first round, which may have been lighter."""
-        rate, trial_s = first.trials[-1].rate, self._plan.trial_s
+        rate = first.trials[-1].rate
         looked = [
             trial
             for trial in second.warm_ups
-            if trial.duration_s == trial_s and trial.rate >= rate
+            if trial.duration_s == SIGHT_S and trial.rate >= rate
         ]
         return lifted(self._plan, rate, looked)[0]
 

@@ -13,7 +13,7 @@ from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.procedures.method import Found, Method, none_counts
 from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import FILLING_SHARE, SIGHT_S, Duel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,17 +41,22 @@ class Turns(Method[Duel]):
 
         Its clients come back, if they do, after as long as in a round.
         """
-        clients = rate * self.procedure.clients_s * come_back
-        return Load(rate, self.procedure.trial_s, clients=clients)
+        return Load(rate, SIGHT_S, clients=self.clients(rate) * come_back)
 
-    def filling(self, clients: int) -> Load:
+    def clients(self, rate: int) -> int:
+        """How many clients come back in turn where this is the first round's load."""
+        return math.ceil(FILLING_SHARE * rate * self.procedure.clients_s)
+
+    def filling(self, clients: int, made: int) -> Load:
         """Return the load that has each client served once, or more often.
 
-        At half of the rounds' load: a server completes all of it that is not far slower.
+        `made` is how many such loads were lost of before.  The first is one that a server
+        completes that is not far slower than the other; a slower one has half of it.
         """
         plan = self.procedure
-        rate = math.ceil(clients / plan.filling_s)
-        return Load(rate, max(plan.filling_s, plan.warm_up_s), clients=clients)
+        filling_s = plan.clients_s * (2 if made else 1)
+        rate = math.ceil(clients / filling_s)
+        return Load(rate, max(filling_s, plan.warm_up_s), clients=clients)
 
     def turn(self, ask: Ask, rate: int, clients: int = 0) -> Trial:
         """Make one trial; one that a stall of the generator spoiled is made again.

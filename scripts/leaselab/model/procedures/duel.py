@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from functools import cache
-from typing import Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import msgspec
 
@@ -29,6 +30,9 @@ from leaselab.model.procedure import (
     refuse,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 DUEL: Final = "duel"
 """Name of the procedure."""
 LEAST_ROUNDS = 4
@@ -36,22 +40,32 @@ LEAST_ROUNDS = 4
 _Half = Annotated[float, msgspec.Meta(gt=0, lt=0.5)]
 _NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed"})
 """Parameters that may differ between results that are compared, beyond those of all."""
-_LOOKS = (0.2, 0.26, 0.33, 0.4, 0.47, 0.54, 0.62, 0.71, 0.8, 0.9, 1.0)
-"""When the rounds so far are judged, as shares of all that there may be."""
-_LATE = 1.75
-"""The permitted errors are spent with this power of the share of the rounds.  Late looks have
-more: they are what finds a small drop, while a large one, or none on a quiet machine, is plain
-at an early look, whatever it may spend."""
+_FIRST_LOOK, _NEXT_LOOK = 5, 1.07
+"""After how many rounds those so far are judged first, and how many times as many there are at
+each later look: most duels end early, and no round is made in vain."""
+_LAST_LOOK = 1.04
+"""How many times as many the last look has at least: so few more rounds tell no more."""
+_EARLY = 14
+"""The rounds in which duels of servers end that are equal and quiet."""
+_EARLY_MISSES, _LATE_MISSES = 0.4, 0.1
+"""Shares of the permitted misses (0..1) that are spent in these, and in all rounds alike.  The
+rest is kept back for what bounds of normal values leave out: dropped rounds, and small drops
+that are called too small to count."""
 _BLOCK = 4
 """Rounds of which half have one order, and half the other."""
-PAUSE_S = 2.0
+PAUSE_S = 0.5
 """Longest pause before a round (s); how long it is, is up to chance."""
-START_S, BESIDE_S = 1.5, 0.7
-"""About what a round takes for each server beside its trials, and a trial beside traffic and
-wait (s): a start, the proof that it serves, a stop; the generator's own beginning, and the
-reset after it."""
-FILLINGS = 3
-"""Most trials in which all clients that come back are served for the first time."""
+START_S, BESIDE_S = 0.7, 0.75
+"""About what a round takes for each server beside its trials, and a trial beside its traffic
+(s): a start, the proof that it serves, a stop; leaseload's own beginning, and its end once
+nothing more is answered.  Other generators wait for `wait_s`."""
+FILLING_SHARE, FILLINGS = 0.75, 3
+"""Share of the rounds' load (0..1) at which the clients that come back are served for the first
+time, and in how many trials at most: after the first, each has half of it for twice as long."""
+LOSSLESS_S = 0.35
+"""The same beside a trial that loses nothing (s): it ends with the last answer."""
+SIGHT_S = 1
+"""Length of a trial in which the first load is looked for (s)."""
 SIGHTING_TRIALS = 30
 """Most trials in which the first load is looked for."""
 
@@ -70,6 +84,11 @@ def order_of(index: int) -> int:
     return order[place]
 
 
+def _steps(spent: Iterable[float]) -> tuple[float, ...]:
+    """Return by how much each is more than the one before."""
+    return tuple(late - early for early, late in itertools.pairwise((0.0, *spent)))
+
+
 class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     """Two servers in turn under one load, until it is known which is faster.
 
@@ -78,13 +97,12 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     server from round to round; within a round both have the same.
     """
 
-    rounds: Annotated[int, msgspec.Meta(ge=LEAST_ROUNDS, le=1000)] = 33
+    rounds: Annotated[int, msgspec.Meta(ge=LEAST_ROUNDS, le=1000)] = 74
     """Most rounds of so many trials: the duel ends as soon as there is an answer."""
     trim: Annotated[int, msgspec.Meta(ge=0, le=500)] = 0
     """None is dropped: what disturbs a whole round cancels."""
-    trials: Count = 2
-    """Trials of each server in a round; one alone from the first look on, where servers differ
-    more from start to start than from trial to trial."""
+    trials: Count = 1
+    """Trials of each server in a round: more starts tell more than more trials of one."""
     trial_s: Length = 3
     """Length of a trial (s)."""
     late_s: ReplyTime = 0.5
@@ -101,9 +119,9 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     """Loss (0..1) that is no overload: a trial that loses more only by what its generator may
     have caused is made again."""
     clients_s: Annotated[int, msgspec.Meta(ge=0, le=60)] = 1
-    """How many clients there are, as so many seconds of the first round's load have (s): all
-    are served before the trials, and come back in turn, so that both servers hold the same.
-    0: each client is a new one, and the server is emptied after each trial."""
+    """How many clients there are, as so many seconds of three quarters of the first round's
+    load have (s): all are served before the trials, and come back in turn, so that both servers
+    hold the same.  0: each client is a new one, and the server is emptied after each trial."""
     find: _Half = 0.03
     """Smallest drop that is to be found (0..1)."""
     false_alarm: _Half = 0.01
@@ -116,8 +134,9 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     @property
     def words(self) -> str:
         return (
-            f"{self.trials} trials of {self.trial_s} s in a round at a little more than A "
-            f"completes, {self.rounds} rounds at most, replies within {self.late_s:g} s"
+            f"trials of {self.trial_s} s at a little more than A completes, "
+            f"{self.trials} of each server in a round, {self.rounds} rounds at most, "
+            f"replies within {self.late_s:g} s"
         )
 
     @property
@@ -133,51 +152,40 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         return True
 
     @property
-    def looks(self) -> dict[int, float]:
-        """After how many rounds those so far are judged, ascending; the last is `rounds`.
-
-        To each the share of the permitted errors that it has (0..1); together they are 1.
-        """
-        return self._spending({}, self.rounds)
+    def looks(self) -> tuple[int, ...]:
+        """After how many rounds those so far are judged, ascending; the last is `rounds`."""
+        numbers, at = [], float(min(_FIRST_LOOK, self.rounds))
+        while at * _LAST_LOOK <= self.rounds:
+            numbers.append(int(at))
+            at = max(at + 1, at * _NEXT_LOOK)
+        return (*numbers, self.rounds)
 
     @property
-    def thin_looks(self) -> dict[int, float]:
-        """The same where each round after the first look has one trial of each server.
+    def alarms(self) -> tuple[float, ...]:
+        """The chance of a false alarm that each look has (0..1).
 
-        The time is the same, so there are more rounds.
+        They are spent with the root of the share of the rounds: early looks end most duels.
         """
-        first, spent = next(iter(self.looks.items()))
-        left_s = (self.rounds - first) * self.round_s
-        thin = msgspec.structs.replace(self, trials=1)
-        return self._spending({first: spent}, first + int(left_s / thin.round_s))
+        return _steps(self.false_alarm * math.sqrt(at / self.rounds) for at in self.looks)
 
-    def _spending(self, looks: dict[int, float], rounds: int) -> dict[int, float]:
-        """Looks after those that there are, so that all errors are spent by the last round."""
-        shares = dict(looks)
-        spent, begun = math.fsum(shares.values()), max(shares, default=LEAST_ROUNDS - 1)
-        for at in _LOOKS:
-            number = max(LEAST_ROUNDS, math.ceil(rounds * at))
-            share = (number / rounds) ** _LATE - spent
-            if number > begun and share > 0:
-                shares[number], spent, begun = share, spent + share, number
-        return shares
+    @property
+    def misses(self) -> tuple[float, ...]:
+        """The chance that a look has to exclude a drop that there is (0..1)."""
+        early = (_EARLY_MISSES * math.sqrt(min(1.0, at / _EARLY)) for at in self.looks)
+        late = (_LATE_MISSES * at / self.rounds for at in self.looks)
+        return _steps(self.missed * sum(both) for both in zip(early, late, strict=True))
 
     @property
     def round_s(self) -> float:
         """About how long a round takes: both servers, one after the other or at once (s)."""
-        trials_s = self.trials * (self.trial_s + self.wait_s + BESIDE_S)
+        trials_s = self.trials * (self.trial_s + BESIDE_S)
         return 2 * (self.ready_s + trials_s) + PAUSE_S / 2
 
     @property
     def ready_s(self) -> float:
         """About how long it takes from a server's start to its first trial (s)."""
-        warm_up_s = max(self.warm_up_s, self.filling_s)
-        return START_S + (warm_up_s + self.wait_s + BESIDE_S if warm_up_s else 0.0)
-
-    @property
-    def filling_s(self) -> int:
-        """Traffic in which all clients that come back are served once (s)."""
-        return 2 * self.clients_s
+        warm_up_s = max(self.warm_up_s, self.clients_s)
+        return START_S + (warm_up_s + LOSSLESS_S if warm_up_s else 0.0)
 
     def within(self, seconds: float) -> Self:
         """Return it with as many rounds as about fit into a time (s).
@@ -214,10 +222,10 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     def longest_s(self) -> float:
         beside = self.beside_s
         trials = self.trials + STALLED_LIMIT
-        round_s = max(self.warm_up_s, FILLINGS * (self.filling_s + beside)) + beside
+        round_s = max(self.warm_up_s, FILLINGS * (2 * self.clients_s + beside)) + beside
         round_s += trials * (self.trial_s + beside) + ROUND_OVERHEAD_S + PAUSE_S
-        sighting = SIGHTING_TRIALS * (self.trial_s + beside)
-        return max(self.looks | self.thin_looks) * round_s + 2 * sighting + PAUSE_LIMIT_S
+        sighting = SIGHTING_TRIALS * (SIGHT_S + beside)
+        return self.rounds * round_s + 2 * sighting + PAUSE_LIMIT_S
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return what was completed, what it cost, how late, what was offered and lost.

@@ -1,0 +1,47 @@
+"""Nights on which the anchor was off: they are no change of the builds."""
+
+import random
+
+import pytest
+
+from leaselab.analysis.anchors import Session, doubted
+from leaselab.analysis.detectors import Reading, shifts
+
+
+def sessions(count, *, slow=(), by=0.05, machine=(), drop_at=None, seed=1):
+    """Anchor and build, each with its own noise; the anchor slow, or the machine, on some."""
+    chance = random.Random(seed)  # noqa: S311  # a simulation
+    made = []
+    for place in range(count):
+        both = -by * (place in machine)
+        anchor = both - by * (place in slow) + 0.004 * chance.gauss(0, 1)
+        build = both + 0.004 * chance.gauss(0, 1)
+        build -= 0.03 * (drop_at is not None and place >= drop_at)
+        made.append(Session(Reading(build - anchor, 0.005), anchor, build))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_three_nights_of_a_slow_anchor_are_no_change(seed):
+    made = sessions(60, slow={30, 31, 32}, seed=seed)
+    assert shifts([one.reading for one in made])
+    assert shifts(doubted(made)) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_drop_is_found_though_the_machine_is_slow_since_then(seed):
+    """What the machine does is in both, and cancels."""
+    made = sessions(60, machine=range(30, 60), drop_at=30, seed=seed)
+    assert doubted(made) == [one.reading for one in made]
+    (found,) = shifts(doubted(made))
+    assert (found.after, found.sign) == (30, -1)
+
+
+def test_the_first_sessions_are_not_doubted():
+    made = sessions(8, slow={5, 6, 7})
+    assert doubted(made) == [one.reading for one in made]
+
+
+def test_later_sessions_change_no_earlier_reading():
+    made = sessions(60, slow={20, 40, 41}, seed=3)
+    assert doubted(made)[:30] == doubted(made[:30])
