@@ -71,8 +71,8 @@ def history(kind: Kind, number: int, true: Floats) -> list[Reading]:
     if kind is Kind.BANDS_OF_BUILDS:
         runs[:, :, 1] += BAND * (chance.random((count, 1)) < 0.5)
     rates = 10_000 * np.exp(runs)
-    found = [relative(one[:, 0].tolist(), one[:, 1].tolist()) for one in rates]
-    return [one for one in found if one is not None]
+    readings = [relative(pair[:, 0].tolist(), pair[:, 1].tolist()) for pair in rates]
+    return [reading for reading in readings if reading is not None]
 
 
 def _drift(chance: np.random.Generator, deviation: float, count: int) -> Floats:
