@@ -82,10 +82,10 @@ def history(kind: Kind, number: int, true: Floats) -> list[Reading]:
         begun = chance.integers(FIRST_BAD, count - IN_A_ROW)
         runs[begun : begun + IN_A_ROW, :, 0] -= SLOW
     sessions = []
-    for one in 10_000 * np.exp(runs):
-        reading = relative(one[:, 0].tolist(), one[:, 1].tolist())
+    for pair in 10_000 * np.exp(runs):
+        reading = relative(pair[:, 0].tolist(), pair[:, 1].tolist())
         if reading is not None:
-            anchor, build = np.log(one.mean(axis=0)).tolist()
+            anchor, build = np.log(pair.mean(axis=0)).tolist()
             sessions.append(Session(reading, anchor, build))
     return doubted(sessions)
 

@@ -152,7 +152,7 @@ class Machine:
         return 1.0 - self.cell.pulse * min(hit_s, seconds) / seconds
 
     def scatter(self) -> float:
-        """What one trial is off by (standard deviations)."""
+        """Error of a trial (standard deviations)."""
         if self.cell.shape is Shape.NORMAL:
             return self.noise.gauss(0, 1)
         return _quantiles(self.cell.shape)[self.noise.randrange(_STEPS)]
@@ -173,7 +173,7 @@ _STEPS_OF_FILLING = 10
 
 @cache
 def _quantiles(shape: Shape) -> list[float]:
-    """Draw with an even chance from these: what a shape's scatter is, in order."""
+    """Draw one of these with equal chances: the scatter of each shape, in order."""
     return [shape.quantile((step + 0.5) / _STEPS) for step in range(_STEPS)]
 
 
@@ -191,7 +191,7 @@ class Side:
     """What it holds, over `CAPACITY` (s)."""
 
     def start(self, *, second_place: bool) -> None:
-        """Start it anew at a place."""
+        """Start the server at a place."""
         cell = self.machine.cell
         self.held = 0.0
         self.started = math.exp(cell.start * self.machine.noise.gauss(0, 1))
@@ -199,7 +199,7 @@ class Side:
             self.started *= 1 - cell.place
 
     def ask(self, load: Load, *, may_abort: bool = False, reset: bool = True) -> Trial:  # noqa: ARG002  # `Ask`'s
-        """Make a trial: what is offered beyond its capacity is lost."""
+        """Run a trial: load beyond the capacity is lost."""
         machine, cell = self.machine, self.machine.cell
         scatter = cell.trial * math.sqrt(TRIAL_S / load.duration_s) * machine.scatter()
         off = math.exp(scatter + machine.own * self.second)
@@ -244,7 +244,7 @@ class Side:
 
 
 def compared(design: Design, cell: Cell, drop: float, seed: int) -> Ended:
-    """Compare a server with one that is slower by `drop` (0..1); the seed says the chances."""
+    """Compare a server with one that is slower by `drop` (0..1); the seed fixes all draws."""
     machine = Machine(cell, random.Random(f"{cell.name} {drop} {seed}"))  # noqa: S311 - a simulation
     sides = (Side(machine, 1.0), Side(machine, 1.0 - drop, second=True))
     return _DESIGNS[design](machine, sides)
@@ -252,10 +252,10 @@ def compared(design: Design, cell: Cell, drop: float, seed: int) -> Ended:
 
 def _sweeps(machine: Machine, sides: Sequence[Side]) -> Ended:
     first, second = ([run_of(side) for _ in range(RUNS)] for side in sides)
-    found = ratio(Runs(tuple(first), TRIM), Runs(tuple(second), TRIM))
-    slower = found.value < 0.95 and bool(found.differs)
+    change = ratio(Runs(tuple(first), TRIM), Runs(tuple(second), TRIM))
+    slower = change.value < 0.95 and bool(change.differs)
     answer = Answer.SLOWER if slower else Answer.SAME
-    return Ended(answer, machine.now_s / 60, found.value)
+    return Ended(answer, machine.now_s / 60, change.value)
 
 
 def _alternating(machine: Machine, sides: Sequence[Side]) -> Ended:
@@ -263,10 +263,10 @@ def _alternating(machine: Machine, sides: Sequence[Side]) -> Ended:
     for index in range(ALTERNATING):
         for side in (0, 1) if index % 2 == 0 else (1, 0):
             made[side].append(run_of(sides[side]))
-    found = paired_ratio(*made)
-    one_sided = (found.p or 0.0) / 2
-    slower = found.value < 0.985 and one_sided < 0.01
-    return Ended(Answer.SLOWER if slower else Answer.SAME, machine.now_s / 60, found.value)
+    change = paired_ratio(*made)
+    one_sided = (change.p or 0.0) / 2
+    slower = change.value < 0.985 and one_sided < 0.01
+    return Ended(Answer.SLOWER if slower else Answer.SAME, machine.now_s / 60, change.value)
 
 
 def run_of(side: Side) -> float:

@@ -1,4 +1,4 @@
-"""Simulated histories of commits, and searches for what made them slower, by several designs.
+"""Simulated histories of commits, and searches for slower commits by several designs.
 
 The machine and the duels are those of `benchmarks._duels`: a machine whose speed drifts, trials
 and starts that scatter, rounds that the code that ships judges.
@@ -91,7 +91,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What one search came to."""
+    """The outcome of a search."""
 
     named: frozenset[Gap]
     """What it names: commits after a place, up to another."""
@@ -105,7 +105,7 @@ class Searched:
         return len(self.named) == len(history.culprits) and not self.wrong(history)
 
     def wrong(self, history: History) -> bool:
-        """Whether it names what holds no culprit, or more than what cannot be told apart."""
+        """Whether it names a gap without culprit, or more than indistinguishable commits."""
         return any(not _holds(gap, history) for gap in self.named)
 
 
@@ -136,20 +136,20 @@ def _weighing(hunt: _Hunt) -> Searched:
         if made is not None:
             known = Known(COMMITS, (*known.duels, made), known.broken)
     named = step.culprits if step.ending is Ending.FOUND else ()
-    return hunt.ended(*(one.gap for one in named))
+    return hunt.ended(*(culprit.gap for culprit in named))
 
 
 def _duels(hunt: _Hunt) -> Searched:
-    """A plain bisection by duels: each answer stands, more rounds while there is none."""
+    """A plain bisection by duels: each answer is final; without one, more rounds follow."""
     broken = hunt.bench.history.broken
 
     def slower(older: int, newer: int) -> bool | None:
         for doubled in range(TRIES):
             hunt.steps += 1
             plan = Duel(rounds=Limits().rounds * 2**doubled)
-            found = hunt.bench.duelled(older, newer, plan)
-            if found is not None and found.answer is not Answer.UNKNOWN:
-                return found.answer is Answer.SLOWER
+            duel = hunt.bench.duelled(older, newer, plan)
+            if duel is not None and duel.answer is not Answer.UNKNOWN:
+                return duel.answer is Answer.SLOWER
         return None
 
     if not slower(0, COMMITS):
@@ -159,7 +159,7 @@ def _duels(hunt: _Hunt) -> Searched:
 
 
 def _sweeps(hunt: _Hunt, threshold: float) -> Searched:
-    """`git bisect` with a sweep a step: bad is what is slower than the good end by so much."""
+    """`git bisect` with a sweep per step: bad is slower than the good end by so much."""
 
     def bad(place: int) -> bool:
         hunt.steps += 1
@@ -175,8 +175,8 @@ def _sweeps(hunt: _Hunt, threshold: float) -> Searched:
 def _halved(broken: frozenset[int], bad: Callable[[int], bool]) -> tuple[int, int]:
     """The last good and the first bad place, as `git bisect` with `skip` finds them."""
     good, first_bad = 0, COMMITS
-    while able := [one for one in range(good + 1, first_bad) if one not in broken]:
-        place = min(able, key=lambda one: abs(2 * one - good - first_bad))
+    while able := [commit for commit in range(good + 1, first_bad) if commit not in broken]:
+        place = min(able, key=lambda commit: abs(2 * commit - good - first_bad))
         if bad(place):
             first_bad = place
         else:
@@ -194,7 +194,7 @@ DESIGNS: dict[str, Callable[[_Hunt], Searched]] = {
 
 
 def searched(design: str, kind: Kind, cell: Cell, seed: int) -> tuple[History, Searched]:
-    """Search one history on a machine; the seed says the chances."""
+    """Search one history on a machine; the seed fixes all draws."""
     history = history_of(kind, seed)
     name = f"{design} {kind.name} {cell.name} {seed}"
     machine = Machine(cell, random.Random(name))  # noqa: S311 - a simulation

@@ -24,7 +24,7 @@ class Bench:
 
 
 class Locks:
-    """Who holds which bench, and who waits for one."""
+    """Holders and queues of the benches."""
 
     def __init__(self, env: simpy.Environment, benches: list[Bench]) -> None:
         self._env = env
@@ -55,24 +55,24 @@ class Locks:
         return asked
 
     def release(self, bench: Bench) -> None:
-        """Give a bench back, to whoever waits for it; raises when nobody holds it."""
+        """Release a bench to the next in its queue; raises when it is free already."""
         if bench in self._free:
             raise ValueError(f"bench {bench.number} is free already")
         self._free[bench] = None
         self._grant(bench)
 
     def _grant(self, bench: Bench) -> bool:
-        """Give a bench to the first who waits for it, if it is free and somebody does."""
+        """Give a free bench to the first job of its queues."""
         if bench not in self._free:
             return False
-        one = self._for_one[bench]
-        some = self._for_any if bench.labelled else []
-        if not one and not some:
+        queue = self._for_one[bench]
+        others = self._for_any if bench.labelled else []
+        if not queue and not others:
             return False
-        if one and (not some or one[0][:2] < some[0][:2]):
-            _, _, asked = one.popleft()
+        if queue and (not others or queue[0][:2] < others[0][:2]):
+            _, _, asked = queue.popleft()
         else:
-            _, _, asked = heapq.heappop(some)
+            _, _, asked = heapq.heappop(others)
         del self._free[bench]
         asked.succeed(bench)
         return True

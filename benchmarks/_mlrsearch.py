@@ -66,4 +66,4 @@ def mlrsearch(server: Server, procedure: MaxRate) -> float:
 
 
 def _quiet(_: str) -> None:
-    """MLRsearch tells every step; nobody listens."""
+    """A log for MLRsearch that discards every message."""

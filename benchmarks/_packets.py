@@ -16,7 +16,7 @@ from leaselab.model.observation import Generated, ServerStarted
 from leaselab.model.trial import Sample
 
 BURST_RATE = 30_000
-"""How fast the generator sends what it has missed (packets/s)."""
+"""Rate at which the generator sends late packets (packets/s)."""
 PAUSE_S = 2.0
 """Time between two trials (s)."""
 HOP_S = 20e-6
@@ -36,7 +36,7 @@ class Faults:
     capacity: float = 2000.0
     """Exchanges that the server completes per second."""
     buffer: int = 277
-    """Packets that wait in its socket's receive buffer; what comes on top is lost."""
+    """Packets that fit into its socket's receive buffer; further ones are lost."""
     stands_still: tuple[float, float] = (0.0, 0.0)
     """Every so many seconds the server does nothing for so many (s, s)."""
     loses: float = 0.0
@@ -50,7 +50,7 @@ class Faults:
     credit: tuple[float, float] = (1.0, 0.0)
     """Factor by which it is faster while it has credit, and how long a full one lasts (s).
 
-    Credit is what it serves less than its capacity."""
+    Credit grows by the unused part of its capacity."""
     cpu_falls: float = 0.0
     """By how much its CPU time per exchange falls in 100 s (ratio)."""
     answers_after_s: float = 0.0
@@ -222,7 +222,7 @@ class PacketWorld:
         return times
 
     def _running(self, moment: float) -> float:
-        """When the generator does what it has to do at a moment of a trial (s)."""
+        """Actual time of a generator's action that is due at a moment of a trial (s)."""
         every, length = self.faults.generator_stalls
         begins, ends = self.faults.stalls_from_to
         disturbed = bool(every) and begins <= self.now + moment < ends
@@ -240,14 +240,14 @@ class PacketWorld:
             share = self.faults.loses_at_times
         return share > 0 and self.chance.random() < share
 
-    # The lock, the disk, the clock, and whoever watches.
+    # The lock, the disk, the clock, and the observer.
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
         self.paused_s += seconds
 
     def renew(self) -> None:
-        """It is nobody else's."""
+        """The lock is always free."""
 
     def record(self, name: str, data: Mapping[str, Any]) -> None:
         if name in ("trial", "confirmation") and not data["trial"]["valid"]:

@@ -123,7 +123,7 @@ class Cell:
         return self.max_rate(self.capacity * factor, procedure.loss_ratio)
 
     def run_capacity(self, sweep: int, run: int) -> float:
-        """Capacity drawn for one run; the same for whoever asks (exchanges/s).
+        """Capacity drawn for one run; always the same (exchanges/s).
 
         Every second sweep draws the mirror image of the one before, so that what
         the draws alone add to a bias cancels exactly.

@@ -1,4 +1,4 @@
-"""One algorithm on one kind of server: what its sweeps cost, and how well they hit."""
+"""One algorithm on one kind of server: cost and accuracy of its sweeps."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ PROCEDURE = MaxRate(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one algorithm did on one kind of server."""
+    """Results of one algorithm on one kind of server."""
 
     seconds: float
     """Mean time of a sweep, traffic and waits (s)."""
     trials: float
     """Mean number of trials of a sweep."""
     nominal: tuple[float, ...]
-    """Each sweep's trimmed mean against what it is on average (%)."""
+    """Each sweep's trimmed mean against its average (%)."""
     drawn: tuple[float, ...]
     """Each sweep's trimmed mean against that of its own servers' max rates (%)."""
 
     covered: tuple[bool, ...]
-    """Whether each sweep's 95 % interval holds what its trimmed mean is on average."""
+    """Whether each sweep's 95 % interval holds the average trimmed mean."""
     differs: tuple[bool, ...]
     """Whether p is below 5 % for pairs of sweeps of equal servers."""
 
     @property
     def coverage(self) -> float:
-        """Share of the intervals that hold the truth (%); 95 is what they claim."""
+        """Share of the intervals that hold the truth (%); they claim 95."""
         return 100.0 * sum(self.covered) / len(self.covered)
 
     @property
     def false_alarms(self) -> float:
-        """Share of equal pairs that are told apart (%); 5 is what the test claims."""
+        """Share of equal pairs called different (%); the test claims 5."""
         return 100.0 * sum(self.differs) / len(self.differs)
 
     @property
@@ -84,11 +84,11 @@ def _fresh_runs(one_run: Callable[[Server, MaxRate], float]) -> Algorithm:
 
 def _our_runs(servers: Sequence[Server]) -> list[float]:
     """Our search, as the engine calls it: trials that cannot pass are ended early."""
-    found: list[float] = []
+    max_rates: list[float] = []
     for server in servers:
         server.aborts = PROCEDURE
-        found.append(search(server.measure, PROCEDURE, found).max_rate)
-    return found
+        max_rates.append(search(server.measure, PROCEDURE, max_rates).max_rate)
+    return max_rates
 
 
 Algorithm = Callable[[Sequence[Server]], list[float]]
@@ -104,25 +104,25 @@ ALGORITHMS: dict[str, Algorithm] = {
 def simulate(cell: Cell, algorithm: str, sweeps: int) -> Row:
     """Make some sweeps of one kind of server; the same ones for every algorithm."""
     seconds = trials = 0.0
-    found: list[Runs] = []
+    made: list[Runs] = []
     drawn = []
     for sweep in range(sweeps):
         servers = [cell.server(sweep, run) for run in range(PROCEDURE.rounds)]
         true_rates = [
             cell.max_rate(server.capacity, PROCEDURE.loss_ratio) for server in servers
         ]
-        found.append(Runs(tuple(ALGORITHMS[algorithm](servers)), PROCEDURE.trim, in_order=True))
-        drawn.append(100.0 * (found[-1].mean / trimmed_mean(true_rates, PROCEDURE.trim) - 1.0))
+        made.append(Runs(tuple(ALGORITHMS[algorithm](servers)), PROCEDURE.trim, in_order=True))
+        drawn.append(100.0 * (made[-1].mean / trimmed_mean(true_rates, PROCEDURE.trim) - 1.0))
         seconds += sum(server.seconds for server in servers)
         trials += sum(server.trials for server in servers)
     truth = cell.trimmed_mean(PROCEDURE)
     return Row(
         seconds / sweeps,
         trials / sweeps,
-        tuple(100.0 * (runs.mean / truth - 1.0) for runs in found),
+        tuple(100.0 * (runs.mean / truth - 1.0) for runs in made),
         tuple(drawn),
-        tuple(_covers(runs, truth) for runs in found),
-        tuple(differs(found[one], found[other]) for one, other in _pairs(sweeps)),
+        tuple(_covers(runs, truth) for runs in made),
+        tuple(differs(made[first], made[other]) for first, other in _pairs(sweeps)),
     )
 
 

@@ -43,7 +43,7 @@ _BROKEN = 0.02
 
 
 def write_result(root: Path, number: int, started: datetime, rng: random.Random) -> int:
-    """Write one result where the archive has it, with its checksum; return its size (bytes).
+    """Write one result at its place in the archive, with checksum; return its size (bytes).
 
     Without the flush to the disk that a real one gets: the machine that makes
     these may lose them.
@@ -86,8 +86,8 @@ def _record(number: int, started: datetime, rng: random.Random) -> Record:
         ),
         rounds=rounds,
         metrics=metrics_of(_PROCEDURE.metrics("exchanges"), rounds, _PROCEDURE),
-        traffic_s=sum(one.traffic_s for one in rounds),
-        wall_s=sum(one.wall_s for one in rounds),
+        traffic_s=sum(round_.traffic_s for round_ in rounds),
+        wall_s=sum(round_.wall_s for round_ in rounds),
         provenance=Provenance(
             leaselab_version="0.1.0", leaselab_dirty=False, command=("leaselab", "run", name)
         ),

@@ -1,4 +1,4 @@
-"""Whether our search keeps what it promises against the other two."""
+"""Whether our search keeps its promises against the other two."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COVERAGE = 93.0
 FALSE_ALARMS = 7.0
 """Largest share of equal pairs with p below 5 % (%)."""
 FOLLOWING_COVERAGE, FOLLOWING_ALARMS = 80.0, 12.0
-"""The same of runs that follow each other, of which nine tell little (%)."""
+"""The same for correlated runs, of which nine carry little information (%)."""
 CHANCE = 3.0
 """Standard errors by which a share may miss its limit: some hundred cells are looked at."""
 

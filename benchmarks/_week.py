@@ -32,7 +32,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A time that somebody had a bench."""
+    """A time for which a job held a bench."""
 
     bench: int
     began_h: float
@@ -61,7 +61,7 @@ def simulate(
     until_h: float,
     chance: tuple[int, int],
 ) -> Log:
-    """Let a lab do what is asked of it.
+    """Simulate a lab's work.
 
     It ends when the time `counted` (from, to; h) is over and all jobs that belong to it are
     done, and at `until_h` at the latest.  `chance` (seed, week) says when benches break;
@@ -71,7 +71,7 @@ def simulate(
 
 
 class _Lab:
-    """The processes of one simulation, and what they share."""
+    """The processes of one simulation, and their common state."""
 
     def __init__(
         self, lab: Lab, asked: Demand, counted: tuple[float, float], chance: tuple[int, int]
@@ -125,7 +125,7 @@ class _Lab:
         while ran.done_h is None:
             asked_h = env.now
             bench = yield self._locks.any(priority)
-            # whoever is first keeps its turn until the benches open
+            # the first job keeps its turn until the benches open
             yield env.timeout(self._lab.opens_h(env.now) - env.now)
             ran.waited_h += env.now - asked_h
             began_h = env.now
@@ -161,7 +161,7 @@ class _Lab:
         return False
 
     def _build(self, commit: Commit) -> simpy.Process:
-        """The build of a commit, begun by the first who asks; one at a time."""
+        """The build of a commit, started by its first job; one at a time."""
         if commit.number not in self._builds:
             self._builds[commit.number] = self._env.process(self._built(commit))
         return self._builds[commit.number]
@@ -172,7 +172,7 @@ class _Lab:
             yield self._env.timeout(commit.build_h)
 
     def _mark(self, bench: Bench) -> None:
-        """Take the label from a broken bench, and have it repaired."""
+        """Remove the label of a broken bench, and start its repair."""
         if bench.labelled:
             bench.labelled = False
             self._without_label[bench] = self._env.now
@@ -197,7 +197,7 @@ class _Lab:
             bench.broke, bench.repaired = self._env.event(), self._env.event()
 
     def _checks(self, bench: Bench) -> Process:
-        """Each hour, unless the last one waits: mark what is broken, put back what is whole."""
+        """Each hour, unless the last check waits: remove or restore the bench's label."""
         env = self._env
         yield env.timeout((bench.number + 0.5) / len(self._benches))
         while True:

@@ -14,7 +14,7 @@ _TICKS_H = [0.5, 1, 2, 4, 8, 16, 24, 48, 96, 168]
 
 
 def draw(cells: Sequence[tuple[Lab, Figures]]) -> str:
-    """Draw medians and 95th percentiles as SVG; what takes over a week has no point."""
+    """Draw medians and 95th percentiles as SVG; times over a week have no point."""
     values = [
         {
             "benches": lab.benches,
@@ -64,6 +64,6 @@ def draw(cells: Sequence[tuple[Lab, Figures]]) -> str:
         "Hours from a push to its last verdict by number of benches, a line for each "
         "number of scenarios a night: median and 95th percentile, up to a week",
     )
-    # it stands in a page that may be dark, and has no style sheet there
+    # the page may have a dark background, and no style sheet for the chart
     chart["config"] = {**chart["config"], "background": "white", "padding": 12}
     return str(svg(chart))

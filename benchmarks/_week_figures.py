@@ -1,4 +1,4 @@
-"""From what happened in many simulated weeks to the figures of a table.  Pure."""
+"""Figures of a table from the events of many simulated weeks.  Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What some weeks of one lab came to."""
+    """Figures of some weeks of one lab."""
 
     weeks: int
     commits: float
@@ -61,7 +61,7 @@ class Figures:
 
 
 def observe(lab: Lab, asked: Callable[[int], Demand], seed: int, weeks: int) -> Figures:
-    """Simulate weeks of a lab, each on its own, and say what they came to.
+    """Simulate weeks of a lab, each on its own, and return their figures.
 
     `asked` gives the demand of a week, until `UNTIL_H`.
     """
@@ -149,5 +149,5 @@ def _share(times: Iterable[tuple[float, float]], lab: Lab) -> float:
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return sum(found) / len(found)
+    numbers = list(values)
+    return sum(numbers) / len(numbers)

@@ -79,7 +79,7 @@ def document(cells: Sequence[Cell], seed: int) -> dict[str, Any]:
 
 
 def hours(time_h: float) -> str:
-    """A time (h) for a table: `>168` for what took over a week."""
+    """A time (h) for a table: `>168` if over a week."""
     return f"{time_h:.1f}" if time_h <= WEEK_H else f">{WEEK_H:.0f}"
 
 

@@ -62,8 +62,8 @@ def main(argv: Sequence[str]) -> int:
             rows.append({"results": size, "bytes_each": size_bytes, **_timings(root)})
         missed = _missed(rows[-1])
         if options.json:
-            told = {"rows": rows, "wanted_s": WANTED, "missed": missed}
-            json.dump(told, sys.stdout, indent=1)
+            document = {"rows": rows, "wanted_s": WANTED, "missed": missed}
+            json.dump(document, sys.stdout, indent=1)
             print()
         else:
             _print(rows, missed)
@@ -99,7 +99,7 @@ def _fill(root: Path, made: int, size: int, final: int) -> float:
 def _timings(root: Path) -> dict[str, float]:
     """Each command in a process of its own, as a user runs it: seconds, and peak memory."""
     scenario = SCENARIOS[0][0]
-    found: dict[str, float] = {}
+    row: dict[str, float] = {}
     (root / INDEX).unlink(missing_ok=True)
     for name, arguments in (
         ("index", ["list", "--limit", "1"]),
@@ -108,18 +108,18 @@ def _timings(root: Path) -> dict[str, float]:
         ("again", ["report"]),
     ):
         times = [_run(arguments, root) for _ in range(3 if name == "list" else 1)]
-        found[name] = min(seconds for seconds, _ in times)
-        found[f"{name}_bytes"] = max(peak for _, peak in times)
-    found["history"] = _history(root, scenario)
-    found["report_size"] = sum(
+        row[name] = min(seconds for seconds, _ in times)
+        row[f"{name}_bytes"] = max(peak for _, peak in times)
+    row["history"] = _history(root, scenario)
+    row["report_size"] = sum(
         path.stat().st_size for path in (root / "report").rglob("*") if path.is_file()
     )
-    found["largest_page"] = max(
+    row["largest_page"] = max(
         path.stat().st_size + (data.stat().st_size if data.exists() else 0)
         for path in (root / "report").rglob("*.html")
         for data in [path.with_suffix(".js")]
     )
-    return found
+    return row
 
 
 def _run(arguments: Sequence[str], root: Path) -> tuple[float, float]:
@@ -169,8 +169,8 @@ def _print(rows: Sequence[dict[str, float]], missed: Sequence[str]) -> None:
     print(f"{YEARS} years, {len(SCENARIOS)} scenarios, about {COMMITS_A_YEAR} commits a year")
     for row in rows:
         print(f"{row['results']} results of {row['bytes_each'] / 1e3:.0f} kB:")
-        for name, told in (
-            ("index", "the index made anew"),
+        for name, label in (
+            ("index", "the index made again"),
             ("list", "list of one scenario"),
             ("history", "history page of one scenario"),
             ("report", "the whole report"),
@@ -179,7 +179,7 @@ def _print(rows: Sequence[dict[str, float]], missed: Sequence[str]) -> None:
             wanted = f", wanted {WANTED[name]:g} s" if name in WANTED else ""
             peak = row.get(f"{name}_bytes")
             memory = f", {peak / 1e6:.0f} MB" if peak else ""
-            print(f"  {told:30} {row[name]:8.2f} s{wanted}{memory}")
+            print(f"  {label:30} {row[name]:8.2f} s{wanted}{memory}")
         print(
             f"  the report has {row['report_size'] / 1e6:.0f} MB, its largest page "
             f"{row['largest_page'] / 1e6:.2f} MB, its data included"

@@ -38,9 +38,9 @@ CASES = {
     (STEADY, Kind.NONE): 0.25,
     (STEADY, Kind.ONE): 0.25,
 }
-"""Machines and what histories hold, and how many of each there are, over `--histories`."""
+"""Machines and kinds of histories, with the number of each relative to `--histories`."""
 LEAST_RIGHT, MOST_WRONG = 95.0, 1.0
-"""Wanted of what ships, for histories with one culprit or none (%)."""
+"""Wanted of the shipped design, for histories with one culprit or none (%)."""
 OK, MISSED, USAGE = 0, 1, 2
 
 
@@ -73,7 +73,7 @@ class Row:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the benchmark; returns 0 when what ships is as right as is wanted, 1 when not."""
+    """Run the benchmark; returns 0 when the shipped design is right enough, 1 when not."""
     options = _options(argv)
     if options.histories < 4:
         print(
@@ -134,7 +134,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
 def _row(task: tuple[str, Kind, Cell, int]) -> Row:
     """Search some histories by one design (in a process of its own)."""
     design, kind, cell, histories = task
-    found = [searched(design, kind, cell, seed) for seed in range(histories)]
+    searches = [searched(design, kind, cell, seed) for seed in range(histories)]
     percent = 100.0 / histories
     return Row(
         100 * cell.drift,
@@ -142,11 +142,11 @@ def _row(task: tuple[str, Kind, Cell, int]) -> Row:
         kind.value,
         design,
         histories,
-        percent * sum(one.right(history) for history, one in found),
-        percent * sum(one.wrong(history) for history, one in found),
-        statistics.fmean(one.hours for _, one in found),
-        max(one.hours for _, one in found),
-        statistics.fmean(one.steps for _, one in found),
+        percent * sum(search.right(history) for history, search in searches),
+        percent * sum(search.wrong(history) for history, search in searches),
+        statistics.fmean(search.hours for _, search in searches),
+        max(search.hours for _, search in searches),
+        statistics.fmean(search.steps for _, search in searches),
     )
 
 
@@ -170,7 +170,7 @@ def _print(rows: Sequence[Row], markdown: Path | None) -> None:
             f"{row.longest:.1f}",
             f"{row.steps:.0f}",
         )
-    # Into a pipe nothing is folded: the table is as wide as it must be.
+    # In a pipe no cell is folded: the table is as wide as needed.
     show(table, 150, markdown)
 
 

@@ -45,11 +45,11 @@ CREEP_AT, STEPS, EVERY, STEP = 20, 10, 10, 0.01
 CREEP = 0.001
 """Of a creep of many small steps: lost at each commit."""
 ASKED = 5
-"""Otava and jumpavg read whole series: they are asked again after so many commits."""
+"""Otava and jumpavg read whole series: they run again after so many commits."""
 NEAR = 5
-"""A change that they find is the one that was made if it is at most so many commits away."""
+"""A detected change is the true one if it is at most so many commits away."""
 _LEAST = 10
-"""Commits with which they are asked first."""
+"""Commits of their first run."""
 
 Detector = Callable[[Sequence[Reading]], list[tuple[int, int]]]
 """Position of each change and its sign."""
@@ -57,24 +57,27 @@ Detector = Callable[[Sequence[Reading]], list[tuple[int, int]]]
 
 def ours(readings: Sequence[Reading]) -> list[tuple[int, int]]:
     """Ask the detector that ships."""
-    return [(one.after, one.sign) for one in shifts(readings)]
+    return [(shift.after, shift.sign) for shift in shifts(readings)]
 
 
 def otava(readings: Sequence[Reading]) -> list[tuple[int, int]]:
     """Ask Apache Otava, with the options that its command has by default."""
-    values = [math.exp(one.value) for one in readings]
-    found, _ = compute_change_points(values, window_len=50, max_pvalue=0.001)
-    return [(int(one.index), 1 if one.stats.mean_2 > one.stats.mean_1 else -1) for one in found]
+    values = [math.exp(reading.value) for reading in readings]
+    points, _ = compute_change_points(values, window_len=50, max_pvalue=0.001)
+    return [
+        (int(point.index), 1 if point.stats.mean_2 > point.stats.mean_1 else -1)
+        for point in points
+    ]
 
 
 def jumpavg(readings: Sequence[Reading]) -> list[tuple[int, int]]:
-    """Ask jumpavg, for values in units of 0.1 %."""
-    groups = classify([1000 * math.exp(one.value) for one in readings], unit=1.0)
-    found, place = [], 0
+    """Run jumpavg on values in units of 0.1 %."""
+    groups = classify([1000 * math.exp(reading.value) for reading in readings], unit=1.0)
+    changes, place = [], 0
     for before, after in itertools.pairwise(groups):
         place += before.stats.size
-        found.append((place, 1 if after.stats.avg > before.stats.avg else -1))
-    return found
+        changes.append((place, 1 if after.stats.avg > before.stats.avg else -1))
+    return changes
 
 
 DETECTORS: dict[str, Detector] = {"leaselab": ours, "Otava": otava, "jumpavg": jumpavg}
@@ -82,12 +85,12 @@ DETECTORS: dict[str, Detector] = {"leaselab": ours, "Otava": otava, "jumpavg": j
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one detector made of one kind of series."""
+    """Results of one detector on one kind of series."""
 
     kind: str
     detector: str
     wanted: bool
-    """Whether what is wanted is asked of it."""
+    """Whether the wanted values apply to it."""
     series: int
     commits: int
     """In which nothing changed."""
@@ -102,23 +105,23 @@ class Row:
     reverted_found: float
     """Share of drops that are reverted after three commits, of which both are found."""
     steps_found: float
-    """Share of creeps of ten times 1 % of which anything was found."""
+    """Share of creeps of ten times 1 % of which any part was detected."""
     creeps_found: float
-    """Share of creeps of 0.1 % a commit of which anything was found within 100 commits."""
+    """Share of creeps of 0.1 % a commit of which any part was detected within 100 commits."""
     creep_lost: float | None
-    """Middle of what such a creep had lost by the commit at which it was found (ratio)."""
+    """Median loss of such a creep at the commit of its detection (ratio)."""
 
     @property
     def kept(self) -> bool:
-        """Whether it did what is wanted of the detector that ships."""
+        """Whether it reached the wanted values of the shipped detector."""
         shares = (self.drops_found, self.steps_found, self.creeps_found)
         return self.false_alarms <= FALSE_ALARMS and min(shares) >= FOUND
 
 
 def measure(kind: Kind, name: str, series: int) -> Row:
     """Have a detector read so many series of a kind."""
-    found = [_one(kind, name, number) for number in range(series)]
-    lost = [one.lost for one in found if one.lost is not None]
+    outcomes = [_one(kind, name, number) for number in range(series)]
+    lost = [outcome.lost for outcome in outcomes if outcome.lost is not None]
     commits = COMMITS * series
     return Row(
         kind=kind.value,
@@ -126,13 +129,13 @@ def measure(kind: Kind, name: str, series: int) -> Row:
         wanted=kind.wanted and name == "leaselab",
         series=series,
         commits=commits,
-        false_alarms=100 * sum(one.alarms for one in found) / commits,
-        drops_found=statistics.fmean(one.drop for one in found),
-        drops_named=statistics.fmean(one.named for one in found),
-        pairs_found=statistics.fmean(one.pair for one in found),
-        reverted_found=statistics.fmean(one.reverted for one in found),
-        steps_found=statistics.fmean(one.steps for one in found),
-        creeps_found=statistics.fmean(one.lost is not None for one in found),
+        false_alarms=100 * sum(outcome.alarms for outcome in outcomes) / commits,
+        drops_found=statistics.fmean(outcome.drop for outcome in outcomes),
+        drops_named=statistics.fmean(outcome.named for outcome in outcomes),
+        pairs_found=statistics.fmean(outcome.pair for outcome in outcomes),
+        reverted_found=statistics.fmean(outcome.reverted for outcome in outcomes),
+        steps_found=statistics.fmean(outcome.steps for outcome in outcomes),
+        creeps_found=statistics.fmean(outcome.lost is not None for outcome in outcomes),
         creep_lost=statistics.median(lost) if lost else None,
     )
 
@@ -193,17 +196,19 @@ def _both_found(detector: Detector, kind: Kind, number: int, then: float) -> boo
 
 
 def _new(detector: Detector, name: str, readings: Sequence[Reading]) -> list[tuple[int, int]]:
-    """What is found with the last commits of a series and was not found without them."""
+    """Changes that are detected with the last commits of a series and not without them."""
     if name == "leaselab":
-        found = [one for one in shifts(readings) if one.detected >= len(readings) - WITHIN]
-        return [(one.after, one.sign) for one in found]
+        recent = [
+            shift for shift in shifts(readings) if shift.detected >= len(readings) - WITHIN
+        ]
+        return [(shift.after, shift.sign) for shift in recent]
     return detector(readings)
 
 
 def _told(detector: Detector, name: str, readings: Sequence[Reading]) -> list[int]:
-    """Places of all changes that are ever told as a series grows, each once.
+    """Places of all changes that are ever reported as a series grows, each once.
 
-    What ours has once found stays found, so that it need not be asked again.
+    Changes that ours has reported stay reported, so that it runs only once.
     """
     if name == "leaselab":
         return [place for place, _ in detector(readings)]
@@ -216,10 +221,10 @@ def _told(detector: Detector, name: str, readings: Sequence[Reading]) -> list[in
 
 
 def _lost(detector: Detector, name: str, readings: Sequence[Reading]) -> float | None:
-    """What a creep had lost when anything was found of it (ratio); None where nothing was."""
+    """Loss of a creep at its detection (ratio); None if it was not detected."""
     if name == "leaselab":
-        by = [one.detected for one in shifts(readings) if one.sign < 0]
-        by = [one for one in by if one >= CREEP_AT][:1]
+        by = [shift.detected for shift in shifts(readings) if shift.sign < 0]
+        by = [commit for commit in by if commit >= CREEP_AT][:1]
     else:
         counts = range(CREEP_AT + ASKED, len(readings) + 1, ASKED)
         asked = (

@@ -1,4 +1,4 @@
-"""`leaselab dev bench faults`: what a sweep says of servers and generators with a known fault.
+"""`leaselab dev bench faults`: outcomes of sweeps with a known fault of server or generator.
 
 The real engine measures simulated packets.  `docs/method/measuring.md` explains the table.
 """
@@ -44,12 +44,12 @@ OK, MISSED, USAGE = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One fault, and what sweeps have to say of it."""
+    """One fault, and the required outcome of its sweeps."""
 
     name: str
     faults: Faults
     words: tuple[str, ...] = ()
-    """Why there is no figure, any of them; empty where there has to be one, within `ERROR`."""
+    """Accepted reasons for no figure; empty if a figure within `ERROR` is required."""
     start_rate: int = 2000
     sweeps: int = 1
     """Sweeps, whose clocks are apart by `APART_S`: what comes now and then meets each of them
@@ -117,10 +117,10 @@ CASES = [
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What one sweep came to."""
+    """The outcome of a sweep."""
 
     word: str
-    """`OK_WORD`, or the reason that comes before its figure or stands for it."""
+    """`OK_WORD`, or the reason beside or instead of its figure."""
     max_rate: float | None
     not_counted: tuple[str, ...]
     seconds: float
@@ -152,20 +152,20 @@ class Found:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the benchmark; returns 0 when every fault is told, 1 when one is not."""
+    """Run the benchmark; returns 0 when every fault is reported, 1 when not."""
     options = _options(argv)
     cases = [case for case in CASES if options.only in case.name]
     if not cases:
         print(f"bench faults: no case has {options.only!r} in its name", file=sys.stderr)
         return USAGE
     with multiprocessing.Pool(min(options.processes, len(cases))) as pool:
-        found = pool.map(measure, cases, chunksize=1)
+        rows = pool.map(measure, cases, chunksize=1)
     if options.json:
-        json.dump({"benchmark": "faults", "cases": [asdict(one) for one in found]}, sys.stdout)
+        json.dump({"benchmark": "faults", "cases": [asdict(row) for row in rows]}, sys.stdout)
         print()
     else:
-        _print(found, options.markdown)
-    return OK if all(one.kept for one in found) else MISSED
+        _print(rows, options.markdown)
+    return OK if all(row.kept for row in rows) else MISSED
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
@@ -183,23 +183,23 @@ def measure(case: Case) -> Found:
     """Measure one case with the real engine."""
     sweeps = [_sweep(case, APART_S * number) for number in range(case.sweeps)]
     truth = _truth(case)
-    rates = [one.max_rate for one in sweeps if one.max_rate is not None]
+    rates = [sweep.max_rate for sweep in sweeps if sweep.max_rate is not None]
     rate = max(rates, key=lambda rate: abs(rate - truth), default=None)
     error_percent = None if rate is None else 100.0 * (rate / truth - 1.0)
     is_close = error_percent is None or abs(error_percent) <= ERROR
     wanted = case.words or (OK_WORD,)
-    left_out = [word for one in sweeps for word in one.not_counted]
+    left_out = [word for sweep in sweeps for word in sweep.not_counted]
     return Found(
         case.name,
         " or ".join(case.words) or f"within {ERROR:g} %",
-        dict(Counter(one.word for one in sweeps)),
+        dict(Counter(sweep.word for sweep in sweeps)),
         rate,
         error_percent,
         {word: left_out.count(word) for word in sorted(set(left_out))},
-        statistics.fmean(one.seconds for one in sweeps),
-        statistics.fmean(one.paused_s for one in sweeps),
-        max(one.highest for one in sweeps),
-        is_close and all(one.word in wanted and one.highest <= HIGHEST for one in sweeps),
+        statistics.fmean(sweep.seconds for sweep in sweeps),
+        statistics.fmean(sweep.paused_s for sweep in sweeps),
+        max(sweep.highest for sweep in sweeps),
+        is_close and all(sweep.word in wanted and sweep.highest <= HIGHEST for sweep in sweeps),
     )
 
 
@@ -233,8 +233,8 @@ def _sweep(case: Case, now: float) -> Sweep:
     trial_s = bench.procedure.longest_trial_s
     highest = max(
         trial.rate
-        for one in point.rounds
-        for trial in one.trials
+        for round_ in point.rounds
+        for trial in round_.trials
         if trial.duration_s == trial_s
     )
     return Sweep(
@@ -295,7 +295,7 @@ def _bench(start_rate: int) -> Bench:
     )
 
 
-def _print(found: Sequence[Found], markdown: Path | None) -> None:
+def _print(rows: Sequence[Found], markdown: Path | None) -> None:
     table = Table(title=f"{RUNS} runs a sweep; the max rate's error in %")
     for heading in (
         "fault",
@@ -309,17 +309,17 @@ def _print(found: Sequence[Found], markdown: Path | None) -> None:
         "highest",
     ):
         table.add_column(heading)
-    for one in found:
+    for row in rows:
         table.add_row(
-            one.case,
-            one.wanted,
-            f"{'' if one.kept else 'MISSED: '}{_counted(one.outcomes)}",
-            "" if one.max_rate is None else f"{one.max_rate:.0f}",
-            "" if one.error_percent is None else f"{one.error_percent:+.2f}",
-            _counted(one.not_counted),
-            f"{one.seconds:.0f}",
-            f"{one.paused_s:.0f}",
-            f"{one.highest:.2f}",
+            row.case,
+            row.wanted,
+            f"{'' if row.kept else 'MISSED: '}{_counted(row.outcomes)}",
+            "" if row.max_rate is None else f"{row.max_rate:.0f}",
+            "" if row.error_percent is None else f"{row.error_percent:+.2f}",
+            _counted(row.not_counted),
+            f"{row.seconds:.0f}",
+            f"{row.paused_s:.0f}",
+            f"{row.highest:.2f}",
         )
     show(table, 150, markdown)
 

@@ -122,11 +122,11 @@ class Row:
     longest: float
     """Lab time that 95 % of all comparisons stay below (min)."""
     bias: float
-    """Mean of the ratios that are told of drops, against the truth (%)."""
+    """Mean of the reported ratios of drops, against the truth (%)."""
 
     @property
     def kept(self) -> bool:
-        """Whether a duel keeps what is wanted of it."""
+        """Whether a duel reaches the wanted values."""
         return (
             at_most(MOST_FALSE, self.false_alarms, self.pairs)
             and at_least(LEAST_FOUND, self.found, self.pairs)
@@ -155,17 +155,17 @@ class WorldRow:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the benchmark; returns 0 when duels keep what is wanted, 1 when not."""
+    """Run the benchmark; returns 0 when duels reach the wanted values, 1 when not."""
     options = _options(argv)
     cells = [
         cell
         for cell in CELLS
-        if any(fnmatch.fnmatchcase(cell.name, one) for one in options.cells)
+        if any(fnmatch.fnmatchcase(cell.name, pattern) for pattern in options.cells)
     ]
     worlds = [
         (world, options.pairs)
         for world in WORLDS
-        if any(fnmatch.fnmatchcase(world.cell.name, one) for one in options.cells)
+        if any(fnmatch.fnmatchcase(world.cell.name, pattern) for pattern in options.cells)
     ]
     if not (cells or worlds) or options.pairs < 1:
         print(
@@ -185,7 +185,7 @@ def main(argv: Sequence[str]) -> int:
         for other in pool.imap(_world_row, worlds):
             others.append(other)
             print(f"{len(others)}/{len(worlds)} {other.world}", file=sys.stderr)
-    # Kinds of servers that cannot be up at once are told with, but promise nothing.
+    # Servers that cannot run at the same time are shown as well, without a promise.
     kept = all(row.kept for row in rows if row.design == Design.BOTH.value)
     kept = kept and all(row.kept for row in others)
     if options.json:
@@ -234,7 +234,7 @@ def _row(task: tuple[Cell, Design, int]) -> Row:
     equal, drops = (
         [compared(design, cell, drop, seed) for seed in range(pairs)] for drop in (0.0, DROP)
     )
-    minutes = sorted(one.minutes for one in (*equal, *drops))
+    minutes = sorted(duel.minutes for duel in (*equal, *drops))
     return Row(
         cell.name,
         design.value,
@@ -242,10 +242,10 @@ def _row(task: tuple[Cell, Design, int]) -> Row:
         false_alarms=_share(equal, Answer.SLOWER),
         found=_share(drops, Answer.SLOWER),
         unknown_equal=_share(equal, Answer.UNKNOWN),
-        minutes_equal=statistics.fmean(one.minutes for one in equal),
-        minutes_drop=statistics.fmean(one.minutes for one in drops),
+        minutes_equal=statistics.fmean(duel.minutes for duel in equal),
+        minutes_drop=statistics.fmean(duel.minutes for duel in drops),
         longest=minutes[int(0.95 * len(minutes))],
-        bias=100 * (statistics.fmean(one.ratio for one in drops) / (1 - DROP) - 1),
+        bias=100 * (statistics.fmean(duel.ratio for duel in drops) / (1 - DROP) - 1),
     )
 
 
@@ -253,12 +253,12 @@ def _world_row(task: tuple[World, int]) -> WorldRow:
     """Make all duels of one world (in a process of its own)."""
     world, pairs = task
     ended = [compared(Design.BOTH, world.cell, world.drop, seed) for seed in range(pairs)]
-    told = [one for one in ended if one.answer is not Answer.UNKNOWN]
+    answered = [duel for duel in ended if duel.answer is not Answer.UNKNOWN]
     shares = {answer: _share(ended, answer) for answer in Answer}
-    worse = 100 * sum(one.worse for one in ended) / len(ended)
-    held = 100 * sum(one.holds for one in told) / len(told) if told else 100.0
-    ratios = [one.ratio for one in told]
-    minutes = statistics.fmean(one.minutes for one in ended)
+    worse = 100 * sum(duel.worse for duel in ended) / len(ended)
+    held = 100 * sum(duel.holds for duel in answered) / len(answered) if answered else 100.0
+    ratios = [duel.ratio for duel in answered]
+    minutes = statistics.fmean(duel.minutes for duel in ended)
     return WorldRow(
         world.name,
         shares[Answer.SLOWER],
@@ -267,7 +267,7 @@ def _world_row(task: tuple[World, int]) -> WorldRow:
         shares[Answer.UNKNOWN],
         worse=worse,
         held=held,
-        ratio=100 * (statistics.median(ratios) / (1 - world.drop) - 1) if told else 0.0,
+        ratio=100 * (statistics.median(ratios) / (1 - world.drop) - 1) if answered else 0.0,
         minutes=minutes,
         kept=not world.promised
         or (
@@ -304,7 +304,7 @@ def at_least(promised: float, share: float, pairs: int) -> bool:
 
 
 def _share(ended: Sequence[Ended], answer: Answer) -> float:
-    return 100 * sum(one.answer is answer for one in ended) / len(ended)
+    return 100 * sum(duel.answer is answer for duel in ended) / len(ended)
 
 
 def _print(rows: Sequence[Row], pairs: int, markdown: Path | None) -> None:

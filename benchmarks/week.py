@@ -26,7 +26,7 @@ from leaselab.analysis.workload import Lab
 
 OK, USAGE = 0, 2
 _NUMBERS = {
-    "per_commit": "scenarios of which each commit that is found gets a duel",
+    "per_commit": "scenarios with a duel for each new commit",
     "sampled": "scenarios of which every n-th commit gets a duel",
     "every": "that n",
     "night_duels": "scenarios of which each night's newest commit gets a duel",
@@ -48,7 +48,7 @@ _NUMBERS = {
     "cold": "share of commits built with an empty cache, 0 to 1",
     "open_h": "hours a day, from 8 h on, in which jobs may begin",
     "mtbf_h": "mean hours until a whole bench breaks; inf: never",
-    "repair_h": "mean hours until a broken one is whole",
+    "repair_h": "mean hours until a broken one is repaired",
 }
 """Fields of a lab that have an option of their own, and its help."""
 _SHARES = ("office", "cold")
@@ -90,20 +90,20 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
         ("--benches", [1, 2, 3, 5, 10], "numbers of benches"),
         ("--nightly", [5, 30, 100, 300], "numbers of scenarios swept each night"),
     )
-    for name, values, told in lists:
+    for name, values, text in lists:
         shown = " ".join(map(str, values))
         parser.add_argument(
-            name, type=int, nargs="+", default=values, metavar="N", help=f"{told} ({shown})"
+            name, type=int, nargs="+", default=values, metavar="N", help=f"{text} ({shown})"
         )
     types = {field.name: int if field.type == "int" else float for field in fields(Lab)}
-    for name, told in _NUMBERS.items():
+    for name, text in _NUMBERS.items():
         value = getattr(Lab(), name)
         parser.add_argument(
             "--" + name.replace("_", "-"),
             type=types[name],
             default=value,
             metavar="N",
-            help=f"{told} ({value:g})",
+            help=f"{text} ({value:g})",
         )
     parser.add_argument(
         "--commits-first", action="store_true", help="commits pass nights in the queue"
@@ -117,7 +117,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _wrong(options: argparse.Namespace) -> str:
-    """What makes no lab, with what was found and what is wanted; empty when all is well."""
+    """The invalid option, with the values found and wanted; empty if all are valid."""
     values = vars(options)
     wanted = (
         *(("benches", number, "1 or more", number >= 1) for number in options.benches),
@@ -139,9 +139,9 @@ def _wrong(options: argparse.Namespace) -> str:
             if name != "mtbf_h"
         ),
     )
-    for name, found, want, right in wanted:
+    for name, value, want, right in wanted:
         if not right:
-            return f"no lab has --{name.replace('_', '-')} {found} (wanted {want})"
+            return f"invalid --{name.replace('_', '-')} (found {value}, wanted {want})"
     return ""
 
 

@@ -1,11 +1,11 @@
-//! What the fuzz target and the test of mutated packets do with bytes.
+//! Common code of the fuzz target and the test of mutated packets.
 
 use leaseload_packet::{dhcp4, dhcp6, dns, frame, stream};
 
-/// Have every parser read the bytes, and write what it has read; return how many could.
+/// Let every parser read the bytes and write them again; return how many could.
 ///
 /// # Panics
-/// Where what was written is not read again.
+/// If a parser does not read its own output.
 pub fn read_all(bytes: &[u8]) -> u64 {
     let mut out = Vec::new();
     let mut read = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Stage Archive: proves that what was measured is archived whole.
+# Stage Archive: verifies that the result is archived completely.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 find_results
 stage dev archive verify -- "${RESULTS[@]}"

@@ -4,9 +4,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # A build takes parameters of a sweep, and none of a duel.
 plan=("${PLAN[@]}")
 ! is_duel || plan=()
-# What a build that failed prints is its result, and no key.
+# A failed build prints its result in place of a key.
 status=0
-told=$(stage step build "${BENCHES[@]}" --repo server --id-file "$IDS" "${plan[@]}" -- "$SCENARIO") || status=$?
-echo "$told"
+output=$(stage step build "${BENCHES[@]}" --repo server --id-file "$IDS" "${plan[@]}" -- "$SCENARIO") || status=$?
+echo "$output"
 ((status == 0)) || exit "$status"
-echo "$told" >"$BUILD"
+echo "$output" >"$BUILD"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compares what jenkins-jobs makes of jobs/ with the XML kept in tests/data/jobs/: what a
-# controller would be sent.  A difference, a job more or a job less is shown and fails (1).
+# Compares the XML that jenkins-jobs makes of jobs/ for a controller with that kept in
+# tests/data/jobs/.  A difference, an additional or a missing job is shown and fails (1).
 #   scripts/ci/golden.sh                  compares
-#   scripts/ci/golden.sh --renew          takes what is made now; look at the diff, commit it
+#   scripts/ci/golden.sh --renew          keeps the new XML; look at the diff, commit it
 #   scripts/ci/golden.sh [--renew] JOBS GOLDEN    the same for other folders
 set -euo pipefail
 
@@ -22,11 +22,11 @@ if ! XDG_CACHE_HOME=$made/cache "$root/.venv/bin/jenkins-jobs" --log_level warni
   --conf "$root/jobs/jenkins_jobs.ini" test --config-xml -o "$made/out" "$jobs" \
   >"$made/log" 2>&1; then
   cat "$made/log" >&2
-  echo "leaselab: $jobs: jenkins-jobs refuses it; scripts/ci/check-jobs says more" >&2
+  echo "leaselab: $jobs: jenkins-jobs refuses it; run scripts/ci/check-jobs for details" >&2
   exit 2
 fi
 
-# One file a job, named after its place: leaselab/leaselab-range is leaselab.leaselab-range.xml.
+# One file per job, named after its path: leaselab/leaselab-range is leaselab.leaselab-range.xml.
 mkdir "$made/flat"
 while IFS= read -r config; do
   name=${config#"$made/out/"}
@@ -41,6 +41,6 @@ if $renew; then
   echo "$golden: $(find "$golden" -name '*.xml' | wc -l) files"
 elif ! diff --recursive --unified --new-file "$golden" "$made/flat" >"$made/diff"; then
   sed -e "s:$made/flat:made now:; s:$root/::" "$made/diff"
-  echo "leaselab: what is made of $jobs is not what was agreed on; if it is meant, run scripts/ci/golden.sh --renew" >&2
+  echo "leaselab: the XML of $jobs differs from $golden; if that is intended, run scripts/ci/golden.sh --renew" >&2
   exit 1
 fi

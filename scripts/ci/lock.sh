@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes the locks in requirements/ anew from pyproject.toml.  Arguments go to uv:
+# Renews the locks in requirements/ from pyproject.toml.  Arguments go to uv:
 #   scripts/ci/lock.sh              keeps every version that still fits
 #   scripts/ci/lock.sh --upgrade    takes the newest that fit
 # The locks hold versions and hashes for every platform and Python that pyproject.toml
-# allows, and no address: where packages come from is the machine's business.
+# allows, and no address: the machine's configuration names the package index.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Stage Measure: measures the commit in turn with AGAINST (a duel), runs its sweep in turn with that of
-# the build ANCHOR, or runs the sweep of it alone.
+# the build ANCHOR, or runs its sweep alone.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 main() {
@@ -13,12 +13,12 @@ main() {
   fi
 }
 
-# What a duel says of the two servers is the stage Verdict's to tell: here it has measured them.
+# Stage Verdict reports the outcome of a duel: here, exit codes 1 and 3 count as measured.
 duel() {
   local status=0
   stage compare "${BENCHES[@]}" --live --repo server "--scenario=$SCENARIO" --id-file "$IDS" "${PLAN[@]}" \
     -- "$AGAINST" HEAD || status=$?
-  # One result alone is that of a server that does not build: there is nothing to be told apart.
+  # A single result is that of a server that does not build: there is nothing to compare.
   [[ $status =~ ^(1|3)$ && -s $IDS ]] && (($(wc -l <"$IDS") > 1)) || return "$status"
   rm "$OUTCOME"
 }

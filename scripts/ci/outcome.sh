@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Tells kinds of outcomes apart for a pipeline, by the exit code that a stage left.
+# Classifies the outcome of a pipeline by the exit code of the first failed stage.
 #   outcome.sh lab      fails when the lab is broken (4) or a stage was interrupted (130)
 #   outcome.sh commit   fails when the commit or the input cannot be measured (2, 5), or
-#                       when a stage ended as no command of leaselab does
+#                       when a stage ended with a code that leaselab does not have
 # A regression (1) and an invalid measurement (3) fail neither: the build stays unstable.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 main() {
   local code=none
   [[ ! -e $OUTCOME ]] || code=$(<"$OUTCOME")
-  echo "the first stage that did not end well ended with $code" >&2
+  echo "exit code of the first failed stage: $code" >&2
   case $1 in
     lab) [[ ! $code =~ ^(4|130)$ ]] ;;
     commit) [[ $code =~ ^(1|3|4|130)$ ]] ;;

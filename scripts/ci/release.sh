@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
-# Whatever happened: stops what still runs on the bench, and gives it back.
+# Runs after any outcome: stops processes that still run on the bench, and releases it.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 stage lab release "${BENCHES[@]}"

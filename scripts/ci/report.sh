@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Stage Report: writes the pages of what was measured, beside what it is compared with; of a duel
-# both are measured. Of two commits (COMMITS is A,B), also the page that compares them by all that the
-# archive has of both: the last build of a release leaves it whole.
+# Stage Report: writes the pages of the results, with the baseline; a duel has two results and no
+# other baseline. Of two commits (COMMITS is A,B), also writes the page that compares all of their
+# archived results: it is complete after the last build of a release.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 find_results
 ! is_duel || BASELINE=

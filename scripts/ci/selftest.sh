@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests Leaselab itself: selftest.sh suite|night|vm. Takes no bench and has no outcome of its own.
+# Tests Leaselab itself: selftest.sh suite|night|vm. Uses no bench.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -8,7 +8,7 @@ case ${1:-} in
   night) exec ./leaselab test tests/lab/night --junit-xml=ci/night.xml ;;
   vm) exec ./leaselab test tests/vm --junit-xml=ci/vm.xml ;;
   *)
-    echo "leaselab: selftest.sh has no part of that name (found ${1@Q}, wanted suite, night or vm)" >&2
+    echo "leaselab: selftest.sh: unknown part (found ${1@Q}, wanted suite, night or vm)" >&2
     exit 2
     ;;
 esac

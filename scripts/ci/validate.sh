@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Has a controller validate the Jenkinsfiles: scripts/ci/validate.sh https://jenkins.example.org
-# Name and API token are read from ~/.netrc where the controller wants some. Ends with 1 when
-# it does not accept a file, with 4 when it does not answer.
+# Name and API token come from ~/.netrc if the controller requires them. Ends with 1 if it
+# rejects a file, with 4 if it does not answer.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,9 +11,9 @@ main() {
   while read -r file; do
     answer=$(curl --silent --show-error --fail --location --max-time 60 --netrc-optional \
       --form "jenkinsfile=<$file" "${1%/}/pipeline-model-converter/validate") ||
-      { echo "leaselab: $1 does not answer, or not you; see ~/.netrc" >&2 && return 4; }
+      { echo "leaselab: $1: no answer, or access denied; see ~/.netrc" >&2 && return 4; }
     echo "$file: $answer"
-    # It answers 200 to bad files, too.
+    # The status is 200 for bad files, too.
     [[ $answer == *"successfully validated"* ]] || refused=1
   done < <(git ls-files '*Jenkinsfile' ':!tests')
   return "$refused"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Stage Verdict: compares the result with the baseline, or of a duel the two with each other;
-# ci/comment.md says it for people.
-# Where its sweep alternated with that of a fixed build (ANCHOR), also with that one's: ten commits
-# that each lose 2 % pass the one before, and not the release.
+# Stage Verdict: compares the result with the baseline, or the two results of a duel;
+# ci/comment.md has it in words.
+# With an ANCHOR, also compares with the fixed build: ten commits that each lose 2 % pass against
+# the commit before, but not against the release.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 find_results
 

@@ -90,7 +90,7 @@ def test_the_task_that_compiles_is_the_one_that_is_followed():
 def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
     stream, feed = io.StringIO(), Feed()
     follower = BuildFollower(ACCESS, "kea", COMMIT, feed, stream)
-    follower.event({"event": "task", "role": "build", "task": "Look into the cache"})
+    follower.event({"event": "task", "role": "build", "task": "Search the cache"})
     assert builder.heard is None
     follower.event(BEGIN)
     assert builder.asked == ["/opt/leaselab/build-kea", "progress"]

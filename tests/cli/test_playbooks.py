@@ -144,7 +144,7 @@ def test_nothing_is_done_where_the_lock_cannot_be_asked(bench):
     code, said = play(bench, "build", "-e", "dnsmasq_repo=x", "-e", "dnsmasq_commit=y")
     assert code == 2
     assert "[sut -> gen]: UNREACHABLE" in said
-    assert "PLAY [Find the commit]" not in said
+    assert "PLAY [Resolve the commit]" not in said
 
 
 def test_a_bench_that_is_free_is_gone_on_with_under_a_limit(bench):

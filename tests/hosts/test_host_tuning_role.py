@@ -125,7 +125,7 @@ def test_check_mode_says_what_would_change(played):
     assert changed(tasks) == [
         "host_tuning : Set processors and interrupts",
         "host_tuning : Set the kernel's settings",
-        "host_tuning : Note it on the host until the next boot",
+        "host_tuning : Record it on the host until the next boot",
     ]
     assert document(tasks)["turbo"] is True
 
@@ -200,8 +200,8 @@ def test_a_host_that_cannot_be_what_a_scenario_asks_for_is_refused(played, play,
 def test_everything_is_given_back_once(played):
     plays, place = played
     assert changed(plays["Restore"]) == [
-        "host_tuning : Give back what was there before",
-        "host_tuning : Remove what this boot would set again",
+        "host_tuning : Restore the earlier settings",
+        "host_tuning : Remove the settings of this boot",
     ]
     assert read(place / "kernel", BEFORE) == BEFORE
     assert changed(plays["Restore again"]) == []

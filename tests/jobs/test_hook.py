@@ -183,7 +183,7 @@ def test_a_setting_that_is_missing_is_named(place, missing):
         git(bare, "config", "--unset", f"leaselab.{missing}")
         said = push(clone, "master")
         assert server.told == []
-    assert f"leaselab.{missing} is not set; nobody was told" in said
+    assert f"leaselab.{missing} is not set; no notification sent" in said
 
 
 def test_a_token_that_cannot_be_read_is_said(place):

@@ -103,7 +103,7 @@ def test_options_of_a_duel_are_its_own_and_a_build_takes_none(stage):
     given = {**GIVEN, "AGAINST": "release"}
     done, words = stage("check", **given)
     assert done.returncode == 2
-    assert "OPTIONS are not those of a duel (found '--runs'" in done.stderr
+    assert "OPTIONS has an unknown option of a duel (found '--runs'" in done.stderr
     assert words == []
     given["OPTIONS"] = "--budget 30 --trial-s=5"
     done, words = stage("build", **given)

@@ -257,7 +257,7 @@ def test_what_is_wrong_is_told_with_the_host(played, host, words):
 
 def test_no_password_is_in_what_a_play_prints_however_much_it_says(played):
     results, printed = played
-    assert "power : Ask the BMC" in printed
+    assert "power : Query the BMC" in printed
     assert not any(word in printed for word in (WORD, "geraten"))
     assert not any(word in json.dumps(results) for word in (WORD, "geraten"))
 

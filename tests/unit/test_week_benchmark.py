@@ -207,13 +207,13 @@ def test_the_drawing_has_a_line_for_each_number_of_scenarios(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        (["--benches", "0"], "--benches 0 (wanted 1 or more)"),
-        (["--nightly", "-1"], "--nightly -1 (wanted 0 or more)"),
-        (["--weeks", "0"], "--weeks 0 (wanted 1 or more)"),
-        (["--office", "1.5"], "--office 1.5 (wanted 0 to 1)"),
-        (["--mtbf-h", "0"], "--mtbf-h 0.0 (wanted above 0)"),
-        (["--commits-a-push", "0.5"], "--commits-a-push 0.5 (wanted 1 or more)"),
-        (["--measure-min", "nan"], "--measure-min nan (wanted above 0)"),
+        (["--benches", "0"], "--benches (found 0, wanted 1 or more)"),
+        (["--nightly", "-1"], "--nightly (found -1, wanted 0 or more)"),
+        (["--weeks", "0"], "--weeks (found 0, wanted 1 or more)"),
+        (["--office", "1.5"], "--office (found 1.5, wanted 0 to 1)"),
+        (["--mtbf-h", "0"], "--mtbf-h (found 0.0, wanted above 0)"),
+        (["--commits-a-push", "0.5"], "--commits-a-push (found 0.5, wanted 1 or more)"),
+        (["--measure-min", "nan"], "--measure-min (found nan, wanted above 0)"),
     ],
 )
 def test_a_number_that_makes_no_lab_is_a_usage_error(capsys, words, wanted):

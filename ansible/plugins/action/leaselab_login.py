@@ -66,12 +66,12 @@ class ActionModule(ActionBase):
 
 def _options(plugin: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
     """Value and origin of each option that the plugin has."""
-    found = {}
+    options = {}
     for name in names:
         if name in plugin.option_definitions:
             value, origin = plugin.get_option_and_origin(name)
-            found[name] = [bool(value) if name in _SECRET else value, origin]
-    return found
+            options[name] = [bool(value) if name in _SECRET else value, origin]
+    return options
 
 
 def _command(connection: Any, options: dict[str, list[Any]]) -> list[str] | None:

@@ -1,5 +1,5 @@
 # ruff: noqa: ANN401 - Ansible's own objects carry no types
-"""Ansible callback: what a playbook does, as JSON lines for the `leaselab` command.
+"""Ansible callback: events of a playbook as JSON lines for the `leaselab` command.
 
 Writes to the file named by LEASELAB_EVENTS, and does nothing without it.  One object a
 line, `event` says which:
@@ -148,14 +148,14 @@ def _outcome(task: Any) -> int:
 
 
 def _message(result: dict[str, Any]) -> str:
-    """Return the task's own words; for a loop, those of the items that failed."""
+    """Return the task's own message; for a loop, those of the failed items."""
     if result.get("_ansible_no_log"):
         return CENSORED
     items = [item for item in result.get("results", []) if item.get("failed")]
     if items:
         return "\n".join(dict.fromkeys(_message(item) for item in items))
     text = str(result.get("msg", "")).strip()
-    # A program's own last words say more than Ansible's "non-zero return code".
+    # A program's last line is more specific than Ansible's "non-zero return code".
     if text in ("", "non-zero return code"):
         lines = str(result.get("stderr") or result.get("stdout") or "").strip().splitlines()
         text = "\n".join(lines[-5:]) or text

@@ -1,6 +1,6 @@
 """Filters that read what builders hand over, by the engine's own rules.
 
-What is wrong is told by the filter's failure; its outcome is the task's.
+An error fails the filter; its exit code becomes that of the task.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from leaselab.model.errors import LeaselabError
 
 
 def build_record(text: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return a builder's answer (JSON), once it is one to what was asked for."""
+    """Return a builder's answer (JSON), checked against the request."""
     try:
         document: dict[str, Any] = json.loads(text)
         check_answer(document, asked, "the builder")
@@ -26,7 +26,7 @@ def build_record(text: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept_build(key: str, builds: str) -> dict[str, Any]:
-    """Return what is known of the build that is kept under a key below a folder."""
+    """Return the record of the build with a key below a folder."""
     try:
         return read_record(Path(builds), key)
     except LeaselabError as error:

@@ -1,4 +1,4 @@
-"""Filters that say what the project's own generator is built of, and what is built of it."""
+"""Filters for the source and the builds of the project's own generator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from leaselab.lab.own_generator import INSTALLED_BY, built_key, is_built_for, pa
 
 
 def own_source(folder: str) -> dict[str, Any]:
-    """Pack its source into a tar below a folder; return what the build is handed."""
+    """Pack its source into a tar below a folder; return the build's parameters."""
     return pack(Path(folder))
 
 
@@ -22,12 +22,12 @@ def own_build(role: str, builds: str) -> str:
 
 
 def own_is(role: str) -> bool:
-    """Whether a role, by name, installs what is built of it."""
+    """Whether a role, by name, installs a build of it."""
     return role in INSTALLED_BY
 
 
 def own_is_built(architecture: str, builds: str) -> bool:
-    """Whether a build of it for such machines is kept below a folder."""
+    """Whether a folder holds a build of it for such machines."""
     return is_built_for(Path(builds), architecture)
 
 

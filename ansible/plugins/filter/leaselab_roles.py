@@ -1,4 +1,4 @@
-"""A filter that reads what roles declare of themselves, as the engine does."""
+"""A filter that reads the roles' declarations as the engine does."""
 
 from __future__ import annotations
 

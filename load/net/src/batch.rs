@@ -70,12 +70,12 @@ impl Sender {
         self.add(place, write);
     }
 
-    /// Send what waits; return how many packets the kernel took.
+    /// Send waiting packets; return how many the kernel accepted.
     ///
     /// The others are dropped: an open loop does not wait for a network that is full.
     ///
     /// # Errors
-    /// What the kernel says of the first packet that it refused for another reason than
+    /// The kernel's error for the first packet that it refused for another reason than
     /// want of room.
     pub fn flush(&mut self, socket: &Socket) -> io::Result<usize> {
         const MOST: usize = 256;
@@ -175,10 +175,10 @@ impl Receiver {
         }
     }
 
-    /// Receive what is there; return how many packets that is, 0 for none.
+    /// Receive the packets there are; return their number, 0 for none.
     ///
     /// # Errors
-    /// What the kernel says. What other hosts answered by ICMP is no error: it is read and
+    /// An error of the kernel. What other hosts answered by ICMP is no error: it is read and
     /// forgotten, as those packets are counted as lost anyway.
     pub fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         self.count = 0;
@@ -236,7 +236,7 @@ impl Receiver {
     }
 }
 
-/// The time stamp of what was received, and the socket's drops until then.
+/// The time stamp of a received packet, and the socket's drops until then.
 ///
 /// # Safety
 /// The kernel has filled in the header, and its control messages are still there.

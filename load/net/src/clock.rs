@@ -42,7 +42,7 @@ pub struct Converter {
 
 impl Converter {
     const AGAIN: u64 = SECOND / 10;
-    /// What reading two clocks one after the other may be apart on a busy machine.
+    /// Largest time between two consecutive readings of clocks on a busy machine.
     const NOISE: u64 = SECOND / 1000;
 
     /// Read both clocks.

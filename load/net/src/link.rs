@@ -31,7 +31,7 @@ const AND: u16 = 0x54;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_ANY: u16 = 0x45;
 const RETURN: u16 = 0x06;
-/// What the kernel has taken out of the frame: its outermost tag.
+/// The outermost tag, which the kernel removes from the frame.
 const TAG: u32 = (-0x1000 + 44) as u32;
 const HAS_TAG: u32 = (-0x1000 + 48) as u32;
 
@@ -96,7 +96,7 @@ impl Socket {
     /// long as it is open.
     ///
     /// # Errors
-    /// What the kernel says: an interface that is not there, or no CAP_NET_RAW.
+    /// An error of the kernel: an interface that is not there, or no CAP_NET_RAW.
     pub fn open_link(link: &Link) -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // Of no protocol: it receives nothing before it is bound, with its filter.
@@ -131,7 +131,7 @@ impl Socket {
     /// The hardware address of its interface, of a socket of whole frames.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn mac(&self) -> io::Result<[u8; 6]> {
         // SAFETY: all zeros are a valid value, and its length is said.
         let mut local: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::checked;
 
-/// What a socket is like.
+/// Settings of a socket.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where it receives.
@@ -54,7 +54,7 @@ impl Socket {
     /// Open it.
     ///
     /// # Errors
-    /// What the kernel says: an address in use or of another host, an interface that is not
+    /// An error of the kernel: an address in use or of another host, an interface that is not
     /// there, a port below 1024 without the right to it.
     pub fn open(options: &Options) -> io::Result<Self> {
         let domain = if options.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
@@ -92,7 +92,7 @@ impl Socket {
     /// Its own address, with the port that the kernel chose.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn local(&self) -> io::Result<SocketAddr> {
         local_of(self.as_raw_fd())
     }
@@ -115,7 +115,7 @@ impl AsRawFd for Socket {
     }
 }
 
-/// Ask for time stamps, a count of drops and buffers; return the room for what is received.
+/// Enable time stamps, a count of drops and buffers; return the receive buffer's size.
 pub(crate) fn set_buffers(fd: RawFd, receive: usize, send: usize) -> io::Result<usize> {
     let on = 1;
     set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
@@ -172,7 +172,7 @@ fn join(fd: RawFd, group: Ipv6Addr, interface: &str) -> io::Result<()> {
     set(fd, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, &request)
 }
 
-/// Ask for buffer room, beyond the system's limit where that is allowed; return what there is.
+/// Set the buffer size, beyond the system's limit if allowed; return the size in force.
 fn room(fd: RawFd, plain: libc::c_int, force: libc::c_int, bytes: usize) -> io::Result<usize> {
     let wanted = bytes as libc::c_int;
     if set(fd, libc::SOL_SOCKET, force, &wanted).is_err() {
@@ -250,7 +250,7 @@ pub(crate) fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAdd
     }
 }
 
-/// What is waited for of a socket.
+/// The event that a wait on a socket is for.
 #[derive(Clone, Copy, Debug)]
 pub struct Interest {
     /// The socket.
@@ -266,10 +266,10 @@ impl Interest {
     }
 }
 
-/// Wait until one of the sockets has what is waited for, or `nanoseconds` have passed.
+/// Wait until one of the sockets has its event, or `nanoseconds` have passed.
 ///
 /// # Errors
-/// What the kernel says, but for an interrupt, which ends the wait.
+/// An error of the kernel, except for an interrupt, which ends the wait.
 pub fn wait(interests: &[Interest], nanoseconds: u64) -> io::Result<()> {
     let polled = |interest: &Interest| libc::pollfd {
         fd: interest.fd,

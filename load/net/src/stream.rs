@@ -10,16 +10,16 @@ use crate::socket::{bind_to_interface, from_storage, set, to_storage, value_of};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: libc::c_int = 1024;
-/// Room for a time stamp beside what is received (bytes).
+/// Room for a time stamp beside the received data (bytes).
 const CONTROL: usize = 64;
 
-/// A TCP connection that never blocks, and sends at once what it is given.
+/// A TCP connection that never blocks, and sends without delay.
 #[derive(Debug)]
 pub struct Stream {
     fd: OwnedFd,
 }
 
-/// What was received.
+/// Received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// How much of the room it has filled (bytes).
@@ -33,7 +33,7 @@ impl Stream {
     /// Begin to connect; any interface where it is empty.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn connect(to: SocketAddr, interface: &str) -> io::Result<Self> {
         let stream = Self::prepared(open(to, interface)?)?;
         let (storage, length) = to_storage(&to);
@@ -129,7 +129,7 @@ impl Listener {
     /// Listen at an address; at any interface where it is empty.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn open(local: SocketAddr, interface: &str) -> io::Result<Self> {
         let fd = open(local, interface)?;
         let on: libc::c_int = 1;
@@ -142,10 +142,10 @@ impl Listener {
         Ok(Self { fd })
     }
 
-    /// A connection that waits, and who asked for it; None without any.
+    /// A waiting connection with its peer; None without any.
     ///
     /// # Errors
-    /// What the kernel says, but for a connection that was over before.
+    /// An error of the kernel, except for a connection that was over before.
     pub fn accept(&self) -> io::Result<Option<(Stream, SocketAddr)>> {
         // SAFETY: all zeros are a valid value, and its length is said.
         let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };

@@ -53,7 +53,7 @@ pub fn peak_memory() -> Option<u64> {
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Take SIGINT and SIGTERM as a wish to stop, which `is_stopped` says from then on.
+/// Handle SIGINT and SIGTERM as a request to stop, which `is_stopped` reports.
 ///
 /// A second signal ends the process at once.
 pub fn stop_on_signals() {
@@ -75,7 +75,7 @@ pub fn stop_on_signals() {
 
 static FORGET: AtomicBool = AtomicBool::new(false);
 
-/// Take SIGHUP as a wish to forget, which `takes_wish_to_forget` says once for each.
+/// Handle SIGHUP as a request to forget, which `takes_wish_to_forget` reports once each.
 pub fn forget_on_hangup() {
     extern "C" fn forget(_: libc::c_int) {
         FORGET.store(true, Ordering::Relaxed);
@@ -85,13 +85,13 @@ pub fn forget_on_hangup() {
     unsafe { libc::signal(libc::SIGHUP, handler as libc::sighandler_t) };
 }
 
-/// Whether SIGHUP came since this was last asked.
+/// Whether SIGHUP came since the last call.
 #[must_use]
 pub fn takes_wish_to_forget() -> bool {
     FORGET.swap(false, Ordering::Relaxed)
 }
 
-/// Whether a signal has asked to stop.
+/// Whether a signal requested a stop.
 #[must_use]
 pub fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed)

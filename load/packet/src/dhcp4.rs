@@ -14,7 +14,7 @@ pub const CLIENT_PORT: u16 = 68;
 pub type Mac = [u8; 6];
 
 const MAGIC: [u8; 4] = [99, 130, 83, 99];
-/// BOOTP's shortest message; some relays and servers drop what is shorter.
+/// BOOTP's shortest message; some relays and servers drop shorter ones.
 const SHORTEST: usize = 300;
 const PAD: u8 = 0;
 const END: u8 = 255;
@@ -72,10 +72,10 @@ impl Kind {
     }
 }
 
-/// What a message says, whoever sends it. Unset addresses are 0.0.0.0.
+/// Contents of a message of a client or server. Unset addresses are 0.0.0.0.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// What the message is.
+    /// Type of the message.
     pub kind: Kind,
     /// Transaction id.
     pub xid: u32,
@@ -112,7 +112,7 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// A message of a client, or of the relay that it speaks through, with nothing but these.
+    /// A message of a client, or of its relay, with only these fields.
     #[must_use]
     pub fn new(kind: Kind, xid: u32, mac: Mac) -> Self {
         Message {
@@ -194,10 +194,10 @@ pub fn put(out: &mut Vec<u8>, code: u8, value: &[u8]) {
 /// Read a message.
 ///
 /// Options may continue in `file` and `sname` (option 52). An option that comes twice is taken
-/// as it came first; `options` of the result is empty, as nobody asks for the rest.
+/// as it came first; `options` of the result is empty, as the rest is not used.
 ///
 /// # Errors
-/// What is shorter than a message, has no message type or another form.
+/// If it is shorter than a message, has no message type or another form.
 pub fn read(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let mut header = Reader::new(bytes);
     let [op, htype, hlen, hops] = header.array("shorter than its header")?;

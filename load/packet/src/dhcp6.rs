@@ -44,7 +44,7 @@ pub mod status {
     pub const NO_PREFIXES: u16 = 6;
 }
 
-/// What a message is.
+/// Type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -108,7 +108,7 @@ pub struct Prefix {
     pub valid_s: u32,
 }
 
-/// An association with at most one thing in it: what a client asks for, or gets.
+/// An association with at most one address or prefix, requested or assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Association<T> {
     /// Its number.
@@ -117,24 +117,24 @@ pub struct Association<T> {
     pub renew_s: u32,
     /// When it is rebound (s).
     pub rebind_s: u32,
-    /// What is in it.
+    /// Its contents.
     pub value: Option<T>,
     /// Its status code.
     pub status: u16,
 }
 
 impl<T> Association<T> {
-    /// What a client asks for or has.
+    /// Associations that a client requests or has.
     #[must_use]
     pub fn new(iaid: u32, value: Option<T>) -> Self {
         Self { iaid, renew_s: 0, rebind_s: 0, value, status: status::SUCCESS }
     }
 }
 
-/// What a message says, whoever sends it.
+/// Contents of a message of a client or server.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// What the message is.
+    /// Type of the message.
     pub kind: Kind,
     /// Transaction id (24 bits).
     pub xid: u32,
@@ -258,7 +258,7 @@ pub struct Relay<'a> {
     pub peer: Ipv6Addr,
     /// Option 18; empty for none.
     pub interface_id: &'a [u8],
-    /// Further options of the relay, encoded; empty where it was read, as nobody asks for them.
+    /// Further options of the relay, encoded; empty after reading, as they are not used.
     pub options: &'a [u8],
 }
 
@@ -282,7 +282,7 @@ pub fn write_relayed(
 /// Read a message, also one in the messages of relays, of which the innermost is returned.
 ///
 /// # Errors
-/// What is cut short or has another form.
+/// If it is truncated or has another form.
 pub fn read(bytes: &[u8]) -> Result<(Message<'_>, Option<Relay<'_>>), Malformed> {
     let mut rest = bytes;
     let mut relay = None;

@@ -1,4 +1,4 @@
-//! DNS (RFC 1035, 6891): queries, and what of answers is counted.
+//! DNS (RFC 1035, 6891): queries, and the counted parts of answers.
 
 use crate::Malformed;
 use crate::reader::Reader;
@@ -38,7 +38,7 @@ const TYPES: [(&str, u16); 17] = [
     ("ANY", 255),
 ];
 
-/// EDNS of a query: the size of answers that it takes, and whether DNSSEC is asked for.
+/// EDNS of a query: the largest answer accepted, and whether DNSSEC is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edns {
     /// Largest answer (bytes).
@@ -133,7 +133,7 @@ fn escaped(bytes: &mut std::str::Bytes<'_>) -> Result<u8, Malformed> {
     u8::try_from(value).map_err(|_| WRONG)
 }
 
-/// What of an answer is looked at.
+/// The parts of an answer that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
     /// Id of the query.
@@ -150,7 +150,7 @@ pub struct Answer<'a> {
 /// Read an answer's header and question.
 ///
 /// # Errors
-/// What is a query, or too short.
+/// If it is a query, or too short.
 pub fn read(bytes: &[u8]) -> Result<Answer<'_>, Malformed> {
     let (id, flags, questions, body) = header(bytes)?;
     if flags & RESPONSE == 0 {
@@ -167,7 +167,7 @@ pub fn read(bytes: &[u8]) -> Result<Answer<'_>, Malformed> {
 /// Read a query: its id and its question.
 ///
 /// # Errors
-/// What is an answer, too short, or has no question.
+/// If it is an answer, too short, or has no question.
 pub fn read_query(bytes: &[u8]) -> Result<(u16, &[u8]), Malformed> {
     let (id, flags, questions, body) = header(bytes)?;
     if flags & RESPONSE != 0 || questions != 1 {

@@ -1,4 +1,4 @@
-//! Ethernet frames with UDP over IPv4 in them: what clients send that have no address yet.
+//! Ethernet frames with UDP over IPv4, as clients send them that have no address yet.
 
 use std::net::Ipv4Addr;
 
@@ -84,11 +84,11 @@ fn checksum(bytes: &[u8], sum: u32) -> u16 {
     !(sum as u16)
 }
 
-/// Read a frame: who sent it, and what is in it. Tags of VLANs are passed over, and sums are
+/// Read a frame: its sender and its payload. Tags of VLANs are passed over, and sums are
 /// not checked: a virtual interface leaves them out.
 ///
 /// # Errors
-/// What is no UDP over IPv4, or a fragment of it.
+/// If it is no UDP over IPv4, or a fragment.
 pub fn read(bytes: &[u8]) -> Result<(End, &[u8]), Malformed> {
     const SHORT: &str = "frame cut short";
     let mut reader = Reader::new(bytes);

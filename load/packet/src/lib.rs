@@ -1,4 +1,4 @@
-//! Messages of DHCPv4, DHCPv6 and DNS, as bytes: what clients send, what servers answer.
+//! Messages of DHCPv4, DHCPv6 and DNS, as bytes: those of clients and of servers.
 //!
 //! Nothing here does I/O, and nothing allocates for a message that is read. What is written
 //! is appended to a `Vec<u8>`, whose room is used again by the caller.

@@ -8,7 +8,7 @@ const ROOM: usize = 1 << 17;
 /// Append a message, which `write` appends, behind its length.
 ///
 /// # Panics
-/// Where the message is longer than a length can say.
+/// If the message is too long for its length field.
 pub fn put(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend([0; LENGTH]);

@@ -1,4 +1,4 @@
-//! Packets that somebody has changed: the parsers refuse or read them, and never fail.
+//! Changed packets: the parsers refuse or read them, and never fail.
 
 use leaseload_packet::{dhcp4, dhcp6, dns, frame, stream};
 

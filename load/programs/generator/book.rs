@@ -12,7 +12,7 @@ pub struct AddressBook {
     others: HashMap<u128, Entry, BuildHasherDefault<Fold>>,
 }
 
-/// Client and end of its lease (s); nobody's where that is 0.
+/// Client and end of its lease (s); free if that is 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     client: u32,
@@ -31,7 +31,7 @@ impl AddressBook {
         }
     }
 
-    /// Note what a client was given; return whether another client has it still.
+    /// Record a client's lease; return whether another client still has it.
     pub fn give(&mut self, address: u128, client: u64, now_s: u32, until_s: u32) -> bool {
         let entry = self.entry(address);
         let client = client as u32;

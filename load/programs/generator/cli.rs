@@ -12,14 +12,14 @@ use crate::load::Load;
 use crate::population::Population;
 use crate::words::{Wish, Words, Wrong};
 
-/// What `--help` prints.
+/// Output of `--help`.
 pub const HELP: &str = include_str!("help.txt");
 /// The first client of perfdhcp, so that the same clients come by default.
 pub const FIRST_MAC: u64 = 0x000c_0102_0304;
 /// As many as there can be.
 pub const MOST_CLIENTS: u64 = 1 << 32;
 
-/// What queries go over.
+/// Transport of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// Datagrams.
@@ -44,7 +44,7 @@ impl Transport {
     }
 }
 
-/// Which protocol, and what it needs.
+/// The protocol and its parameters.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// Clients behind relays, or on the link.
@@ -62,9 +62,9 @@ pub enum Target {
         server: Option<Ipv6Addr>,
         /// Their relays: addresses of this host.
         relays: Vec<Ipv6Addr>,
-        /// They ask for an address.
+        /// They request an address.
         addresses: bool,
-        /// They ask for a prefix.
+        /// They request a prefix.
         prefixes: bool,
     },
     /// Queries.
@@ -73,7 +73,7 @@ pub enum Target {
         server: IpAddr,
         /// Its port.
         port: u16,
-        /// What they go over.
+        /// Their transport.
         transport: Transport,
         /// Certificates that are trusted; any where there is no file.
         trusted: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub enum Target {
     },
 }
 
-/// Everything that was asked for.
+/// All options of the command line.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Where to.
@@ -117,17 +117,17 @@ pub struct Asked {
     pub threads: usize,
     /// Processors of the threads; any where it is empty.
     pub processors: Vec<usize>,
-    /// What is offered; where loads come line by line, what holds for all of them.
+    /// The load; if loads come line by line, the options of all of them.
     pub load: Load,
     /// Loads come line by line, after these options.
     pub serve: Option<Words>,
 }
 
-/// Read a command line without the program's name; None where help or version was asked for
+/// Read a command line without the program's name; None if help or version was requested
 /// and printed.
 ///
 /// # Errors
-/// What is wrong with it.
+/// An error in it.
 pub fn read(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
 ) -> Result<Option<Asked>, Wrong> {
@@ -355,7 +355,7 @@ fn put4(out: &mut Vec<u8>, code: u16, value: &[u8]) {
     dhcp4::put(out, code as u8, value);
 }
 
-/// The bytes of hexadecimal digits; None for what is none.
+/// The bytes of hexadecimal digits; None for other text.
 #[must_use]
 pub fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.as_bytes();

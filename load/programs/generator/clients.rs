@@ -1,8 +1,8 @@
-//! Clients: who they are, and what they hold.
+//! Clients: their identities and their leases.
 
 use std::collections::VecDeque;
 
-/// What a server has given a client. Addresses of DHCPv4 are in the low 32 bits.
+/// The lease of a client. Addresses of DHCPv4 are in the low 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lease {
     /// The address; 0 for none.
@@ -53,7 +53,7 @@ impl Default for Macs {
     }
 }
 
-/// `aa:bb:cc:dd:ee:ff`, read; None for what is none.
+/// `aa:bb:cc:dd:ee:ff`, read; None for other text.
 #[must_use]
 pub fn read_mac(text: &str) -> Option<Mac> {
     let mut mac = [0; 6];
@@ -148,10 +148,10 @@ pub fn place_of<T: PartialEq<U>, U: ?Sized>(
     }) as u32
 }
 
-/// Whose turn it is, and what each holds.
+/// The order of the clients, and their leases.
 ///
 /// New clients are counted from 0, or come back in turn where there is a population. Clients
-/// that hold a lease wait in a queue for what is done with one.
+/// that hold a lease wait in a queue for the next action with it.
 #[derive(Debug)]
 pub struct Clients {
     next: u64,
@@ -162,14 +162,14 @@ pub struct Clients {
     queue: VecDeque<u64>,
 }
 
-/// What a client holds.
+/// The lease of a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     /// Its lease, or the one that it had last.
     pub lease: Lease,
     /// When it was given (monotonic, ns).
     pub given_at: u64,
-    /// Counts up with all that makes what was planned for it pointless.
+    /// Increases with each event that cancels its planned actions.
     pub version: u32,
     /// The exchange that it has begun last.
     pub exchange: u64,
@@ -196,7 +196,7 @@ impl Clients {
         self.held.reserve((self.share() as usize).saturating_sub(self.held.len()));
     }
 
-    /// The next client to ask for a lease.
+    /// The next client to request a lease.
     pub fn next(&mut self) -> u64 {
         let client = self.next;
         self.next += self.step;
@@ -221,7 +221,7 @@ impl Clients {
         Some((client, held.lease))
     }
 
-    /// A client holds a lease, and waits in the queue for what is done with it.
+    /// A client holds a lease, and waits in the queue for the next action with it.
     pub fn hold(&mut self, client: u64, lease: Lease) {
         if !self.keeps {
             return;
@@ -245,7 +245,7 @@ impl Clients {
         }
     }
 
-    /// What a client holds.
+    /// The lease of a client.
     pub fn held(&mut self, client: u64) -> &mut Held {
         let place = (client / self.step) as usize;
         if self.held.len() <= place {

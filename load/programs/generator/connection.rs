@@ -38,12 +38,12 @@ pub struct Connection {
     was_open: bool,
     /// A message has come through it.
     was_useful: bool,
-    /// What could not be sent has ended it; what was received before is still to be read.
+    /// A failed send has ended it; data received before are still to be read.
     failure: Option<io::Error>,
     /// When it may be opened again.
     again_at: u64,
     has_ended: bool,
-    /// What was counted.
+    /// Its counts.
     pub counts: Connections,
     /// Most bytes that waited for the server to read.
     pub largest_backlog: usize,
@@ -73,7 +73,7 @@ impl Connection {
         self.channel.as_ref().is_some_and(Channel::is_open)
     }
 
-    /// What has to be waited for.
+    /// The event to wait for.
     #[must_use]
     pub fn interest(&self) -> Interest {
         let none = Interest { fd: NONE, writes: false };
@@ -87,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// Send what waits, as far as the kernel takes it.
+    /// Send waiting data, as far as the kernel accepts it.
     pub fn flush(&mut self) {
         let Some(channel) = &mut self.channel else { return };
         if self.failure.is_none() {
@@ -96,7 +96,7 @@ impl Connection {
         self.largest_backlog = channel.backlog().max(self.largest_backlog);
     }
 
-    /// Receive what is there, as `Channel::receive` does; open the connection where there is
+    /// Receive available data, as `Channel::receive` does; open the connection where there is
     /// none.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> usize {
         let Some(channel) = &mut self.channel else {
@@ -127,7 +127,7 @@ impl Connection {
         }
     }
 
-    /// Whether it has ended since this was last asked.
+    /// Whether it has ended since the last call.
     pub fn takes_end(&mut self) -> bool {
         std::mem::take(&mut self.has_ended)
     }
@@ -163,7 +163,7 @@ impl Connection {
         }
     }
 
-    /// Forget what an earlier load has left.
+    /// Discard data of an earlier load.
     fn forget(&mut self) {
         if self.channel.as_ref().is_some_and(|channel| channel.backlog() > 0) {
             // Half of a query may be sent.
@@ -179,7 +179,7 @@ impl Connection {
 /// load is forgotten.
 ///
 /// # Errors
-/// Of TLS: a certificate that is not trusted, or a server that does not speak it.
+/// With TLS: a certificate that is not trusted, or a server without TLS.
 pub fn settle(connections: &mut [&mut Connection]) -> io::Result<()> {
     connections.iter_mut().for_each(|connection| connection.forget());
     let (mut before, mut until) = (0, clock::monotonic() + PATIENCE);

@@ -11,7 +11,7 @@ use crate::clients::{Lease, Mac, Macs, Template, place_of};
 use crate::population::Population;
 use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
 
-/// What all clients have in common.
+/// Common data of all clients.
 #[derive(Clone, Debug)]
 pub struct Dhcp4 {
     /// Who clients are.

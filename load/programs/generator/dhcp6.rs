@@ -14,16 +14,16 @@ use crate::protocol::{Ask, Kind, Meaning, NOTHING_GIVEN, Protocol, Reply};
 /// Associations of every client.
 const IAID: u32 = 1;
 
-/// What all clients have in common.
+/// Common data of all clients.
 #[derive(Clone, Debug)]
 pub struct Dhcp6 {
     /// Who clients are.
     pub macs: Macs,
     /// Kinds of clients, which have their own of most of this; None where all are alike.
     pub population: Option<Arc<Population>>,
-    /// Clients ask for an address.
+    /// Clients request an address.
     pub addresses: bool,
-    /// Clients ask for a prefix.
+    /// Clients request a prefix.
     pub prefixes: bool,
     /// The link of each lane's relay; none where clients are on the link themselves.
     pub relays: Vec<Ipv6Addr>,
@@ -61,7 +61,7 @@ impl Dhcp6 {
         vec![0, 3, 0, 1, a, b, c, d, e, f].into()
     }
 
-    /// Whether a client asks for an address, and for a prefix.
+    /// Whether a client requests an address, and a prefix.
     fn wants(&self, client: u64) -> (bool, bool) {
         self.population.as_ref().map_or((self.addresses, self.prefixes), |population| {
             let (kind, _) = population.of(client);
@@ -69,7 +69,7 @@ impl Dhcp6 {
         })
     }
 
-    /// What a reply gives; None where something that was asked for is missing.
+    /// The lease of a reply; None if a requested part is missing.
     fn given(&self, message: &Message<'_>) -> Result<Option<Lease>, &'static str> {
         let associations = [
             message.address.map(|association| association.status),

@@ -7,7 +7,7 @@ use leaseload_packet::dns::{self, Edns, HEADER};
 
 use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
 
-/// What all queries have in common.
+/// Common data of all queries.
 #[derive(Clone, Debug)]
 pub struct Dns {
     /// The queries, encoded, one after the other, and where each begins; one more at the end.

@@ -7,7 +7,7 @@ use crate::protocol::{Kind, Protocol};
 use crate::ring::{Exchange, State};
 
 impl<P: Protocol> Exchanges<P> {
-    /// A client was given a lease: nobody else may have what is in it.
+    /// A client got a lease: no other client may have its addresses.
     pub(crate) fn note_given(&mut self, client: u64, lease: &Lease, at: u64) {
         let now_s = self.second_of(at);
         let until_s = now_s.saturating_add(lease.valid_s);
@@ -18,7 +18,7 @@ impl<P: Protocol> Exchanges<P> {
         }
     }
 
-    /// What is given back is nobody's.
+    /// A released lease is free.
     pub(crate) fn free(&mut self, number: u64) {
         let Exchange { kind, lease, .. } = *self.ring.at(number);
         if kind == Kind::Release {
@@ -59,7 +59,7 @@ impl<P: Protocol> Exchanges<P> {
         self.under_way -= 1;
     }
 
-    /// Count what is late as failed, and what nobody waits for any more as lost.
+    /// Count late exchanges as failed, and those past the last wait as lost.
     pub fn expire(&mut self, now: u64) {
         let Load { late, grace, again, .. } = self.offer.load;
         while self.looked_at < self.ring.head {
@@ -84,7 +84,7 @@ impl<P: Protocol> Exchanges<P> {
         }
     }
 
-    /// Give the oldest exchange's place away; if it is under way, it is lost.
+    /// Reuse the oldest exchange's place; if it is under way, it is lost.
     pub(crate) fn forget(&mut self) {
         let number = self.ring.tail;
         if self.ring.at(number).state != State::Over {
@@ -107,7 +107,7 @@ impl<P: Protocol> Exchanges<P> {
         self.lose(number);
     }
 
-    /// Lose what was under way on a connection that has ended; return how many those are.
+    /// Count exchanges under way on an ended connection as lost; return their number.
     pub fn lose_lane(&mut self, lane: usize) -> u64 {
         let before = self.under_way;
         for number in self.ring.of_lane(lane) {
@@ -129,7 +129,7 @@ impl<P: Protocol> Exchanges<P> {
         self.end(number);
     }
 
-    /// Lose what a filling has waited for long enough, or all of it; add those clients to
+    /// Count exchanges of a filling as lost after their wait, or all of them; add their clients to
     /// `again`.
     pub fn give_up(&mut self, now: u64, is_over: bool, again: &mut Vec<u64>) {
         while self.ring.tail < self.ring.head {
@@ -147,8 +147,8 @@ impl<P: Protocol> Exchanges<P> {
         self.looked_at = self.ring.tail;
     }
 
-    /// Sum up: what is under way is lost, or open where it could have come in time but for an
-    /// early end.
+    /// Sum up: exchanges under way are lost, or open if an early end
+    /// came before their time limit.
     pub fn close(&mut self, is_early: bool) {
         while self.ring.tail < self.ring.head {
             let number = self.ring.tail;

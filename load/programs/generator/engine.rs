@@ -1,4 +1,4 @@
-//! One thread of the generator: sends what is due, and reads what came.
+//! One thread of the generator: sends due messages, and reads replies.
 
 use std::io;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub enum End {
     Waited,
     /// More have failed than may.
     Failed,
-    /// A signal asked for it.
+    /// A signal requested it.
     Interrupted,
 }
 
@@ -58,12 +58,12 @@ impl End {
 pub struct Engine<P: Protocol> {
     lanes: Vec<Lane>,
     receiver: Receiver,
-    /// Exchanges whose second message is due by what was received.
+    /// Exchanges whose second message is due, as the reply to the first has come.
     seconds: Vec<u64>,
     clock: Converter,
     offer: Arc<Offer>,
     start: u64,
-    /// What it is about.
+    /// Its subject.
     pub exchanges: Exchanges<P>,
 }
 
@@ -85,7 +85,7 @@ impl<P: Protocol> Engine<P> {
     /// many have one, which is fewer than all where no more came.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn fill(&mut self) -> io::Result<u64> {
         let goal = self.exchanges.share();
         let (mut left, mut again, mut progress) = (goal, Vec::new(), (0, clock::monotonic()));
@@ -136,7 +136,7 @@ impl<P: Protocol> Engine<P> {
     /// Offer the load that it was prepared for, which begins at `start` (monotonic, ns).
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn run(&mut self, schedule: Schedule, start: u64) -> io::Result<End> {
         let cpu_before = clock::thread_cpu();
         let dropped_before = self.dropped();
@@ -253,7 +253,7 @@ impl<P: Protocol> Engine<P> {
         (0..self.lanes.len()).try_for_each(|lane| self.flush_lane(lane))
     }
 
-    /// Send what waits in a lane, and note when.
+    /// Send the waiting messages of a lane, and record their times.
     fn flush_lane(&mut self, place: usize) -> io::Result<()> {
         let exchanges = &mut self.exchanges;
         let count = self.lanes[place].flush(|number, message, at, was_taken| {
@@ -264,7 +264,7 @@ impl<P: Protocol> Engine<P> {
         Ok(())
     }
 
-    /// Read what came, at most one batch a lane; return how many messages that were.
+    /// Read received messages, at most one batch a lane; return their number.
     fn receive(&mut self) -> io::Result<usize> {
         let mut all = 0;
         for place in 0..self.lanes.len() {

@@ -1,4 +1,4 @@
-//! The exchanges of one thread, from their first message to what came of them. It does no I/O.
+//! The exchanges of one thread, from their first message to their outcome. It does no I/O.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::ring::{Exchange, Ring, State};
 use crate::tally::Tally;
 use crate::wheel::Wheel;
 
-/// What a message is to its exchange.
+/// The role of a message in its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// It begins it.
     First,
-    /// It asks for what was offered.
+    /// It requests the offered lease.
     Second,
     /// It was sent before.
     Again,
 }
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Clone, Copy, Debug)]
 enum Timer {
     /// Another try of an exchange, after so many, in its second stage or not.
@@ -51,14 +51,14 @@ pub struct Exchanges<P: Protocol> {
     pub(crate) looked_at: u64,
     /// The load's first one.
     first: u64,
-    /// What was counted.
+    /// Its counts.
     pub tally: Tally,
     /// Who has which address.
     pub book: AddressBook,
 }
 
 impl<P: Protocol> Exchanges<P> {
-    /// None yet, of clients that speak a protocol through so many lanes.
+    /// No exchanges yet, for clients of a protocol with so many lanes.
     pub fn new(
         protocol: P,
         clients: Clients,

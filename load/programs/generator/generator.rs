@@ -35,7 +35,7 @@ impl<P: Protocol> Generator<P> {
     /// Open the sockets of every thread.
     ///
     /// # Errors
-    /// What the kernel says, and of what.
+    /// An error of the kernel, with its operation.
     pub fn open(
         asked: &Asked,
         of_thread: impl Fn(usize) -> Result<(P, Vec<Way>), String>,
@@ -68,8 +68,8 @@ impl<P: Protocol> Generator<P> {
         Ok(Self { engines, processors, receive_buffer, filled: None, shared_addresses: 0 })
     }
 
-    /// Do something with every engine at once, each in a thread of its own; return what each
-    /// came to.
+    /// Call a function with every engine at once, each in its own thread; return the
+    /// results.
     fn each<T: Send>(
         &mut self,
         what: impl Fn(u64, &mut Engine<P>) -> std::io::Result<T> + Sync,
@@ -97,7 +97,7 @@ impl<P: Protocol> Generator<P> {
     /// Give each client of the population a lease.
     ///
     /// # Errors
-    /// That not all have come; what the kernel says.
+    /// If clients remain without a lease; an error of the kernel.
     pub fn fill(&mut self, load: &Load) -> Result<(), String> {
         let before = clock::monotonic();
         let offer =
@@ -117,10 +117,10 @@ impl<P: Protocol> Generator<P> {
         Ok(())
     }
 
-    /// Offer a load, and sum up what came of it.
+    /// Offer a load, and sum up its counts.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn offer(&mut self, load: &Load) -> Result<Outcome, String> {
         let threads = self.engines.len() as u64;
         let offer = Offer::new(load.clone());

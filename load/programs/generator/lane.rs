@@ -1,4 +1,4 @@
-//! A way to the server, and what is about to be sent by it.
+//! A path to the server, and the messages that wait for it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ impl Way {
     }
 }
 
-/// A way, and what waits to be sent by it.
+/// A path, and the messages that wait for it.
 pub struct Lane {
     carrier: Carrier,
     /// The exchanges of the messages that wait, in their order.
@@ -65,7 +65,7 @@ impl Lane {
         Self { carrier, waiting: Vec::with_capacity(BATCH) }
     }
 
-    /// What has to be waited for.
+    /// The event to wait for.
     #[must_use]
     pub fn interest(&self) -> Interest {
         match &self.carrier {
@@ -76,7 +76,7 @@ impl Lane {
         }
     }
 
-    /// Its connection, if that is what it is.
+    /// Its connection, if it is one.
     pub fn connection(&mut self) -> Option<&mut Connection> {
         match &mut self.carrier {
             Carrier::Datagrams { .. } => None,
@@ -99,11 +99,11 @@ impl Lane {
         self.waiting.push((number, message));
     }
 
-    /// Send what waits; `note` gets the exchange of each message, when it was sent (the time of
-    /// the call, shared out evenly), and whether this host took it. Return how many those are.
+    /// Send waiting messages; `note` gets the exchange of each, its time (that of the call, shared
+    /// out evenly), and whether this host accepted it. Return their number.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn flush(
         &mut self,
         mut note: impl FnMut(u64, Message, u64, bool),
@@ -130,11 +130,11 @@ impl Lane {
         Ok(count)
     }
 
-    /// Read what came, at most one batch; `take` gets each message, and when the kernel took it
-    /// (realtime clock, ns; 0 where it does not say). Return how many those are.
+    /// Read received messages, at most one batch; `take` gets each with the kernel's time stamp
+    /// (realtime clock, ns; 0 without one). Return their number.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn receive(
         &mut self,
         receiver: &mut Receiver,
@@ -153,7 +153,7 @@ impl Lane {
         Ok(count)
     }
 
-    /// Forget what has come since the last load, and what an error of the network has kept; a
+    /// Discard messages since the last load, and those kept by an error of the network; a
     /// connection does that as it is opened.
     pub fn drain(&mut self, receiver: &mut Receiver) {
         self.waiting.clear();
@@ -176,7 +176,7 @@ impl Lane {
         }
     }
 
-    /// Have what its connection has counted in a tally.
+    /// Add its connection's counts to a tally.
     pub fn count(&mut self, tally: &mut Tally) {
         if let Some(connection) = self.connection() {
             tally.connections.combine(&connection.counts, std::ops::Add::add);

@@ -1,4 +1,4 @@
-//! Clients that renew, rebind and lose their leases when the times of the leases say so.
+//! Clients that renew, rebind and lose their leases at the times of the leases.
 
 use leaseload_net::clock::SECOND;
 
@@ -10,20 +10,20 @@ use crate::ring::State;
 /// After an exchange that has given no lease a client begins again so late (ns).
 const PAUSE: u64 = SECOND;
 
-/// What is due for a client that holds a lease, or would like to.
+/// The due action of a client that has or wants a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// T1: its server is asked.
+    /// T1: renew, with its server.
     Renew,
-    /// T2: any server is asked.
+    /// T2: rebind, with any server.
     Rebind,
     /// The lease has expired.
     Expire,
-    /// It has no lease, and asks for one.
+    /// It has no lease, and requests one.
     Begin,
 }
 
-/// A timer of a client; it counts for what it has held since `version` alone.
+/// A timer of a client; it is valid only for the lease since `version`.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseTimer {
     client: u64,
@@ -90,7 +90,7 @@ impl<P: Protocol> Exchanges<P> {
         self.set_timer(at, LeaseTimer { client, version, step });
     }
 
-    /// Do what is due for a client; return the number of the exchange that it begins.
+    /// Do the due action of a client; return the number of the exchange that it begins.
     pub(crate) fn lease_timer(
         &mut self,
         timer: LeaseTimer,

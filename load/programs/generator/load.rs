@@ -1,4 +1,4 @@
-//! A load: what is begun when, and when it counts.
+//! A load: the schedule of exchanges, and which of them count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,28 +16,28 @@ const SPARE: f64 = 4096.0;
 /// Clients whose leases may run out together, at the most.
 const MOST_BY_CLOCK: u64 = 1 << 20;
 
-/// A load as it was asked for. Times are in nanoseconds.
+/// A load as requested. Times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// Rates, one after the other.
     pub steps: Vec<Step>,
     /// How exchanges follow each other.
     pub arrivals: Arrivals,
-    /// What clients want; shares come one after the other, up to 1.
+    /// Actions of clients; shares are cumulative, up to 1.
     pub mix: Vec<(f64, Kind)>,
-    /// What takes longer is late.
+    /// Longer exchanges are late.
     pub late: u64,
     /// For how long late replies are waited for, after that.
     pub grace: u64,
-    /// After the traffic, what is not answered is lost once no reply has come for so long.
+    /// After the traffic, unanswered exchanges are lost once no reply has come for so long.
     pub quiet: u64,
     /// Share of the exchanges that may fail before the load is ended; 1 to go on anyway.
     pub goal: f64,
-    /// Clients renew, rebind and begin again when the times of their leases say so.
+    /// Clients renew, rebind and begin again at the times of their leases.
     pub lease_clock: bool,
-    /// Messages without an answer are sent again, as the RFCs say.
+    /// Messages without an answer are sent again, by the RFCs' rules.
     pub again: bool,
-    /// What is due within this time is sent together.
+    /// Messages due within this time are sent together.
     pub tick: u64,
     /// Never sleep.
     pub spin: bool,
@@ -54,7 +54,7 @@ impl Load {
     /// Read it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// An error in it.
     pub fn read(words: &Words) -> Result<Self, Wrong> {
         let (steps, arrivals) = steps(words)?;
         let mix = mix(words.last("mix").unwrap_or("new=1"))?;
@@ -134,7 +134,7 @@ impl Load {
         (at_once.min(self.planned()) / threads as f64 + SPARE) as u64 + 2 * by_clock
     }
 
-    /// What the next client wants.
+    /// The next client's action.
     pub fn draw(&self, random: &mut Random) -> Kind {
         let draw = if self.mix.len() == 1 { 0.0 } else { random.share() };
         let kind = self.mix.iter().find(|(up_to, _)| draw < *up_to).or(self.mix.last());
@@ -142,10 +142,10 @@ impl Load {
     }
 }
 
-/// A load, and what its threads share while it is offered.
+/// A load, and the common state of its threads.
 #[derive(Debug)]
 pub struct Offer {
-    /// What is offered.
+    /// The load.
     pub load: Load,
     /// How long its schedule is (ns).
     pub traffic: u64,

@@ -1,4 +1,4 @@
-//! `leaseload`: offers a load to a DHCP or DNS server, and says what came of it.
+//! `leaseload`: offers a load to a DHCP or DNS server, and reports its outcome.
 
 mod book;
 mod cli;

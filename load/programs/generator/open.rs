@@ -1,4 +1,4 @@
-//! What each thread speaks, and the sockets that it speaks through.
+//! The protocol of each thread, and its sockets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -41,7 +41,7 @@ fn shares<T: Clone>(all: &[T], thread: usize, threads: usize) -> Vec<T> {
 /// A thread of DHCPv4.
 ///
 /// # Errors
-/// What the kernel says of its sockets.
+/// An error of the kernel for its sockets.
 pub fn dhcp4(asked: &Asked, thread: usize) -> Result<(Dhcp4, Vec<Way>), String> {
     let Target::Dhcp4 { server, relays, vlans } = &asked.target else { unreachable!() };
     let relays = shares(relays, thread, asked.threads);

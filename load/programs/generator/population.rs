@@ -17,7 +17,7 @@ pub struct Population {
     clients: Vec<(u16, u32)>,
 }
 
-/// What the clients of one kind have in common.
+/// Common data of the clients of one kind.
 #[derive(Clone, Debug)]
 pub struct Kind {
     /// Its relay: giaddr (DHCPv4) or link address (DHCPv6); the lane's own where there is none.
@@ -30,9 +30,9 @@ pub struct Kind {
     pub macs: Macs,
     /// DUIDs of its clients (DHCPv6); made of hardware addresses where it is empty.
     pub duids: Vec<Vec<u8>>,
-    /// Its clients ask for an address (DHCPv6).
+    /// Its clients request an address (DHCPv6).
     pub addresses: bool,
-    /// Its clients ask for a prefix (DHCPv6).
+    /// Its clients request a prefix (DHCPv6).
     pub prefixes: bool,
 }
 
@@ -40,7 +40,7 @@ impl Population {
     /// Read the file of a population: `{"kinds": [{"clients": N, …}, …]}`.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// An error in it, with its place.
     pub fn open(path: &Path, put: Put, put_agent: Put, is_v6: bool) -> Result<Self, Wrong> {
         let name = path.display();
         let text = std::fs::read_to_string(path)

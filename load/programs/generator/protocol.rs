@@ -1,27 +1,27 @@
-//! What a protocol is to the engine: messages to send, and replies that are understood.
+//! A protocol for the engine: messages to send, and replies to read.
 
 use leaseload_packet::Malformed;
 
 use crate::clients::Lease;
 
-/// What a client wants.
+/// The action of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A lease in four messages; the only kind of DNS, where it is a query.
     New,
     /// A lease in two messages (rapid commit).
     Rapid,
-    /// To keep its lease, asked of its server.
+    /// To renew its lease, with its server.
     Renew,
-    /// To keep its lease, asked of any server.
+    /// To rebind its lease, with any server.
     Rebind,
     /// To have the lease that it remembers confirmed (INIT-REBOOT; Confirm).
     Reboot,
     /// Options alone.
     Inform,
-    /// To give its lease back.
+    /// To release its lease.
     Release,
-    /// To refuse an address that somebody else uses.
+    /// To decline an address in use elsewhere.
     Decline,
 }
 
@@ -57,15 +57,15 @@ impl Kind {
     }
 }
 
-/// The word for a reply without the lease that was asked for.
+/// The word for a reply without the requested lease.
 pub const NOTHING_GIVEN: &str = "no lease";
 
-/// What a reply means.
+/// The meaning of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// An offer: the client asks for it.
+    /// An offer: the client requests it.
     Offered(Lease),
-    /// The exchange is complete; what the client has now, if it was a lease that it wanted.
+    /// The exchange is complete, with the client's lease if it requested one.
     Done(Option<Lease>),
     /// Complete, and answered in another way than was wanted, by this word.
     Refused(&'static str),
@@ -78,24 +78,24 @@ pub struct Reply<'a> {
     pub id: u32,
     /// Who is answered: hardware address, DUID, or the question.
     pub who: &'a [u8],
-    /// What it means.
+    /// Its meaning.
     pub meaning: Meaning,
     /// The word for it: a type of message, or an RCODE.
     pub word: &'static str,
 }
 
-/// What is asked, of one client.
+/// A message of one client.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// What the client wants.
+    /// The client's action.
     pub kind: Kind,
     /// Transaction id.
     pub id: u32,
     /// The client's number; of a query its place in the query file.
     pub client: u64,
-    /// What it was offered, or has; nothing in it for a client that begins.
+    /// Its offer or lease; empty for a client that begins.
     pub lease: &'a Lease,
-    /// It has an offer, and asks for that.
+    /// It has an offer, and requests it.
     pub is_second: bool,
     /// Since the client began (ns).
     pub elapsed: u64,
@@ -103,12 +103,12 @@ pub struct Ask<'a> {
     pub lane: usize,
 }
 
-/// A protocol, as one thread speaks it.
+/// A protocol, as one thread uses it.
 pub trait Protocol: Send {
-    /// Bits of a transaction id that tell exchanges of one lane apart.
+    /// Bits of a transaction id that distinguish exchanges of one lane.
     fn id_bits(&self) -> u32;
 
-    /// The name of a stage: what is sent, and what answers it.
+    /// The name of a stage: a message and its answer.
     fn stage(&self, kind: Kind, is_second: bool) -> &'static str;
 
     /// Whether a message of this kind is answered at all.
@@ -120,7 +120,7 @@ pub trait Protocol: Send {
     /// Understand a reply.
     ///
     /// # Errors
-    /// What is no reply of this protocol.
+    /// If it is no reply of this protocol.
     fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Reply<'a>, Malformed>;
 
     /// Whether a reply is to this client.

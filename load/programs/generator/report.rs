@@ -14,7 +14,7 @@ use crate::tally::{Latencies, Tally};
 /// Share of a load that may be sent later than `--lag`.
 const BEHIND: f64 = 0.01;
 
-/// What a filling came to.
+/// Counts of a filling.
 #[derive(Clone, Copy, Debug)]
 pub struct Filled {
     /// Clients of the population.
@@ -28,7 +28,7 @@ pub struct Filled {
 /// Everything that the report is made of.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was counted, by all threads.
+    /// Counts of all threads.
     pub tally: Tally,
     /// Why the load ended.
     pub end: End,
@@ -134,7 +134,7 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
     document
 }
 
-/// Whose clock says when replies came.
+/// The clock of the replies' times.
 fn reply_times(tally: &Tally) -> &'static str {
     let replies: u64 = tally.replies.values().map(|replies| replies.count).sum();
     match tally.events.unstamped {
@@ -158,7 +158,7 @@ fn named(figures: &[(&'static str, u64)]) -> Value {
     figures.iter().map(|(name, figure)| ((*name).to_owned(), json!(figure))).collect()
 }
 
-/// For how long exchanges were begun (ns): as the schedule says, unless it was cut short.
+/// For how long exchanges were begun (ns): as scheduled, unless it was interrupted.
 fn traffic(load: &Load, outcome: &Outcome) -> u64 {
     let schedule = load.traffic();
     if outcome.end.is_early() {

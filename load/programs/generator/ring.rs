@@ -20,7 +20,7 @@ pub enum State {
 pub struct Exchange {
     /// The client's number.
     pub client: u64,
-    /// What it was offered, or had as it began.
+    /// Its offer, or its lease at the beginning.
     pub lease: Lease,
     /// When it was due.
     pub due: u64,
@@ -28,7 +28,7 @@ pub struct Exchange {
     pub began: u64,
     /// When the message that waits for an answer was first sent.
     pub asked: u64,
-    /// What the client wants.
+    /// The client's action.
     pub kind: Kind,
     /// Where it is.
     pub state: State,
@@ -73,7 +73,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Room for at least `size` exchanges, as far as ids of so many bits tell them apart.
+    /// Room for at least `size` exchanges, within the number of ids of so many bits.
     #[must_use]
     pub fn new(size: u64, lanes: usize, id_bits: u32) -> Self {
         let id_mask = (1 << id_bits) - 1;

@@ -1,4 +1,4 @@
-//! What came of a load: counts, latencies, seconds. Times are in nanoseconds.
+//! The outcome of a load: counts, latencies, seconds. Times are in nanoseconds.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use leaseload_net::clock::SECOND;
 use crate::load::Offer;
 use crate::protocol::Kind;
 
-/// Longest latency that is told apart (an hour).
+/// Longest latency with its own value (an hour).
 const LONGEST: u64 = 3600 * SECOND;
 /// Seconds whose latencies are still collected; older ones are complete.
 const OPEN_SECONDS: usize = 64;
@@ -38,7 +38,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Exchanges by what came of them. All but `attempted` together are `attempted`.
+    /// Exchanges by outcome. All but `attempted` together are `attempted`.
     Counts {
         /// First packets sent.
         attempted,
@@ -56,19 +56,19 @@ counters! {
 }
 
 counters! {
-    /// What else happened, and how often.
+    /// Counts of other events.
     Events {
         /// Exchanges that were completed in time, but after the traffic.
         after_traffic,
         /// Addresses and prefixes given to a client while another one has them.
         duplicates,
-        /// Replies to nobody: another transaction id, or another client.
+        /// Replies without an exchange: another transaction id, or another client.
         foreign,
         /// Replies to exchanges of an earlier load of the same process.
         earlier,
         /// Replies that are no messages of the protocol.
         malformed,
-        /// Replies to what was answered before.
+        /// Replies to answered messages.
         repeated,
         /// Messages that the generator's own host did not take.
         unsent,
@@ -82,15 +82,15 @@ counters! {
         expired,
         /// Replies that the generator's own sockets dropped.
         dropped,
-        /// Replies whose time is the generator's own, as the kernel did not say when they came.
+        /// Replies with the generator's own time, as they had no time stamp of the kernel.
         unstamped,
     }
 }
 
 counters! {
-    /// Connections, and what they cost.
+    /// Connections and their costs.
     Connections {
-        /// Those that were asked for.
+        /// Requested connections.
         wanted,
         /// Those that were open as the load began.
         open,
@@ -157,7 +157,7 @@ impl Default for Latencies {
     }
 }
 
-/// One stage: a message and what answers it.
+/// One stage: a message and its answer.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
     /// Messages sent, those that were sent again not counted.
@@ -188,9 +188,9 @@ pub struct Second {
     pub completed: u64,
     /// Largest send lag in it.
     pub largest_lag: u64,
-    /// By what clients wanted.
+    /// By the clients' actions.
     pub kinds: Vec<(Kind, Times)>,
-    /// Latency of the first stage of what was begun in it; None once it is summed up.
+    /// Latency of the first stage of exchanges begun in it; None once it is summed up.
     latency: Option<Box<Histogram<u32>>>,
     /// Its median and 99th percentile; None without an answer.
     percentiles: Option<(u64, u64)>,
@@ -223,7 +223,7 @@ impl Second {
 /// Everything that one thread has counted.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// By what clients wanted.
+    /// By the clients' actions.
     pub kinds: BTreeMap<Kind, Counts>,
     /// By the names of stages.
     pub stages: BTreeMap<&'static str, Stage>,
@@ -231,9 +231,9 @@ pub struct Tally {
     pub whole: Latencies,
     /// From when a first message was due to when it was sent.
     pub lag: Latencies,
-    /// The same as `whole`, of what was due in the first tenth of the traffic.
+    /// The same as `whole`, for exchanges due in the first tenth of the traffic.
     pub early: Latencies,
-    /// Completed exchanges by times of the length asked for.
+    /// Completed exchanges by intervals of the requested length.
     pub bins: Vec<u32>,
     /// Second by second.
     pub seconds: Vec<Second>,
@@ -241,11 +241,11 @@ pub struct Tally {
     pub refused: BTreeMap<&'static str, u64>,
     /// Replies by the words for them.
     pub replies: BTreeMap<&'static str, Replies>,
-    /// What else happened.
+    /// Counts of other events.
     pub events: Events,
     /// Times of which the largest counts.
     pub largest: Largest,
-    /// What connections came to.
+    /// Counts of connections.
     pub connections: Connections,
     /// Why one of them ended.
     pub connection_error: Option<String>,
@@ -319,7 +319,7 @@ impl Tally {
             self.second(at).completed += 1;
             self.events.after_traffic += u64::from(at > offer.traffic);
         }
-        // It tells a server that keeps up from one that works off its queue after the traffic.
+        // A server that keeps up differs from one that empties its queue after the traffic.
         if due < offer.traffic / 10 {
             self.early.record(latency.max(1));
         }
@@ -343,7 +343,7 @@ impl Tally {
         &mut self.seconds[place]
     }
 
-    /// Add what another thread has counted.
+    /// Add the counts of another thread.
     pub fn absorb(&mut self, other: &Self) {
         for (kind, counts) in &other.kinds {
             self.of(*kind).combine(counts, std::ops::Add::add);

@@ -1,8 +1,8 @@
-//! A timing wheel: what is due when, for very many timers that are rarely cancelled.
+//! A timing wheel, for very many timers that are rarely cancelled.
 
-/// Timers by milliseconds, with a turn of 65.5 s; what is due later waits for further turns.
+/// Timers by milliseconds, with a turn of 65.5 s; later timers wait for further turns.
 ///
-/// A timer is never cancelled: what it belongs to says, when it is due, whether it counts.
+/// A timer is never cancelled: its owner decides, when it is due, whether it counts.
 #[derive(Debug)]
 pub struct Wheel<T> {
     slots: Vec<Vec<(u64, T)>>,
@@ -28,7 +28,7 @@ impl<T: Copy> Wheel<T> {
         if self.count == 0 { u64::MAX } else { self.tick * TICK }
     }
 
-    /// Set a timer. What is due already comes with the next tick.
+    /// Set a timer. A timer already due comes with the next tick.
     pub fn set(&mut self, at: u64, what: T) {
         let tick = (at.div_ceil(TICK)).max(self.tick);
         self.slots[(tick % SLOTS) as usize].push((tick, what));

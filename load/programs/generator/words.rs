@@ -5,13 +5,13 @@ use std::str::FromStr;
 use leaseload_net::clock::SECOND;
 use lexopt::prelude::*;
 
-/// A command line that cannot be followed: what is wrong, and what is wanted.
+/// An error of the command line: what is wrong, and what is wanted.
 pub type Wrong = String;
 
-/// The longest time that can be asked for (s).
+/// The longest time that can be set (s).
 pub const LONGEST_S: f64 = 7.0 * 86_400.0;
 
-/// What an option is.
+/// Properties of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// A word of the process as a whole, with a value.
@@ -85,7 +85,7 @@ pub struct Words {
     given: Vec<(String, String)>,
 }
 
-/// What a command line asks for beside its options.
+/// Requests of a command line beside its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// To go on.
@@ -100,7 +100,7 @@ impl Words {
     /// Take all arguments of a command line, without the program's name.
     ///
     /// # Errors
-    /// What is no option, or does not go with the protocol.
+    /// If it is no option, or not one of the protocol.
     pub fn read(
         arguments: impl IntoIterator<Item = std::ffi::OsString>,
     ) -> Result<(Self, Wish), Wrong> {
@@ -126,7 +126,7 @@ impl Words {
     /// These options, and after them those of a load from a line of its own.
     ///
     /// # Errors
-    /// What is no option of a load.
+    /// If it is no option of a load.
     pub fn with(&self, line: &str) -> Result<Self, Wrong> {
         let arguments = line.split_whitespace().map(std::ffi::OsString::from);
         let mut parser = lexopt::Parser::from_args(arguments.collect::<Vec<_>>());
@@ -197,7 +197,7 @@ impl Words {
     /// A number within bounds, or the default.
     ///
     /// # Errors
-    /// What is none.
+    /// If it is invalid.
     pub fn number(
         &self,
         name: &str,
@@ -217,7 +217,7 @@ impl Words {
     /// A whole number within bounds, or the default.
     ///
     /// # Errors
-    /// What is none.
+    /// If it is invalid.
     pub fn whole(
         &self,
         name: &str,
@@ -237,7 +237,7 @@ impl Words {
     /// A time in seconds, in nanoseconds.
     ///
     /// # Errors
-    /// What is none.
+    /// If it is invalid.
     pub fn time(&self, name: &str, default_s: f64) -> Result<u64, Wrong> {
         self.number(name, default_s, 0.0, LONGEST_S).map(|s| (s * SECOND as f64) as u64)
     }
@@ -245,7 +245,7 @@ impl Words {
     /// Every value of an option, as addresses.
     ///
     /// # Errors
-    /// What is none.
+    /// If it is invalid.
     pub fn addresses<T: FromStr>(&self, name: &str, what: &str) -> Result<Vec<T>, Wrong> {
         let read = |word: &str| {
             T::from_str(word).map_err(|_| format!("--{name}: found {word:?}, expected {what}"))

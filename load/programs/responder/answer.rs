@@ -1,4 +1,4 @@
-//! What the responder says: the answer to a packet, right or wrong on purpose.
+//! The responder's answer to a packet, right or wrong on purpose.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -40,18 +40,18 @@ pub enum Wrong {
     Refused,
     /// Cut short.
     Malformed,
-    /// To somebody else.
+    /// To another client.
     Foreign,
     /// With the address of another client.
     SameAddress,
 }
 
-/// What is known of a packet before it is answered.
+/// Properties of a packet before it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
     /// It is the first message of an exchange.
     pub begins: bool,
-    /// Its answer gives a lease.
+    /// Its answer assigns a lease.
     pub gives: bool,
     /// It takes a lease back.
     pub frees: bool,
@@ -60,7 +60,7 @@ pub struct Question {
 /// Look at a packet; None for one that is not answered.
 ///
 /// # Errors
-/// What is no message of the protocol.
+/// If it is no message of the protocol.
 pub fn question(protocol: Protocol, bytes: &[u8]) -> Result<Question, Malformed> {
     Ok(match protocol {
         Protocol::Dhcp4 => {
@@ -95,7 +95,7 @@ pub fn question(protocol: Protocol, bytes: &[u8]) -> Result<Question, Malformed>
 /// None where there is none.
 ///
 /// # Errors
-/// What is no message of the protocol.
+/// If it is no message of the protocol.
 pub fn answer(
     protocol: Protocol,
     bytes: &[u8],

@@ -26,7 +26,7 @@ pub struct Faults {
     pub duplicate: f64,
     /// Answers with another one behind that is cut short.
     pub malformed: f64,
-    /// Answers with another one behind that is to somebody else.
+    /// Answers followed by one to another client.
     pub foreign: f64,
     /// Answers with the address of another client.
     pub same_address: f64,
@@ -54,10 +54,10 @@ pub struct Streams {
     pub close_after: Option<u64>,
 }
 
-/// Everything that was asked for.
+/// All options of the command line.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
     /// Where it listens.
     pub listen: SocketAddr,
@@ -67,13 +67,13 @@ pub struct Asked {
     pub interface: String,
     /// Connections of DNS; none of other protocols.
     pub streams: Option<Streams>,
-    /// How it speaks to clients that are on the link.
+    /// How it answers clients on the link.
     pub on_link: OnLink,
-    /// Of the leases that it gives.
+    /// Settings of its leases.
     pub times: Times,
     /// How fast it is.
     pub settings: Settings,
-    /// What it does wrong.
+    /// Its faults.
     pub faults: Faults,
     /// Where it writes its counts.
     pub counts: Option<PathBuf>,
@@ -86,7 +86,7 @@ pub struct Asked {
 /// Read a command line without the program's name; None where help or version was printed.
 ///
 /// # Errors
-/// What is wrong with it.
+/// An error in it.
 pub fn read(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
 ) -> Result<Option<Asked>, String> {

@@ -12,7 +12,7 @@ use crate::cli::Asked;
 /// Connections at once; more wait to be accepted.
 const MOST: usize = 512;
 
-/// Where clients connect, and how they speak there.
+/// Where clients connect, and their transport.
 struct Door {
     listener: Listener,
     tls: Option<Server>,
@@ -35,10 +35,10 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Listen where that was asked for.
+    /// Listen if requested.
     ///
     /// # Errors
-    /// What the kernel says; a file that cannot be written.
+    /// An error of the kernel; a file that cannot be written.
     pub fn open(asked: &Asked) -> Result<Self, String> {
         let Some(streams) = &asked.streams else { return Ok(Self::default()) };
         let door = |port, tls| {
@@ -59,7 +59,7 @@ impl Connections {
         Ok(Self { doors, close_after: streams.close_after, ..Self::default() })
     }
 
-    /// What has to be waited for.
+    /// The event to wait for.
     pub fn interests(&self) -> impl Iterator<Item = Interest> {
         let has_room = self.open.len() < MOST;
         let doors = self.doors.iter().filter(move |_| has_room);
@@ -70,7 +70,7 @@ impl Connections {
     /// Accept who waits.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// An error of the kernel.
     pub fn accept(&mut self) -> io::Result<()> {
         for door in &self.doors {
             while self.open.len() < MOST {
@@ -84,7 +84,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Receive what is there; `take` gets the number of its connection, who sent it, the
+    /// Receive available data; `take` gets the number of its connection, who sent it, the
     /// message and its time (realtime clock, ns). Return how many messages that were.
     pub fn receive(&mut self, mut take: impl FnMut(u64, SocketAddr, &[u8], u64)) -> usize {
         let mut all = 0;
@@ -104,7 +104,7 @@ impl Connections {
         peer.channel.put(|out| out.extend(bytes))
     }
 
-    /// Send what waits; close what has had its number of answers.
+    /// Send waiting data; close connections that have had their number of answers.
     pub fn flush(&mut self) {
         let close_after = self.close_after.unwrap_or(u64::MAX);
         self.open.retain(|_, peer| {

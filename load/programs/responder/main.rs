@@ -1,4 +1,4 @@
-//! `leaserespond`: answers as it was set to, so that what a generator says can be checked.
+//! `leaserespond`: answers as configured, so that reports of generators can be checked.
 
 mod answer;
 mod cli;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was done since the start.
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     received: u64,
@@ -80,7 +80,7 @@ type Tagged = (End, Vec<u16>);
 struct Responder<'a> {
     asked: &'a Asked,
     socket: Socket,
-    /// Its end of frames and their tags, where it speaks in frames.
+    /// Its end of frames and their tags, if it uses frames.
     link: Option<Tagged>,
     connections: Connections,
     /// Answers that go through connections by the next `flush`.
@@ -94,7 +94,7 @@ struct Responder<'a> {
     counts: Counts,
 }
 
-/// The socket, and its end of frames and their tags where it speaks in frames.
+/// The socket, and its end of frames and their tags if it uses frames.
 fn opened(asked: &Asked) -> std::io::Result<(Socket, Option<Tagged>)> {
     if let OnLink::Frames(vlans) = &asked.on_link {
         let (interface, port) = (asked.interface.clone(), asked.listen.port());
@@ -191,7 +191,7 @@ impl Responder<'_> {
         self.write_counts()
     }
 
-    /// Accept clients, and take what they ask; return how many queries that were.
+    /// Accept clients, and read their queries; return the number of queries.
     fn receive_from_connections(&mut self) -> std::io::Result<usize> {
         let mut connections = std::mem::take(&mut self.connections);
         let mut taken = connections.accept();
@@ -208,7 +208,7 @@ impl Responder<'_> {
         taken.map(|()| count)
     }
 
-    /// Give up all leases and what waits, as if just started, but for a warm-up that is over.
+    /// Discard all leases and waiting packets, as if just started, but without a warm-up.
     fn forget(&mut self, now: u64) {
         self.server.forget(now);
         self.later.clear();

@@ -8,16 +8,16 @@ use std::collections::VecDeque;
 /// Nanoseconds of a second.
 const SECOND: f64 = 1e9;
 
-/// What a server does when more comes than it can serve.
+/// Behaviour of a server under overload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// It refuses new work first, so it completes what it can.
+    /// It refuses new work first, so it completes as much as it can.
     Holds,
-    /// It drops what comes last, whatever it is, and dropping takes half of the work.
+    /// It drops the last packets of any kind, and dropping takes half of the work.
     Collapses,
 }
 
-/// How it stands still.
+/// Its stalls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stall {
     /// For how long (ns).
@@ -26,18 +26,18 @@ pub struct Stall {
     pub every: u64,
 }
 
-/// What is set.
+/// Settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Packets a second; None for no limit.
     pub packets_per_s: Option<f64>,
     /// Packets that may wait.
     pub queue: usize,
-    /// What happens beyond that.
+    /// Behaviour beyond that.
     pub overload: Overload,
     /// Beside the work, every answer takes this long (ns): at least, and at most.
     pub delay: (u64, u64),
-    /// It stands still.
+    /// Its stalls.
     pub stall: Option<Stall>,
     /// Work takes this many times longer at first, and how soon that ends (ns).
     pub warm_up: (f64, u64),
@@ -45,7 +45,7 @@ pub struct Settings {
     pub doubled_by: Option<u64>,
 }
 
-/// What comes of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is answered at this time.
@@ -100,7 +100,7 @@ impl Server {
         Fate::Answered(self.free_at + delay)
     }
 
-    /// Whoever has an offer finds room where the server holds: half of the queue is for them.
+    /// Clients with an offer have room in a server that holds: half of the queue is theirs.
     fn has_room(&self, begins: bool) -> bool {
         let is_first = begins && self.settings.overload == Overload::Holds;
         let queue =

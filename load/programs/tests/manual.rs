@@ -13,7 +13,7 @@ fn escaped(text: &str) -> String {
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
-/// A page of section 1 from a help whose first line is the program and what it is.
+/// A page of section 1 from a help whose first line is the program and its purpose.
 fn page(help: &str) -> String {
     let mut lines = help.lines().peekable();
     let (program, what) =

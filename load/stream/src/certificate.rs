@@ -89,7 +89,7 @@ fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     put(tag::SEQUENCE, &parts.concat())
 }
 
-/// A value behind its tag and length, which has one byte or two beside the one that says so.
+/// A value after its tag and length, which has one byte, or a count and one or two bytes.
 fn put(tag: u8, value: &[u8]) -> Vec<u8> {
     let length = match value.len() {
         length @ 0..0x80 => vec![length as u8],

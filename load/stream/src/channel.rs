@@ -7,9 +7,9 @@ use leaseload_net::{Interest, Stream};
 use leaseload_packet::stream::{self, Messages};
 use rustls::Connection;
 
-/// Bytes that are read by one call, so that what is due is not sent late.
+/// Bytes that are read by one call, so that due messages are not sent late.
 const PIECE: usize = 1 << 14;
-/// Bytes that may wait for the other end to read; what comes beyond them is not taken.
+/// Bytes that may wait for the other end to read; more are not accepted.
 const MOST_WAITING: usize = 1 << 20;
 
 /// A connection, plain or with TLS. An error of it is its end.
@@ -18,7 +18,7 @@ pub struct Channel {
     is_connected: bool,
     tls: Option<Box<Connection>>,
     received: Messages,
-    /// What the kernel had of TLS, still encrypted.
+    /// TLS data from the kernel, still encrypted.
     sealed: Vec<u8>,
     /// Messages with their lengths that wait for the connection to be there.
     waiting: Vec<u8>,
@@ -60,7 +60,7 @@ impl Channel {
         self.waiting.len() + self.out.len() - self.taken
     }
 
-    /// What has to be waited for before anything else can be done.
+    /// The event to wait for before anything else.
     #[must_use]
     pub fn interest(&self) -> Interest {
         let writes = !self.is_connected || self.taken < self.out.len();
@@ -77,7 +77,7 @@ impl Channel {
         has_room
     }
 
-    /// Go on with the connection, and send what waits as far as the kernel takes it.
+    /// Continue the connection, and send waiting data as far as the kernel accepts it.
     ///
     /// # Errors
     /// Why the connection is over.
@@ -102,7 +102,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Have what waits ready for the kernel: of TLS, each message is a record.
+    /// Prepare waiting data for the kernel: with TLS, each message is a record.
     fn seal(&mut self) -> io::Result<()> {
         let Some(tls) = &mut self.tls else {
             self.out.append(&mut self.waiting);
@@ -129,7 +129,7 @@ impl Channel {
     ///
     /// # Errors
     /// Why the connection is over: `UnexpectedEof` where the other end has closed it,
-    /// `InvalidData` where it does not speak TLS as it should.
+    /// `InvalidData` if it violates TLS.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> io::Result<usize> {
         if !self.is_connected {
             self.flush()?;

@@ -17,7 +17,7 @@ use rustls::{
 
 use crate::{VERSIONS, provider};
 
-/// What the TLS sessions with a server have in common.
+/// Common data of the TLS sessions with a server.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
@@ -60,7 +60,7 @@ impl Client {
     /// A session that begins.
     ///
     /// # Errors
-    /// None is known for what `new` has made.
+    /// None is known for a value of `new`.
     pub fn session(&self) -> Result<Connection, String> {
         let session = ClientConnection::new(Arc::clone(&self.config), self.name.clone());
         session.map(Into::into).map_err(said)

@@ -1,6 +1,6 @@
 //! DNS messages over TCP (RFC 7766) and TLS (RFC 7858) connections, from both ends.
 //!
-//! Every connection speaks TLS 1.3 or none, and begins with a full handshake.
+//! Every connection uses TLS 1.3 or no TLS, and begins with a full handshake.
 
 mod certificate;
 mod channel;

@@ -11,7 +11,7 @@ use rustls::{Connection, ServerConfig, ServerConnection};
 
 use crate::{VERSIONS, certificate, provider};
 
-/// What the TLS sessions of a server have in common.
+/// Common data of the TLS sessions of a server.
 #[derive(Debug)]
 pub struct Server {
     config: Arc<ServerConfig>,
@@ -47,7 +47,7 @@ impl Server {
     /// A session that begins.
     ///
     /// # Errors
-    /// None is known for what `new` has made.
+    /// None is known for a value of `new`.
     pub fn session(&self) -> Result<Connection, String> {
         let session = ServerConnection::new(Arc::clone(&self.config));
         session.map(Into::into).map_err(|error| error.to_string())

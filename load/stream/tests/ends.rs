@@ -21,7 +21,7 @@ fn ends(port: u16, tls: Option<&Client>, its: Option<&Server>) -> (Channel, Chan
     (client, Channel::new(server, its.map(|server| server.session().unwrap())))
 }
 
-/// What each end has received once the second has so many messages, or why it ended.
+/// Received data of each end once the second has so many messages, or why it ended.
 fn received(
     (client, server): &mut (Channel, Channel),
     count: usize,

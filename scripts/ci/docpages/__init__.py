@@ -1,1 +1,1 @@
-"""Pages of docs/generated/, made from what the code says of itself."""
+"""Pages of docs/generated/, made from the sources."""

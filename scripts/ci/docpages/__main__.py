@@ -46,13 +46,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/ci/pages", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="write the pages that differ")
     renew = parser.parse_args().renew
-    found = outdated(ROOT)
+    pages = outdated(ROOT)
     (ROOT / FOLDER).mkdir(exist_ok=True)
-    for name, text in found.items():
+    for name, text in pages.items():
         if renew:
             (ROOT / FOLDER / name).write_text(text, "utf-8")
         sys.stdout.write(f"{FOLDER}/{name}: {'written' if renew else 'not current'}\n")
-    return 0 if renew or not found else 1
+    return 0 if renew or not pages else 1
 
 
 if __name__ == "__main__":

@@ -29,7 +29,10 @@ _ENDED = "interrupted by Ctrl-C, SIGTERM or SIGHUP"
 
 def exit_codes(_root: Path) -> str:
     """Every exit code, what it means and what to do."""
-    rows = [(str(one.value), one.label, one.meaning, _TODO[one]) for one in Outcome]
+    rows = [
+        (str(outcome.value), outcome.label, outcome.meaning, _TODO[outcome])
+        for outcome in Outcome
+    ]
     rows.append((str(INTERRUPTED), "-", _ENDED, "`leaselab resume`"))
     return (
         "# Exit codes\n\n"
@@ -41,7 +44,7 @@ def exit_codes(_root: Path) -> str:
 
 
 def reasons(_root: Path) -> str:
-    """The words of reasons and flags, by what they say about a result."""
+    """The words of reasons and flags, by their meaning for a result."""
     parts = {
         "Why a trial does not count": NOT_COUNTED,
         "Why a result has no figure": NO_FIGURE,

@@ -47,14 +47,14 @@ def commands(root: Path) -> str:
 def _options(parser: Parser) -> list[Option]:
     """What a command takes, positional arguments included; a procedure's parameters are not."""
     options = [
-        (f"`{written(one).replace(', ', '`, `')}`", help_of(one))
-        for one in parser.shown
-        if one.dest != "help"
+        (f"`{written(option).replace(', ', '`, `')}`", help_of(option))
+        for option in parser.shown
+        if option.dest != "help"
     ]
-    for one, dest, value, text in parser.conditional:
+    for option, dest, value, text in parser.conditional:
         if dest != "procedure":
             condition = f"with `--{dest}`" if value == ANY else f"with `--{dest} {value}`"
-            options.append((f"`{written(one)}`", f"{condition}: {text}"))
+            options.append((f"`{written(option)}`", f"{condition}: {text}"))
     return options
 
 
@@ -85,6 +85,6 @@ def _word(option: Option) -> str:
 def _benchmarks(root: Path) -> Iterator[tuple[str, str]]:
     """The simulations, by the first sentence of their modules."""
     for path in sorted((root / "benchmarks").glob("[!_]*.py")):
-        told = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-        what = told.partition("\n\n")[0].partition("`: ")[2]
+        docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        what = docstring.partition("\n\n")[0].partition("`: ")[2]
         yield f"`leaselab dev bench {path.stem}`", what

@@ -36,8 +36,8 @@ def scenarios(root: Path) -> str:
 
 
 def _row(family: Family) -> tuple[str, ...]:
-    named = {one.get("name", "max-rate") for one in family.procedures.values()}
-    questions = dict.fromkeys(one.description for one in family.scenarios.values())
+    named = {item.get("name", "max-rate") for item in family.procedures.values()}
+    questions = dict.fromkeys(scenario.description for scenario in family.scenarios.values())
     return (
         f"[{family.name}](#{family.name})",
         " ".join(questions),
@@ -50,8 +50,8 @@ def _row(family: Family) -> tuple[str, ...]:
 def _varied(family: Family) -> Iterator[str]:
     """Factors with more than one value."""
     members = family.scenarios.values()
-    for name in dict.fromkeys(factor for one in members for factor in one.factors):
-        if len({str(one.factors.get(name)) for one in members}) > 1:
+    for name in dict.fromkeys(factor for member in members for factor in member.factors):
+        if len({str(member.factors.get(name)) for member in members}) > 1:
             yield name
 
 

@@ -17,7 +17,7 @@ _FOLDERS = ("tests/lab", "tests/lab/night", "tests/ssh", "tests/vm")
 
 
 def faults(root: Path) -> str:
-    """What each test of a fault states, by module."""
+    """The statements of the faults' tests, by module."""
     sections = (
         _section(root, path)
         for folder in _FOLDERS

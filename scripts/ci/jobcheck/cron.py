@@ -53,12 +53,14 @@ def check(spec: str) -> bool:
         if zone not in zoneinfo.available_timezones() and not _OF_JAVA.fullmatch(zone):
             raise CronError(f"no such time zone: {zone or 'none'}")
     schedules = [line for line in lines if line and not line.startswith("#")]
-    spread = [_schedule(line) for line in schedules]  # each is looked at, all() would stop
+    spread = [
+        _schedule(line) for line in schedules
+    ]  # all of them, as all() would stop at the first
     return all(spread)
 
 
 def _trimmed(line: str) -> str:
-    """A line as Java trims it: of spaces and control characters, and no others."""
+    """A line as Java trims it: of spaces and control characters only."""
     return line.strip("".join(map(chr, range(0x21))))
 
 
@@ -79,11 +81,11 @@ def _schedule(line: str) -> bool:
 
 
 def _term(term: str, field: Field) -> None:
-    """Refuse a term that is not one, or whose numbers are not of the field."""
-    found = _TERM.fullmatch(term)
-    if not found:
+    """Refuse an invalid term, or numbers outside of the field's range."""
+    match = _TERM.fullmatch(term)
+    if not match:
         raise CronError(f"{field.name}: {term or 'nothing'} is no number, range, * or H")
-    part = {name: int(text) for name, text in found.groupdict().items() if text and text != "*"}
+    part = {name: int(text) for name, text in match.groupdict().items() if text and text != "*"}
     for name in ("from", "to", "first", "last"):
         if name in part and not field.least <= part[name] <= field.greatest:
             raise CronError(

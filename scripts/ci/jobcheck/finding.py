@@ -1,4 +1,4 @@
-"""What the check finds: errors in the house's words, with the nearest that would do."""
+"""Errors of the check, with the nearest valid value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leaselab.model.errors import LeaselabError, usage_error
 
 
 def place_of(pos: Any) -> str:  # noqa: ANN401 - the builder's positions have no type
-    """`jobs/commit.yaml:12` of a position that the builder gave, or nothing."""
+    """A position of the builder as `jobs/commit.yaml:12`, or nothing."""
     if pos is None or not getattr(pos, "path", None):
         return ""
     path = Path(pos.path)
@@ -27,7 +27,7 @@ def unknown(
     pos: Any,  # noqa: ANN401 - see above
     todo: str = "remove it, or spell it as its reader does",
 ) -> LeaselabError:
-    """An error for a `key` that nobody knows; the nearest of `known` is what is wanted."""
+    """An error for an unknown `key`; it suggests the nearest of `known`."""
     near = difflib.get_close_matches(key, sorted(set(known) - {key}), n=1, cutoff=0.6)
     wanted = f"perhaps {near[0]}" if near else ""
     return usage_error(what, where=place_of(pos), found=key, wanted=wanted, todo=todo)

@@ -1,4 +1,4 @@
-"""Makes all jobs as `jenkins-jobs test` does, and watches what is read on the way."""
+"""Generates all jobs as `jenkins-jobs test` does, and records which keys are read."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from ci.jobcheck.reading import Reading  # noqa: E402
 from leaselab.model.errors import LeaselabError, usage_error  # noqa: E402
 
 READ_BEFORE = {"name", "folder", "project-type", "view-type", "description", "template-name"}
-"""What the builder reads of a job before it hands it to its modules."""
+"""Keys of a job that the builder reads before its modules do."""
 
 
 class WatchingRegistry(ModuleRegistry):
-    """The builder's registry, which notes what components are called and what they read."""
+    """The builder's registry, which also records the components called and the keys read."""
 
     def __init__(self, config: JJBConfig) -> None:
         super().__init__(config, [])
@@ -64,7 +64,7 @@ class WatchingRegistry(ModuleRegistry):
         super().dispatch(component_type, xml_parent, component, *args, **kwargs)
 
     def _check_arguments(self, title: str, macro: Any, data: dict[str, Any]) -> None:  # noqa: ANN401 - the builder's
-        """Note arguments of a call that the macro does not use."""
+        """Record arguments of a call that the macro does not use."""
         used = set(enum_required_params(macro.elements, macro.pos))
         for key in set(dict(data)) - used:
             pos = getattr(data, "key_pos", {}).get(key)
@@ -73,7 +73,7 @@ class WatchingRegistry(ModuleRegistry):
 
 @dataclass
 class Generated:
-    """What came of a folder of definitions."""
+    """Jobs, views and findings of a folder of definitions."""
 
     roots: Roots
     jobs: dict[str, ElementTree.Element] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Generated:
 
 
 class _Complaints(logging.Handler):
-    """Keeps what the builder only warns of: deprecated options and the like."""
+    """Records the builder's warnings, such as of deprecated options."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -155,14 +155,14 @@ def _kind(data: dict[str, Any], kind: str) -> str:
 
 
 def _sources(data: dict[str, Any]) -> Iterator[str]:
-    """What a multibranch job reads its branches from."""
+    """The source of a multibranch job's branches."""
     if data.get("project-type") == "multibranch":
         for source in data.get("scm", []):
             yield from source
 
 
 def _unread(book: list[Reading]) -> Iterator[LeaselabError]:
-    """A finding for each key that no module asked for, once for all jobs that share it."""
+    """A finding for each unread key, one for all jobs that share it."""
     reported: set[tuple[str, str]] = set()
     lost: list[str] = []
     for reading in book:
@@ -180,7 +180,7 @@ def _unread(book: list[Reading]) -> Iterator[LeaselabError]:
 
 
 def _columns(views: list[Any]) -> Iterator[LeaselabError]:
-    """A finding for each column that the builder would leave out in silence."""
+    """A finding for each column that the builder would silently omit."""
     for view in views:
         columns = view.data.get("columns", [])
         for column in columns:
@@ -190,7 +190,7 @@ def _columns(views: list[Any]) -> Iterator[LeaselabError]:
 
 
 def _schedules(made: Generated) -> Iterator[LeaselabError]:
-    """A finding for each schedule that Jenkins would refuse; those without H are noted."""
+    """A finding for each schedule that Jenkins would refuse; those without H are recorded."""
     for name, tree in made.jobs.items():
         for trigger in tree.iter():
             spec = trigger.find("spec") if trigger.tag.endswith("Trigger") else None

@@ -1,4 +1,4 @@
-"""Mappings that remember which of their keys somebody asked for."""
+"""Mappings that record which of their keys were read."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from jenkins_jobs.loc_loader import LocDict, LocList
 
 
 class Reading(LocDict):
-    """A mapping as jenkins-job-builder passes it round, which notes what is read in it.
+    """A mapping as jenkins-job-builder passes it on, which records the keys read.
 
     `asked` holds every key that was asked for, present or not.  Copies share it, so what is
-    read in a copy counts; whoever takes all items has read them all.
+    read in a copy counts; iterating over the items reads all keys.
     """
 
     def __init__(self, source: dict[str, Any], place: str, book: list[Reading]) -> None:
@@ -50,7 +50,7 @@ class Reading(LocDict):
         return super().values()
 
     def copy(self) -> Reading:
-        """The same, with the same memory."""
+        """A copy that shares the record of read keys."""
         twin = Reading.__new__(Reading)
         LocDict.__init__(twin, dict(self), self.pos, self.key_pos, self.value_pos)
         twin.place, twin.book = self.place, self.book
@@ -58,19 +58,19 @@ class Reading(LocDict):
         return twin
 
     def forgive(self) -> None:
-        """Count everything in it as read: it is looked after elsewhere."""
+        """Count all of its keys as read, as other code checks them."""
         prefix = f"{self.place}."
         for other in self.book:
             if other is self or other.place.startswith(prefix):
                 other.asked |= other.given
 
     def unread(self) -> set[str]:
-        """The keys that were given and that nobody asked for."""
+        """The keys that were not read."""
         return self.given - self.asked
 
 
 def _follow(value: Any, place: str, book: list[Reading]) -> Any:  # noqa: ANN401 - any YAML
-    """`value`, with every mapping in it made to remember."""
+    """`value`, with each mapping in it replaced by a `Reading`."""
     if isinstance(value, Reading):
         return value
     if isinstance(value, dict):

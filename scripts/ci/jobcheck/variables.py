@@ -1,4 +1,4 @@
-"""Variables of projects and templates: every one that is given must be used."""
+"""Variables of projects and templates: each must be used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ci.jobcheck.finding import place_of, unknown
 from leaselab.model.errors import LeaselabError, usage_error
 
 OF_THE_BUILDER = {"name", "exclude", "id", "template-name"}
-"""What the builder itself asks of a project's or template's variables."""
+"""Variables of a project or template that the builder itself reads."""
 
 _TODO = "remove it, or use it; what is no key of a job counts as a variable"
 
@@ -23,7 +23,7 @@ def unused(roots: Roots, called_macros: set[tuple[str, str]]) -> Iterator[Leasel
 
     `called_macros` are the kinds and names of those that were called while generating.
     """
-    users: dict[int, set[str]] = {}  # of a mapping of variables: what is used of it
+    users: dict[int, set[str]] = {}  # by mapping of variables: its used names
     owners: dict[int, tuple[str, dict[str, Any]]] = {}
     instantiated: set[int] = set()
 
@@ -43,7 +43,7 @@ def unused(roots: Roots, called_macros: set[tuple[str, str]]) -> Iterator[Leasel
 
 
 def _instances(roots: Roots) -> Iterator[tuple[Any, list[tuple[str, dict[str, Any]]]]]:
-    """Each job, view and template that is generated, with the variables it is handed."""
+    """Each generated job, view and template, with its variables."""
     for item in [*roots.jobs.values(), *roots.views.values()]:
         yield item, []
     for project in roots.projects.values():
@@ -113,7 +113,7 @@ def _report(title: str, variables: dict[str, Any], used: set[str]) -> Iterator[L
 def _report_points(
     title: str, axis: str, points: Iterable[Any], used: set[str]
 ) -> Iterator[LeaselabError]:
-    """As above, of the variables that single points of an axis bring along."""
+    """As above, for the variables of single points of an axis."""
     for point in points:
         if isinstance(point, dict) and len(point) == 1:
             name, variables = next(iter(point.items()))

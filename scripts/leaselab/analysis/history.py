@@ -17,7 +17,16 @@ from datetime import datetime
 from typing import Any
 
 from leaselab.analysis.anchors import Session, doubted
-from leaselab.analysis.detectors import LEARNT, RULES, Reading, Rules, Shape, Shift, shifts, size
+from leaselab.analysis.detectors import (
+    LEARNT,
+    RULES,
+    Reading,
+    Rules,
+    Shape,
+    Shift,
+    shifts,
+    size,
+)
 from leaselab.analysis.statistics import standard_error
 from leaselab.analysis.verdict import Change as Verdict
 from leaselab.model.errors import BELIEVED

@@ -39,7 +39,7 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
         some = playbook(("deploy", "tune"), "-e", json.dumps(settings), "--tags", verb)
         assert changed(some) == 0
         assert ("Start the server through its contract" in some.stdout) == (verb == "verify")
-        assert "[kea : Keep the packaged service off]" not in some.stdout
+        assert "[kea : Disable the packaged service]" not in some.stdout
 
 
 def test_a_deployment_that_kea_refuses_is_told_in_kea_s_words():

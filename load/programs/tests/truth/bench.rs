@@ -1,4 +1,4 @@
-//! A responder, a generator before it, and what the generator's report says.
+//! A responder, a generator, and the generator's report.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -22,7 +22,7 @@ pub fn addresses() -> [String; 2] {
     [format!("127.0.{number}.1"), format!("127.0.{number}.2")]
 }
 
-/// A program that goes before what else the machine does, as a generator of a rack does.
+/// A program with priority over others, as a generator of a rack.
 fn first(program: &str) -> Command {
     let mut command = Command::new("nice");
     command.args(["-n", "-20", program]);

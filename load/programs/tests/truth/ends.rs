@@ -1,4 +1,4 @@
-//! When a load ends, and what it takes while it runs.
+//! The end of a load, and the resources that it uses.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

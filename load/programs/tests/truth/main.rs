@@ -1,4 +1,4 @@
-//! The generator against the responder: what was set is what is counted.
+//! The generator against the responder: it counts the settings' outcomes.
 //!
 //! Both need their ports, so these tests need root, as the lab does.
 

@@ -41,7 +41,7 @@ impl Served {
         self.responder = None;
     }
 
-    /// What a line is answered by.
+    /// The answer to a line.
     pub fn answer(&mut self, line: &[u8]) -> Value {
         let input = self.input.as_mut().unwrap();
         input.write_all(line).and_then(|()| input.write_all(b"\n")).expect("it reads");
@@ -50,7 +50,7 @@ impl Served {
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer:?}"))
     }
 
-    /// Close its input; its exit status, and what else it wrote.
+    /// Close its input; its exit status, and the rest of its output.
     fn end(mut self) -> (Option<i32>, String) {
         drop(self.input.take());
         let mut rest = String::new();
