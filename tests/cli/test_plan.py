@@ -124,7 +124,7 @@ def test_drops_that_are_told_too_late_say_how_many_benches_tell_them_in_time(cap
     names = [f"v4-{kind}" for kind in ("memfile", "mysql", "postgresql")]
     words = ["--commits-a-day", "12", "--measure-min", "90", "--duel-min", "14"]
     error = refused(capsys, *names, *words, "--within", "2")
-    assert "to tell 95 of 100 drops in time" in error
+    assert "to report 95 of 100 drops in time" in error
     benches = error.split("give it ")[1].split(" ")[0]
     assert main(["plan", *names, *words, "--within", "2", "--benches", benches]) == 0
 
