@@ -72,9 +72,9 @@ RELEASE = ROOT / "jobs/release.Jenkinsfile"
 """Its build starts those of other jobs and does nothing else."""
 
 
-@pytest.mark.parametrize("path", [*FILES.values(), RELEASE], ids=lambda path: path.name)
-def test_the_linter_finds_nothing(path):
-    assert report([path], ROOT, PROVIDES, {path: declared(path)}) == ""
+def test_the_linter_finds_nothing():
+    paths = [*FILES.values(), RELEASE]
+    assert report(paths, ROOT, PROVIDES, {path: declared(path) for path in paths}) == ""
 
 
 class Site:

@@ -724,7 +724,7 @@ def test_a_broken_lab_is_raised_and_ends_nothing():
         fight(fighters=fighters)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 1), st.integers(1, 30), st.booleans())
 def test_a_duel_killed_anywhere_goes_on_to_the_same_answer(side, at, both):
     whole, _ = fight(b=8550, both=both)

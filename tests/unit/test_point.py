@@ -83,7 +83,7 @@ def whole_rounds():
     return without_times(quiet()[1].rounds)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 999), st.booleans()), min_size=1, max_size=4))
 def test_a_sweep_killed_anywhere_goes_on_to_the_same_result(kills):
     """Whatever was killed, no trial that lasted is made again."""
@@ -505,7 +505,7 @@ FILLING = {
 }
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     st.sampled_from([SHORT, DEATH]),
     st.lists(st.tuples(st.integers(1, 20), st.booleans()), min_size=1, max_size=3),
@@ -727,7 +727,7 @@ def test_a_death_under_load_says_how_long_nobody_was_served_and_what_was_lost():
         assert len(one.trials) == 1
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     st.lists(
         st.tuples(st.integers(0, 1), st.integers(1, 40), st.booleans()),
