@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 from tests.bench_document import DOCUMENT
 from tests.examples import archive_result
+from tests.inventories import parsed
+from tests.made_up import LISTING
 
 from leaselab.cli.main import main
+from leaselab.lab import benches
+from leaselab.lab.inventory import read_inventory
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +30,7 @@ def checkout(tmp_path):
 def refused(checkout, monkeypatch, capsys):
     """The one line that a command of this checkout says, which ends with 2."""
     monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
 
     def call(*arguments):
         assert main([*map(str, arguments)]) == 2
@@ -86,12 +91,23 @@ def test_an_unknown_key_of_a_scenario_names_file_and_nearest(refused, checkout):
     )
 
 
-def test_an_unknown_parameter_of_the_sweep_names_the_nearest(refused):
-    given = '{"trials_s": 3}'
-    assert refused("show", "--scenario", "v4-memfile", "--parameters", given) == (
-        "--parameters: unknown parameter of max-rate 'trials_s';"
-        " did you mean 'trial_s' or 'max_trials'?"
-    )
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (
+            '{"trials_s": 3}',
+            "--parameters: unknown parameter of max-rate 'trials_s';"
+            " did you mean 'trial_s' or 'max_trials'?",
+        ),
+        (
+            '{"rounds": 2, "trim": 1}',
+            "--parameters: nothing would be left after trimming (found rounds 2, trim 1, "
+            "wanted rounds > 2 x trim); raise rounds or lower trim",
+        ),
+    ],
+)
+def test_parameters_of_the_sweep_are_refused_by_their_own_names(refused, given, line):
+    assert refused("show", "--scenario", "v4-memfile", "--json", "--parameters", given) == line
 
 
 @pytest.mark.parametrize("given", ["{", "[]", '"rounds"'])
@@ -146,7 +162,8 @@ def test_nothing_left_after_trimming_is_refused(refused, options):
     assert line.endswith("wanted --runs > 2 x --trim); raise --runs or lower --trim")
 
 
-def test_an_inventory_without_a_generator_is_refused(refused, checkout):
+def test_an_inventory_without_a_generator_is_refused(refused, checkout, monkeypatch):
+    monkeypatch.setattr(benches, "read_inventory", read_inventory)
     path = checkout / "hosts.yml"
     path.write_text("bench: {children: {dhcp_server: {hosts: {sut: }}}}", encoding="utf-8")
     line = refused("run", "-i", path)

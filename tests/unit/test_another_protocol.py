@@ -22,7 +22,6 @@ from leaselab.measure.generators import ADAPTERS, adapter_of
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError
 from leaselab.model.record import Experiment
-from leaselab.report.site import pages as pages_module
 from leaselab.report.site.site import write_site
 from leaselab.report.text import print_result
 
@@ -42,9 +41,8 @@ def results(tmp_path_factory):
     ]
 
 
-def test_a_burst_of_it_goes_to_its_page(tmp_path, monkeypatch, capsys):
+def test_a_burst_of_it_goes_to_its_page(tmp_path, capsys):
     """All are served, and in another result they are not: that one has no time."""
-    monkeypatch.setattr(pages_module, "script", str)
     burst = {"name": "burst", "clients": 90_000, "rounds": 2, "limit_s": 2}
     served = archived(tmp_path, 4, **burst)
     late = archived(tmp_path, 5, 20_000.0, **burst)
@@ -64,9 +62,8 @@ def test_a_burst_of_it_goes_to_its_page(tmp_path, monkeypatch, capsys):
         assert "by offered load" not in pages[f"{one.id}.html"]  # none was offered
 
 
-def test_bursts_of_several_sizes_are_a_curve_and_a_page(tmp_path, monkeypatch):
+def test_bursts_of_several_sizes_are_a_curve_and_a_page(tmp_path):
     """Their parameters differ, as these are the factor; one of them has no time."""
-    monkeypatch.setattr(pages_module, "script", str)
     sizes = {6: 40_000, 7: 80_000, 8: 160_000}
     ids = tuple(f"20261123T12000{n}Z-{SCENARIO['name']}-000{n}" for n in sizes)
     experiment = Experiment(id="20261123T120006Z-sizes", points=ids, interleaved=True)
@@ -187,10 +184,7 @@ def test_it_is_shown_listed_and_judged(results, capsys):
     assert verdict.verdict.ratio == pytest.approx(0.8, rel=0.02)
 
 
-def test_it_has_pages_that_speak_of_queries(results, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        pages_module, "script", str
-    )  # Vega's: the same for all, and slow to make
+def test_it_has_pages_that_speak_of_queries(results, tmp_path):
     root, records = results
     write_site(Store(root), tmp_path)
     pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}

@@ -213,7 +213,7 @@ def test_odd_names_in_a_commit_do_not_keep_it_from_being_built(builder):
         "\u202e",
     ]
     source(builder, *((name, b"") for name in odd))
-    made(builder("build", files=5000))
+    made(builder("build", files=5000, step_timeout_s=60))
     nothing_is_left(builder)
 
 
