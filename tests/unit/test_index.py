@@ -144,13 +144,6 @@ def test_without_a_results_folder_there_are_no_rows_and_none_is_made(root, index
     assert not root.exists()
 
 
-def test_a_deleted_index_is_made_again(root, index):
-    archive_result(root)
-    before = index.rows()
-    (root / INDEX).unlink()
-    assert index.rows() == before
-
-
 @pytest.mark.parametrize("age", ["settled", "just changed"])
 def test_results_that_come_and_go_behind_its_back_are_noticed(root, index, age):
     first = "20261101T000000Z-v4-memfile-0001"

@@ -208,12 +208,6 @@ def test_a_sweep_does_not_wait_longer_in_all_than_it_may():
     assert again.paused_s == PAUSE_LIMIT_S
 
 
-def test_a_slow_generator_is_not_waited_for():
-    world = World(reach=200)
-    ended(world)
-    assert world.slept_s == []
-
-
 @pytest.mark.parametrize(("stalled", "pauses"), [(3, [5, 10]), (5, [5, 10, 20, 30])])
 def test_a_confirmation_outlives_a_disturbance_as_well(stalled, pauses):
     last = quiet(**CONFIRMED)[0].trials - 3
@@ -466,6 +460,7 @@ def test_a_generator_that_is_slower_than_the_server_says_nothing_about_it():
     error, point = ended(world)
     assert error.outcome is Outcome.INVALID
     assert "the traffic generator is slower than the server" in str(error)
+    assert world.slept_s == [], "that is not waited for"
     assert point.rounds[-1].metrics["max_rate"] is None
     limited = [
         trial for trial in point.rounds[-1].trials if trial.reason == "generator-limited"
@@ -480,11 +475,6 @@ def test_the_first_error_is_told_when_the_server_cannot_be_stopped_either():
     world = World(lock_lost_at=4, stop_error=lab_broken("no way to the host"))
     error, _ = ended(world)
     assert "the bench is in use" in str(error)
-
-
-def test_a_sweep_of_one_run_needs_no_trimming():
-    world = World()
-    assert len(world.measure(bench(rounds=1, trim=0)).rounds) == 1
 
 
 SHORT = {"name": "fixed-load", "duration_s": 3, "trial_s": 1}
