@@ -1,11 +1,13 @@
 """How the suite runs: property tests, its two parts, and the table of what it cost."""
 
+import hashlib
 import json
 import os
 
 import pytest
 from hypothesis import settings
 from tests import costs
+from tests.tools import TOOLS
 
 from leaselab.report.site import figure
 
@@ -31,8 +33,11 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session", autouse=True)
 def each_chart_once():
-    """Draw equal charts once: the same results stand on many pages, and drawing is dear."""
-    drawn, draw = {}, figure.svg
+    """Draw equal charts once: the same results stand on many pages, and drawing is dear.
+
+    The browser's script, which takes seconds, is made once for all processes.
+    """
+    drawn, draw, bundle = {}, figure.svg, figure.vl_convert.javascript_bundle
 
     def svg(spec):
         key = json.dumps(spec, sort_keys=True)
@@ -40,9 +45,19 @@ def each_chart_once():
             drawn[key] = draw(spec)
         return drawn[key]
 
-    figure.svg = svg
+    def bundled(snippet):
+        TOOLS.mkdir(parents=True, exist_ok=True)
+        version = hashlib.sha256(f"{figure.script_version()} {snippet}".encode()).hexdigest()
+        kept = TOOLS / f"vega-{version[:16]}.js"
+        if not kept.exists():
+            draft = kept.with_suffix(f".{os.getpid()}")
+            draft.write_text(bundle(snippet), "utf-8")
+            draft.replace(kept)
+        return kept.read_text("utf-8")
+
+    figure.svg, figure.vl_convert.javascript_bundle = svg, bundled
     yield
-    figure.svg = draw
+    figure.svg, figure.vl_convert.javascript_bundle = draw, bundle
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,6 @@ from tests.examples import (
 
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
-from leaselab.report.site import pages as pages_module
 from leaselab.report.site.site import write_benches, write_site
 
 WEBINAR = ["--clients", "86400", "--lease-s", "86400"]
@@ -28,7 +27,6 @@ def results(tmp_path, monkeypatch):
     """Two max rates of v4-memfile, one of v6-memfile, a burst, a fixed load."""
     folder = tmp_path / "results"
     monkeypatch.setenv("LEASELAB_RESULTS", str(folder))
-    monkeypatch.setattr(pages_module, "script", str)  # Vega's: slow to make
     archive_result(folder)
     newest = archive_result(
         folder, example_result(token="0002", started=START + timedelta(hours=1))
@@ -167,7 +165,6 @@ def test_what_no_clients_can_be_is_refused(argv, told, capsys):
 def test_the_page_is_part_of_the_report_and_stays(tmp_path, monkeypatch, capsys):
     root = tmp_path / "results"
     monkeypatch.setenv("LEASELAB_RESULTS", str(root))
-    monkeypatch.setattr(pages_module, "script", str)  # Vega's: slow to make
     quick = replace(PROCEDURE, rounds=1, trim=0)  # its page, too
     result = archive_result(root, example_result([6000.0], procedure=quick))
     report = write_site(Store(root), root / "report").parent

@@ -262,12 +262,9 @@ def shell(script, **environment):
     ("script", "code"),
     [
         ("$LEASELAB list >&-", 0),
-        ("$LEASELAB list 2>&-", 0),
         ("$LEASELAB list <&- >&- 2>&-", 0),
-        ("$LEASELAB list --json >&-", 0),
         ("$LEASELAB nothing >&- 2>&-", 2),
         ("$LEASELAB list >/dev/full", 4),
-        ("$LEASELAB nothing 2>/dev/full", 2),
         ("$LEASELAB show nothing >/dev/full 2>/dev/full", 2),
         ("set -o pipefail; $LEASELAB list --scenarios | head -0", BROKEN_PIPE),
         ("set -o pipefail; $LEASELAB nothing 2>&1 | head -0", 2),

@@ -225,14 +225,6 @@ def test_a_missing_package_is_installed_where_that_asks_nothing(checkout, bare_p
     )
 
 
-def test_the_shell_scripts_are_clean():
-    scripts = ["leaselab", "scripts/ci/lock.sh"]
-    done = subprocess.run(
-        ["shellcheck", *scripts], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "")
-
-
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [

@@ -237,12 +237,6 @@ def test_help_imports_no_command():
     assert done.stderr == "[]\n"
 
 
-def test_the_process_exits_with_the_code():
-    done = run_python("nosuch")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("leaselab: unknown command 'nosuch'")
-
-
 def test_warnings_go_to_stderr_and_leave_stdout_whole(tmp_path):
     (tmp_path / "index.sqlite").write_text("rubbish")
     done = run_python("list", "--json", "--results", str(tmp_path))

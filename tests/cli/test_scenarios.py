@@ -1,110 +1,28 @@
 """`leaselab list --scenarios`: the project's own scenarios, whole outputs."""
 
 import json
-import os
-import subprocess
-import sys
+import re
 from pathlib import Path
 
-import pytest
-
-from leaselab.cli.main import BROKEN_PIPE, main
-from leaselab.lab.catalog import match_scenarios
+from leaselab.cli.main import main
+from leaselab.lab.catalog import find_scenario, match_scenarios
 
 ROOT = Path(__file__).parents[2]
 
 NAMES = ("v4-memfile", "v4-memfile-mt", "v6-memfile", "v6-memfile-mt")
 WHAT = "Leases in memory and in a file on the server; no database"
 DURABLE = "backend=mysql threading=single servers=none innodb_flush_log_at_trx_commit=1"
-ONE = f"""\
-scenario:
-  name: v4-memfile-mt
-  description: {WHAT}
-  server:
-    kind: kea
-    options:
-      backend: memfile
-      memfile_persist: True
-      lfc_interval_s: 3600
-      lease_lifetime_s: 86400
-      reclaim_wait_s: 10
-      max_reclaim_leases: 100
-      max_reclaim_ms: 250
-      hold_reclaimed_s: 3600
-      multi_threading: True
-      threads: 4
-      queue_size: 64
-      allocator: iterative
-      cache_threshold: 0.0
-      hooks: lease_cmds
-      classes: none
-      class_count: 0
-      subnets: 1
-      subnets_in_network: 0
-      pools_per_subnet: 1
-      reservations: 0
-      reservations_share: 0.0
-      reservations_in: configuration
-      reservations_scope: in-subnet
-      reservations_by: hw-address
-      reservations_identifiers: hw-address, duid, circuit-id, client-id
-      poll_interval_s: 0.0
-      poll_subnets: 0
-      log_severity: WARN
-      log_debug_level: 0
-      log_sink: file
-      configuration: -
-      changed: -
-      left_out: -
-      pair_mode: none
-      pair_heartbeat_s: 1.0
-      pair_max_response_delay_s: 60.0
-      pair_max_ack_delay_s: 10.0
-      pair_max_unacked_clients: 10
-      pair_listener_threads: 0
-      pair_client_threads: 0
-      pair_parked_packet_limit: 256
-  partner: False
-  support: None
-  beside: -
-  hosts: -
-  generator: leaseload
-  transaction:
-    name: DHCPv4 exchange
-    plural: exchanges
-    stages: DISCOVER-OFFER, REQUEST-ACK
-  load:
-    family: 4
-    relays: 1
-    subnet: 10.0.0.0/8
-    pool: 10.0.0.1 - 10.255.255.254
-    want: address
-  factors:
-    protocol: DHCPv4
-    backend: memfile
-    threading: multi
-    servers: none
-  across: threading, servers
-procedure:
-  name: max-rate
-  rounds: 3
-  trim: 0
-  loss_ratio: 0.025
-  late_s: 2.0
-  wait_s: 4.0
-  warm_up_s: 1
-  warm_up_rate: None
-  reset: after-trial
-  relative_width: 0.01
-  trial_s: 5
-  scout_s: 1
-  min_rate: 10
-  max_rate: 200000
-  start_rate: 2000
-  max_trials: 40
-  confirm_s: 60
-  limit: server
-"""
+PARTS = (
+    f"scenario:\n  name: v4-memfile-mt\n  description: {WHAT}\n  server:\n    kind: kea\n"
+    "    options:\n      backend: memfile\n",
+    "      hooks: lease_cmds\n",
+    "      left_out: -\n",
+    "  partner: False\n  support: None\n  beside: -\n  hosts: -\n  generator: leaseload\n",
+    "    stages: DISCOVER-OFFER, REQUEST-ACK\n  load:\n    family: 4\n",
+    "  factors:\n    protocol: DHCPv4\n    backend: memfile\n    threading: multi\n",
+    "  across: threading, servers\nprocedure:\n  name: max-rate\n  rounds: 3\n  trim: 0\n",
+)
+"""What is shown of a scenario, in this order; its options are those of the role."""
 
 
 def test_a_pipe_gets_a_scenario_a_line(capsys):
@@ -125,22 +43,11 @@ def test_a_pipe_gets_a_scenario_a_line(capsys):
     assert "v4-pool-use-flq-fill-0.999\tDHCPv4\tallocator=flq fill=0.999" in lines
 
 
-def leaselab(*arguments, **options):
-    """The command as a process of its own, as a pipe has it."""
-    return subprocess.run(
-        [sys.executable, "-m", "leaselab", *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        **options,
-    )
-
-
-def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal():
-    narrow = {**os.environ, "COLUMNS": "20", "TERM": "xterm"}
-    done = leaselab("list", "--scenarios", stdout=subprocess.PIPE, env=narrow)
+def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "20")
+    assert main(["list", "--scenarios"]) == 0
     names = [scenario.name for scenario in match_scenarios(ROOT / "scenarios", ["*"])]
-    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert sorted(line[0] for line in lines) == sorted(names)
     assert {len(line) for line in lines} == {3}
     assert ["v4-mysql-durable", "DHCPv4", DURABLE] in lines
@@ -151,17 +58,6 @@ def test_factors_that_all_have_are_columns(capsys):
     lines = capsys.readouterr().out.splitlines()
     durable = DURABLE.rpartition(" ")[2]
     assert f"v4-mysql-durable\tDHCPv4\tmysql\tsingle\tnone\t{durable}" in lines
-
-
-def test_a_reader_that_left_gets_no_traceback():
-    """As `leaselab list --scenarios | head -0`."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        done = leaselab("list", "--scenarios", stdout=writing)
-    finally:
-        os.close(writing)
-    assert (done.returncode, done.stderr) == (BROKEN_PIPE, "")
 
 
 def test_a_pattern_lists_what_it_means(capsys):
@@ -200,7 +96,12 @@ def test_all_of_them_as_json(capsys):
 
 def test_one_as_it_would_be_run(capsys):
     assert main(["show", "--scenario", "v4-memfile-mt", "--parameters", '{"rounds": 3}']) == 0
-    assert capsys.readouterr().out == ONE
+    shown, at = capsys.readouterr().out, 0
+    for part in PARTS:
+        at = shown.index(part, at)
+    options = find_scenario(ROOT / "scenarios", "v4-memfile-mt").server.options
+    told = shown.partition("    options:\n")[2].partition("  partner:")[0]
+    assert re.findall(r"^      (\w+): ", told, re.M) == [*options]
 
 
 def test_one_as_json_is_what_a_deployment_reads(capsys):
@@ -208,44 +109,3 @@ def test_one_as_json_is_what_a_deployment_reads(capsys):
     document = json.loads(capsys.readouterr().out)
     assert document.keys() == {"scenario", "procedure"}
     assert document["procedure"]["rounds"] == 9
-
-
-@pytest.mark.parametrize("arguments", [("--json",), ()])
-@pytest.mark.parametrize(
-    ("name", "parameters", "message"),
-    [
-        (
-            "v4-memfle",
-            "{}",
-            "scenarios: unknown scenario 'v4-memfle'; "
-            "did you mean 'v4-memfile', 'v6-memfile' or 'v4-memfile-mt'?",
-        ),
-        (
-            "v4-memfile",
-            '{"rouns": 3}',
-            "--parameters: unknown parameter of max-rate 'rouns'; did you mean 'rounds'?",
-        ),
-        (
-            "v4-memfile",
-            '{"rounds": 2, "trim": 1}',
-            "--parameters: nothing would be left after trimming (found rounds 2, trim 1, "
-            "wanted rounds > 2 x trim); raise rounds or lower trim",
-        ),
-        (
-            "v4-memfile",
-            '{"trial_s": 600}',
-            "scenario v4-memfile: leases could expire while the sweep runs"
-            " (found lease_lifetime_s 86400, wanted more than 228378 s, the longest this"
-            " can take); raise lease_lifetime_s, or lower --runs or --trial-s",
-        ),
-    ],
-)
-def test_bad_input_is_one_line_on_stderr(capsys, arguments, name, parameters, message):
-    assert main(["show", "--scenario", name, "--parameters", parameters, *arguments]) == 2
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", f"leaselab: {message}\n")
-
-
-def test_parameters_that_are_no_json_is_refused(capsys):
-    assert main(["show", "--scenario", "v4-memfile", "--parameters", "rounds=3"]) == 2
-    assert capsys.readouterr().err.startswith("leaselab: --parameters: not JSON: ")

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.inventories import parsed
 
 from leaselab.cli.bench_options import inventory_of
+from leaselab.lab import benches as benches_module
 from leaselab.lab.benches import Occupancy, bench_named, free_bench, read_benches
 from leaselab.lab.hold import write_hold
 from leaselab.lab.inventory import (
@@ -42,17 +44,26 @@ def write_racks(folder):
     return folder
 
 
+def as_listed(path):
+    """Read a file of `write_bench` without Ansible, which takes seconds for each."""
+    bench = yaml.safe_load(path.read_text(encoding="utf-8"))["bench"]
+    hosts = [group["hosts"] for group in bench["children"].values()]
+    variables = {name: {**own, **bench["vars"]} for each in hosts for name, own in each.items()}
+    groups = {name: {"hosts": [*group["hosts"]]} for name, group in bench["children"].items()}
+    return parsed(path, {"_meta": {"hostvars": variables}, **groups})
+
+
 @pytest.fixture
-def racks(tmp_path):
+def racks(tmp_path, monkeypatch):
     """An inventory of two benches, for a test to change."""
+    monkeypatch.setattr(benches_module, "read_inventory", as_listed)
     return write_racks(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def benches(tmp_path_factory):
+@pytest.fixture
+def benches(racks):
     """The two benches as they are read."""
-    folder = write_racks(tmp_path_factory.mktemp("racks"))
-    return read_benches(folder, folder / "kept")
+    return read_benches(racks, racks / "kept")
 
 
 def refusal(call, *arguments):
@@ -67,7 +78,8 @@ def test_a_folder_with_a_hosts_file_and_a_file_are_one_bench_each(path, tmp_path
     assert bench.bench == "docker"
 
 
-def test_any_other_folder_has_a_bench_in_each_file_and_variables_for_all(racks):
+def test_any_other_folder_has_a_bench_in_each_file_and_variables_for_all(tmp_path):
+    racks = write_racks(tmp_path)
     variables = racks / "group_vars"
     variables.mkdir()
     (variables / "bench.yml").write_text("ansible_user: lab\n", encoding="utf-8")

@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
@@ -253,19 +253,25 @@ def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
     assert bench.hosts["server"].facts == {"cpu_model": FOREIGN}
 
 
-@pytest.fixture
-def measured(tmp_path, monkeypatch, repository):
-    """The results of that commit, of a server that prints its text, and of one not built."""
-    monkeypatch.setenv("LEASELAB_RAN", str(tmp_path / "ran"))
-    lab = Lab(tmp_path, monkeypatch)
-    lab.version, lab.complaint = FOREIGN, f"a.c:1:1: error: {FOREIGN}"
-    run = ["run", "v4-memfile", "--repo", str(repository), "--runs", "3"]
-    foreign = git(repository, "rev-parse", f"refs/tags/={NAME}")
-    for ref, code in (("main", 0), (foreign, 0), (foreign, 5)):
-        assert main([*run, "--commit", ref]) == code
-        lab.broken |= {foreign} & set(lab.built)
-    yield lab
-    assert not (tmp_path / "ran").exists()
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory, repository):
+    """The results of that commit, of a server that prints its text, and of one not built.
+
+    And what was printed meanwhile.
+    """
+    folder, said = tmp_path_factory.mktemp("measured"), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEASELAB_RAN", str(folder / "ran"))
+        lab = Lab(folder, patch)
+        lab.version, lab.complaint = FOREIGN, f"a.c:1:1: error: {FOREIGN}"
+        run = ["run", "v4-memfile", "--repo", str(repository), "--runs", "3"]
+        foreign = git(repository, "rev-parse", f"refs/tags/={NAME}")
+        with redirect_stdout(said), redirect_stderr(said):
+            for ref, code in (("main", 0), (foreign, 0), (foreign, 5)):
+                assert main([*run, "--commit", ref]) == code
+                lab.broken |= {foreign} & set(lab.built)
+        yield lab, said.getvalue()
+        assert not (folder / "ran").exists()
 
 
 def is_shown(text):
@@ -273,12 +279,11 @@ def is_shown(text):
     return all(letter.isprintable() or letter in SHOWN for letter in text)
 
 
-def test_a_run_says_what_it_measures_in_letters(capsys, request):
-    request.getfixturevalue("measured")
-    out, err = capsys.readouterr()
-    assert COMMAND in out
-    assert "error: =1+1 {{ lookup" in err
-    assert is_shown(out + err)
+def test_a_run_says_what_it_measures_in_letters(measured):
+    _, said = measured
+    assert COMMAND in said
+    assert "error: =1+1 {{ lookup" in said
+    assert is_shown(said)
 
 
 COMMANDS = (
@@ -331,7 +336,7 @@ def test_a_terminal_gets_the_codes_that_are_ours_and_no_other(words):
 def test_a_command_that_is_told_is_one_command_to_a_shell(measured, capsys):
     assert main(["rerun", "last"]) == 2
     _, told = capsys.readouterr().err.split("measure it with: ")
-    (row,) = measured.store.index.rows(outcome="build-failed")
+    (row,) = measured[0].store.index.rows(outcome="build-failed")
     *words, commit = shlex.split(told)
     assert words[:4] + words[5:] == ["leaselab", "run", "v4-memfile", "--repo", "--commit"]
     assert commit == row["commit"]
@@ -352,7 +357,7 @@ def test_pages_and_comments_take_none_of_it_for_markup(measured, tmp_path):
     assert main(["report", "-o", str(tmp_path / "site")]) == 0
     pages = [page.read_text(encoding="utf-8") for page in tmp_path.glob("site/**/*.html")]
     assert any("{{ placeholder }}" in page for page in pages)
-    ids = [row["id"] for row in measured.store.index.rows() if row["outcome"] == "ok"]
+    ids = [row["id"] for row in measured[0].store.index.rows() if row["outcome"] == "ok"]
     files = ["--markdown", str(tmp_path / "comment"), "--junit", str(tmp_path / "tests")]
     assert main(["compare", *ids[:2], *files]) in (0, 2, 3)
     for text in (*pages, (tmp_path / "comment").read_text(), (tmp_path / "tests").read_text()):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.inventories import parsed
 
 from leaselab.lab.benches import read_benches
 from leaselab.lab.inventory import (
@@ -15,6 +16,7 @@ from leaselab.lab.inventory import (
     GENERATOR_GROUP,
     SERVER_GROUP,
 )
+from leaselab.lab.inventory_split import split
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[2]
@@ -188,10 +190,10 @@ def test_a_program_is_asked_and_a_bench_that_is_gone_is_forgotten(tmp_path):
     (folder / "README.txt").write_text("no program", encoding="utf-8")
     (folder / "README.txt").chmod(0o755)  # as on file systems that have no such thing
     program(folder, racks("rack1", "rack2", "rack3"))
-    assert len(read_benches(folder, tmp_path / "kept")) == 3
-    program(folder, racks("rack1", "rack2"))
-    benches = read_benches(folder, tmp_path / "kept")
-    assert sorted((tmp_path / "kept").glob("*/*")) == [bench.path for bench in benches]
+    three = read_benches(folder, tmp_path / "kept")
+    assert len(three) == 3
+    fewer = split(parsed(folder / "racks.py", racks("rack1", "rack2")), three[0].path.parent)
+    assert sorted((tmp_path / "kept").glob("*/*")) == [bench.path for bench in fewer]
 
 
 def test_a_path_beside_the_source_is_the_same_one_from_a_benchs_own_file(tmp_path):
@@ -214,7 +216,7 @@ def test_a_builder_without_a_bench_is_that_of_all(tmp_path):
 
 def refused(listing, tmp_path):
     with pytest.raises(LeaselabError) as caught:
-        read_benches(program(tmp_path, listing), tmp_path / "kept")
+        split(parsed(tmp_path / "racks.py", listing), tmp_path / "kept")
     assert caught.value.outcome is Outcome.USAGE
     return str(caught.value)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.documents import tracked
 
 ROOT = Path(__file__).parents[2]
 LAUNCHER = (ROOT / "leaselab").read_text(encoding="utf-8")
@@ -23,14 +24,6 @@ PROGRAMS = [words for words in LINTERS if words != ["shell_scripts"]]
 ANSIBLE_LINT = ["ansible-lint", "--offline"]
 QUICK = [words for words in PROGRAMS if words != ANSIBLE_LINT]
 TOOLS = Path(sys.executable).parent
-
-
-def tracked():
-    """Every file of the repository, as paths below its root."""
-    done = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
-    )
-    return [name for name in done.stdout.split("\0") if name and (ROOT / name).exists()]
 
 
 def shell_scripts():
@@ -91,14 +84,11 @@ def test_ansible_lint_is_content():
     kept.write_text(seen.hexdigest(), "ascii")
 
 
-def test_there_are_shell_scripts_to_check():
-    assert {"leaselab", "scripts/ci/lock.sh", ".ci/run"} <= set(shell_scripts())
-
-
-@pytest.mark.parametrize("name", shell_scripts())
-def test_shellcheck_is_content(name):
+def test_shellcheck_is_content():
     assert shutil.which("shellcheck"), "install shellcheck; `./leaselab test` does"
-    done = run("shellcheck", name)
+    scripts = shell_scripts()
+    assert {"leaselab", "scripts/ci/lock.sh", ".ci/run"} <= {*scripts}
+    done = run("shellcheck", *scripts)
     assert done.returncode == 0, done.stdout
 
 

@@ -1,6 +1,7 @@
 """jenkins-jobs against a double of a controller: what an update does, and what it leaves."""
 
 import http.client
+import shutil
 from base64 import b64encode
 
 import pytest
@@ -15,16 +16,27 @@ MARKED = (
 VIEW = "<hudson.model.ListView><name>mine</name></hudson.model.ListView>"
 
 
-@pytest.fixture
-def controller():
+@pytest.fixture(scope="module")
+def double():
     with controller_double.running() as double:
         yield double
 
 
+def empty(double):
+    """The double, which knows nothing yet."""
+    for known in (double.jobs, double.views, double.posts):
+        known.clear()
+    return double
+
+
 @pytest.fixture
-def update(controller, tmp_path):
-    """Run `jenkins-jobs update` on a folder, as a user would."""
-    settings = tmp_path / "jenkins_jobs.ini"
+def controller(double):
+    return empty(double)
+
+
+def updating(controller, place):
+    """A function that runs `jenkins-jobs update` on a folder, as a user would."""
+    settings = place / "jenkins_jobs.ini"
     text = SETTINGS.read_text("utf-8")
     assert "url=https://jenkins.example.org" in text
     settings.write_text(
@@ -36,7 +48,7 @@ def update(controller, tmp_path):
         done = run(
             *(BUILDER, "--conf", settings, *before, "update", *arguments, folder),
             env={
-                "XDG_CACHE_HOME": str(tmp_path / "cache"),
+                "XDG_CACHE_HOME": str(place / "cache"),
                 "JJB_USER": controller_double.USER,
                 "JJB_PASSWORD": controller_double.TOKEN,
             },
@@ -45,6 +57,31 @@ def update(controller, tmp_path):
         return done
 
     return call
+
+
+@pytest.fixture
+def update(controller, tmp_path):
+    return updating(controller, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def first(double, tmp_path_factory):
+    """The first update of a few jobs: its folder and its cache, and what the double knows."""
+    place = tmp_path_factory.mktemp("first")
+    updating(empty(double), place)(few(place))
+    return place, double.state()
+
+
+@pytest.fixture
+def folder(first, controller, tmp_path):
+    """Definitions by which the controller was updated once."""
+    place, (jobs, views) = first
+    controller.jobs |= jobs
+    controller.views |= views
+    controller.posts.clear()
+    for name in ("jobs", "cache"):
+        shutil.copytree(place / name, tmp_path / name)
+    return tmp_path / "jobs"
 
 
 def test_the_first_update_makes_the_folder_before_the_jobs_in_it(controller, update, tmp_path):
@@ -56,16 +93,12 @@ def test_the_first_update_makes_the_folder_before_the_jobs_in_it(controller, upd
     assert len(created) == len(made().jobs)
 
 
-def test_a_second_update_sends_nothing(controller, update, tmp_path):
-    folder = few(tmp_path)
-    update(folder)
+def test_a_second_update_sends_nothing(controller, update, folder):
     update(folder)
     assert controller.posts == []
 
 
-def test_a_second_update_without_the_cache_changes_nothing(controller, update, tmp_path):
-    folder = few(tmp_path)
-    update(folder)
+def test_a_second_update_without_the_cache_changes_nothing(controller, update, folder):
     before = controller.state()
     update(folder, before=["--ignore-cache"])
     assert {what for what, _ in controller.posts} == {"config.xml"}
@@ -75,33 +108,28 @@ def test_a_second_update_without_the_cache_changes_nothing(controller, update, t
     assert (jobs.keys(), views) == (before[0].keys(), before[1])
 
 
-def test_a_changed_job_is_sent_and_no_other(controller, update, tmp_path):
-    folder = few(tmp_path)
-    update(folder)
-    change(folder, "range.yaml", "    artifacts: 20", "    artifacts: 21")
-    update(folder)
-    assert controller.posts == [("config.xml", "leaselab/leaselab-range")]
-    assert "<artifactNumToKeep>21<" in controller.jobs["leaselab/leaselab-range"]
-
-
-def test_a_job_that_somebody_disabled_stays_disabled(controller, update, tmp_path):
-    folder = few(tmp_path)
-    update(folder)
+def test_a_changed_job_is_sent_and_no_other_and_stays_disabled(controller, update, folder):
     name = "leaselab/leaselab-range"
     controller.jobs[name] = controller.jobs[name].replace(
         "<disabled>false</disabled>", "<disabled>true</disabled>"
     )
     change(folder, "range.yaml", "    artifacts: 20", "    artifacts: 21")
     update(folder)
+    assert controller.posts == [("config.xml", name)]
+    assert "<artifactNumToKeep>21<" in controller.jobs[name]
     assert "<disabled>true</disabled>" in controller.jobs[name]
 
 
-def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, tmp_path):
-    folder = few(tmp_path)
-    update(folder)
+def test_a_renamed_job_is_deleted_under_its_old_name_where_that_is_asked_for(
+    controller, update, folder
+):
     change(folder, "project.yaml", "      - rack2\n", "      - rack9\n")
+    update(folder)
+    assert {
+        "leaselab/leaselab-lab-check-rack2",
+        "leaselab/leaselab-lab-check-rack9",
+    } <= controller.jobs.keys()
     update(folder, "--delete-old")
-    assert "leaselab/leaselab-lab-check-rack9" in controller.jobs
     deleted = [name for what, name in controller.posts if what == "doDelete"]
     assert sorted(deleted) == [
         "leaselab/leaselab-lab-check-rack2",
@@ -109,38 +137,21 @@ def test_a_renamed_job_is_deleted_under_its_old_name(controller, update, tmp_pat
     ]
 
 
-def test_without_delete_old_nothing_is_deleted(controller, update, tmp_path):
-    folder = few(tmp_path)
-    update(folder)
-    change(folder, "project.yaml", "      - rack2\n", "      - rack9\n")
-    update(folder)
-    assert "leaselab/leaselab-lab-check-rack2" in controller.jobs
-
-
-def test_what_was_made_by_hand_is_never_deleted(controller, update, tmp_path):
-    folder = few(tmp_path)
-    update(folder)
+def test_what_was_made_by_hand_is_never_deleted_and_what_bears_the_mark_is(
+    controller, update, folder
+):
+    """The mark in a description is all it goes by; docs/how-to/ci.md warns of it."""
     mine = ["theirs", "leaselab/mine", "leaselab/leaselab-branches/master"]
     controller.jobs |= dict.fromkeys(mine, BY_HAND)
     controller.views["mine"] = VIEW
+    controller.jobs["of-another-team"] = MARKED
     update(folder, "--delete-old")
     assert set(mine) <= controller.jobs.keys()
     assert "mine" in controller.views
-    assert controller.posts == []
-
-
-def test_what_jenkins_jobs_made_from_other_definitions_is_deleted(controller, update, tmp_path):
-    """The mark in a description is all it goes by; docs/how-to/ci.md warns of it."""
-    folder = few(tmp_path)
-    update(folder)
-    controller.jobs["of-another-team"] = MARKED
-    update(folder, "--delete-old")
     assert controller.posts == [("doDelete", "of-another-team")]
 
 
-def test_a_view_that_is_gone_is_deleted(controller, update, tmp_path):
-    folder = few(tmp_path)
-    update(folder)
+def test_a_view_that_is_gone_is_deleted(controller, update, folder):
     change(folder, "views.yaml", "name: leaselab-ranges", "name: leaselab-releases")
     update(folder, "--delete-old")
     assert ("doDelete", "leaselab-ranges") in controller.posts

@@ -104,7 +104,7 @@ def test_too_few_readings_tell_nothing():
     st.lists(st.sampled_from([1.0, 0.97, 0.94, 1.02]), min_size=1, max_size=12),
     st.integers(0, 1000),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_what_was_found_stays_found_where_it_was(levels, seed):
     """So what was told of a commit in one review is told in the next."""
     readings = series([level for level in levels for _ in range(9)], seed=seed)

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import (
     MAX_RATES,
+    PROCEDURE,
     START,
     archive_result,
     example_result,
@@ -40,11 +41,14 @@ def index(root):
     return Index(root)
 
 
+SHORT = example_result(MAX_RATES[:1], procedure=replace(PROCEDURE, rounds=1, trim=0))
+
+
 def place_result(root, sweep_id):
     """Put a bare result.json where a result lies, as a copy from elsewhere does."""
     place = Store(root).place(sweep_id)
     place.mkdir(parents=True)
-    (place / "result.json").write_bytes(encode(replace(example_result(), id=sweep_id)))
+    (place / "result.json").write_bytes(encode(replace(SHORT, id=sweep_id)))
     return place
 
 
@@ -138,13 +142,6 @@ def test_without_a_results_folder_there_are_no_rows_and_none_is_made(root, index
     assert index.rows() == []
     assert index.newest() is None
     assert not root.exists()
-
-
-def test_a_deleted_index_is_made_again(root, index):
-    archive_result(root)
-    before = index.rows()
-    (root / INDEX).unlink()
-    assert index.rows() == before
 
 
 @pytest.mark.parametrize("age", ["settled", "just changed"])

@@ -192,7 +192,7 @@ def test_more_commits_never_make_a_plan_cheaper(counts, few, more):
     assert bisects_h(replace(LAB, commits_a_day=few), wish, counts) >= 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(wishes, st.integers(1, 4), st.floats(0.1, 30))
 def test_what_is_chosen_fits_and_leaves_no_scenario_out(wish, benches, commits):
     lab = replace(LAB, benches=benches, commits_a_day=commits)
@@ -206,7 +206,7 @@ def test_what_is_chosen_fits_and_leaves_no_scenario_out(wish, benches, commits):
     assert asked <= 0.8 * busy.offered_h
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(wishes, st.integers(1, 4), st.floats(0.1, 30))
 def test_one_bench_more_never_makes_a_plan_impossible(wish, benches, commits):
     lab = replace(LAB, benches=benches, commits_a_day=commits)

@@ -58,11 +58,6 @@ def test_few_rounds_are_not_trimmed_unless_asked_for(rounds, trim):
     assert MaxRate(rounds=rounds).trim == trim
 
 
-def test_one_round_left_of_several_is_refused_before_anything_is_measured():
-    with refused("one run would be left after trimming"):
-        procedure_of({"rounds": 3, "trim": 1})
-
-
 def test_by_default_the_max_rate_is_searched_in_nine_rounds_of_which_seven_count():
     procedure = procedure_of({})
     assert procedure == MaxRate()

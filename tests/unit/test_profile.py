@@ -27,7 +27,6 @@ from leaselab.cli.main import main
 from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.profile import growth, print_profile, summary
-from leaselab.report.site import pages as pages_module
 from leaselab.report.site.profile import flames
 from leaselab.report.site.site import write_site
 
@@ -270,11 +269,8 @@ def test_compare_tells_the_profile_beside_its_verdict(two, capsys):
     assert "Grew most: weigh_options" in capsys.readouterr().out
 
 
-def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(
-    two, tmp_path, monkeypatch
-):
+def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(two, tmp_path):
     store, _ = two
-    monkeypatch.setattr(pages_module, "script", str)
     write_site(store, tmp_path / "report")
     (page,) = (tmp_path / "report" / "experiment").glob("*.html")
     text = page.read_text(encoding="utf-8")
@@ -294,8 +290,7 @@ def test_a_box_stands_on_its_caller_and_is_as_wide_as_what_it_costs(two):
     assert inner["more"] == pytest.approx(0.8, rel=0.02)
 
 
-def test_a_name_that_would_be_more_than_a_name_is_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(pages_module, "script", str)
+def test_a_name_that_would_be_more_than_a_name_is_one(tmp_path):
     archived_profiles(tmp_path / "results", {"main;answer": 9.0, f"main;{ATTACK}": 1.0})
     write_site(Store(tmp_path / "results"), tmp_path / "report")
     (page,) = (tmp_path / "report" / "experiment").glob("*.html")

@@ -114,7 +114,7 @@ labs = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(labs, st.integers(0, 5))
 def test_one_bench_more_never_makes_a_job_without_a_build_wait_longer(lab, week):
     lab = replace(lab, build_warm_min=0, build_cold_min=0)

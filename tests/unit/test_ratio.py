@@ -93,7 +93,7 @@ def test_the_test_agrees_with_published_examples(one, other, trims, p):
     assert found.p == pytest.approx(p, abs=1e-6)
 
 
-@settings(max_examples=25)  # each searches the ends of intervals
+@settings(max_examples=25)
 @given(sweeps, sweeps)
 def test_the_ends_of_the_interval_are_where_the_formula_says_five_per_cent(one, other):
     found = judged(one, other)
@@ -103,7 +103,7 @@ def test_the_ends_of_the_interval_are_where_the_formula_says_five_per_cent(one, 
         assert yuen_by_hand(one, other, end) == pytest.approx(0.05, abs=1e-6)
 
 
-@settings(max_examples=25)  # each searches the ends of intervals
+@settings(max_examples=25)
 @given(sweeps, sweeps, st.floats(0.8, 1.25))
 def test_the_interval_leaves_one_out_where_the_test_says_so_and_nowhere_else(
     one, other, factor
@@ -114,7 +114,7 @@ def test_the_interval_leaves_one_out_where_the_test_says_so_and_nowhere_else(
     assert found.differs == (not found.ci95[0] <= 1.0 <= found.ci95[1])
 
 
-@settings(max_examples=25)  # each searches the ends of intervals
+@settings(max_examples=25)
 @given(sweeps, sweeps, st.floats(0.5, 2))
 def test_the_ratio_the_other_way_round_is_the_inverse(one, other, factor):
     other = scaled(other, factor)
@@ -126,7 +126,7 @@ def test_the_ratio_the_other_way_round_is_the_inverse(one, other, factor):
     assert back.ci95 == pytest.approx((1 / there.ci95[1], 1 / there.ci95[0]), rel=1e-6)
 
 
-@settings(max_examples=25)  # each searches the ends of intervals
+@settings(max_examples=25)
 @given(sweeps, sweeps, st.floats(0.01, 100), st.floats(0.5, 2))
 def test_units_do_not_matter_and_a_factor_of_one_is_a_factor_of_the_ratio(
     one, other, unit, factor

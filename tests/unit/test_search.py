@@ -100,7 +100,7 @@ max_rates = st.floats(120, 150_000)
 servers = st.sampled_from(SERVERS)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(passed=servers, max_rate=max_rates)
 def test_first_run_brackets_any_monotone_server(passed, max_rate):
     bench = Bench(passed, max_rate)
@@ -114,7 +114,7 @@ def test_first_run_brackets_any_monotone_server(passed, max_rate):
     assert all(PROCEDURE.min_rate <= item.rate <= PROCEDURE.max_rate for item in bench.loads)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     passed=servers,
     max_rate=max_rates,
@@ -136,7 +136,6 @@ def test_earlier_runs_never_decide_the_result(passed, max_rate, before, passed_b
     assert len(estimate.trials) == len(bench.loads) <= PROCEDURE.max_trials
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     passed=servers,
     max_rate=st.floats(500, 100_000),
@@ -156,7 +155,6 @@ def test_noise_ends_in_a_bracket_or_in_a_failure_that_says_noisy(passed, max_rat
     assert len(bench.loads) <= PROCEDURE.max_trials
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     max_rate=st.floats(500, 100_000),
     noise=st.lists(st.floats(0.97, 1.03), min_size=1, max_size=20),
@@ -179,7 +177,6 @@ def test_replayed_trials_lead_to_the_same_result(max_rate, noise, cut):
     assert search(resumed, PROCEDURE) == whole
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     passed=st.sampled_from((keeps, collapses, cliff)),
     max_rate=st.floats(500, 100_000),

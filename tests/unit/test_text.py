@@ -357,28 +357,6 @@ def test_a_list_has_a_line_each():
     assert list(listing([])) == ["no results"]
 
 
-def test_a_list_of_figures_of_several_kinds_has_their_units():
-    row = {
-        "id": "20261121T113005Z-v4-memfile-3f9a",
-        "outcome": "ok",
-        "value": 6006.4,
-        "metric": "max_rate",
-        "unit": "exchanges/s",
-        "durability": None,
-        "server": "kea",
-        "version": "2.6.3",
-        "commit": None,
-    }
-    other = row | {"metric": "latency", "unit": "ms", "value": 0.4321}
-    bad = other | {"value": None}
-    assert [line[48:64].strip() for line in listing([row, other, bad])] == [
-        "figure",
-        "6006 exchanges/s",
-        "0.432 ms",
-        "-",
-    ]
-
-
 def test_a_server_is_named_alike_from_an_index_row_and_a_record():
     server = example_result(commit="a" * 40).server
     assert server_name(server) == "kea 2.6.3 (aaaaaaaaaa)"

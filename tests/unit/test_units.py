@@ -97,7 +97,8 @@ def test_a_list_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, cap
 
 def test_a_list_of_several_kinds_tells_each_in_its_unit():
     rows = [row_of(fixed_load_result(FAST), "a"), row_of(example_result(**LATER), "b")]
-    _, fast, rate = listing(rows)
+    heading, fast, rate = listing(rows)
+    assert " figure " in heading
     assert "12.6 ms" in fast
     assert " 6006 exchanges/s " in rate
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-import warnings
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -32,6 +30,7 @@ ANCHORED = "t test of the rounds' ratios to the anchor"
 `anchored_ratio`."""
 _FIRST_STEP = 1e-3
 _FURTHEST = math.log(1000)
+_EXACT = 1e-12
 """Steps in which an end of an interval is looked for, as logarithms of a factor."""
 
 
@@ -139,12 +138,11 @@ def ratio(base: Runs, other: Runs) -> Ratio:
     interval of the inverse is the inverse, and units do not matter.
     """
     value = other.mean / base.mean
-    share = common_share(base, other)
-    if share is None or min(base.kept, other.kept) < 2:
+    if common_share(base, other) is None or min(base.kept, other.kept) < 2:
         return Ratio(value, None, None)
     if base.steady and other.steady:
         return Ratio(value, (value, value), float(value == 1.0))
-    p_of = partial(_p_of, base, other, share)
+    p_of = _yuen(base, other)
     low, high = _reach(p_of, value, -1), _reach(p_of, value, +1)
     ends = None
     if high is not None:
@@ -225,54 +223,64 @@ def differs(base: Runs, other: Runs) -> bool:
 
     Raises ValueError where the shares are not the same.
     """
-    share = common_share(base, other)
-    if share is None:
+    if common_share(base, other) is None:
         raise ValueError(
             f"trim {base.trim} of {len(base.values)}, {other.trim} of {len(other.values)}"
         )
-    return _p_of(base, other, share, 1.0) < SIGNIFICANT
+    return _yuen(base, other)(1.0) < SIGNIFICANT
 
 
-def _p_of(base: Runs, other: Runs, share: float, factor: float) -> float:
-    """Yuen's p that the mean of `other` is `factor` times that of `base`."""
+def _yuen(base: Runs, other: Runs) -> Callable[[float], float]:
+    """Yuen's p that the mean of `other` is a factor times that of `base`, by that factor.
+
+    It is not a number where one run is left of a result.
+    """
     from scipy.special import stdtr  # noqa: PLC0415  # slow to import, and seldom needed
-    from scipy.stats import ttest_ind  # noqa: PLC0415
 
-    scaled = [factor * value for value in base.values]
-    with warnings.catch_warnings():
-        # that runs are nearly the same is no fault of theirs
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found = ttest_ind(list(other.values), scaled, trim=share, equal_var=False)
-    wider = _wider(base, other, share, factor)
-    if wider == 1.0:
-        return float(found.pvalue)
-    return 2.0 * float(stdtr(found.df, -abs(found.statistic) / wider))
-
-
-def _wider(base: Runs, other: Runs, share: float, factor: float) -> float:
-    """By what factor the error of a difference is larger, as runs follow each other (1..)."""
-    parts = [
-        (scale * error) ** 2
-        for runs, scale in ((base, factor), (other, 1.0))
-        if (error := standard_error(runs.values, int(share * len(runs.values)))) is not None
+    squares = [
+        error**2
+        for runs in (base, other)
+        if (error := standard_error(runs.values, runs.trim)) is not None
     ]
-    factors = [base.widening, other.widening]
-    if factors == [1.0, 1.0] or len(parts) < 2 or not sum(parts):
-        return 1.0
-    wide = sum(part * each**2 for part, each in zip(parts, factors, strict=True))
-    return math.sqrt(wide / sum(parts))
+    if len(squares) < 2:
+        return lambda _factor: math.nan
+    # Yuen's squared error of a mean, over that of Tukey and McLaughlin.
+    over = [
+        (len(runs.values) - 1) * runs.kept / (len(runs.values) * (runs.kept - 1))
+        for runs in (base, other)
+    ]
+    # Runs that follow each other know their mean less well.
+    wide = [runs.widening**2 for runs in (base, other)]
+    means = (base.mean, other.mean)
+
+    def p_of(factor: float) -> float:
+        parts = (squares[0] * factor**2, squares[1])
+        gap, whole = abs(means[1] - factor * means[0]), sum(parts)
+        if not whole:
+            return float(not gap)
+        ours = [part * each for part, each in zip(parts, over, strict=True)]
+        variance = math.fsum(ours)
+        freedom = variance**2 / math.fsum(
+            part**2 / (runs.kept - 1) for part, runs in zip(ours, (base, other), strict=True)
+        )
+        wider = math.fsum(part * each for part, each in zip(parts, wide, strict=True)) / whole
+        return 2.0 * float(stdtr(freedom, -gap / math.sqrt(variance * wider)))
+
+    return p_of
 
 
 def _reach(p_of: Callable[[float], float], value: float, sign: int) -> float | None:
     """How far from `value`, as a logarithm, p is at 5 %; None where that is nowhere near."""
-    from scipy.optimize import brentq  # noqa: PLC0415  # as above
 
-    def above(reach: float) -> float:
-        return p_of(value * math.exp(sign * reach)) - SIGNIFICANT
+    def above(reach: float) -> bool:
+        return p_of(value * math.exp(sign * reach)) >= SIGNIFICANT
 
     near, far = 0.0, _FIRST_STEP
-    while above(far) >= 0:
+    while above(far):
         near, far = far, 2 * far
         if far > _FURTHEST:
             return None
-    return float(brentq(above, near, far, xtol=1e-12))
+    while far - near > _EXACT:
+        middle = (near + far) / 2
+        near, far = (middle, far) if above(middle) else (near, middle)
+    return near
