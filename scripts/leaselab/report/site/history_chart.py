@@ -39,7 +39,7 @@ _SEQUENCE = number(
     "place",
     "commits, oldest first",
     axis={"labels": False, "ticks": False, "grid": False},
-    scale={"padding": 12},
+    scale={"padding": 12, "nice": False},
 )
 """The place of a commit among the others; the tooltip has its name."""
 
