@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.report.site.colours import ASIDE, LOOKS
 from leaselab.report.site.vega import (
+    OWN_COLOUR,
     WIDTH,
     Spec,
     chart,
@@ -44,9 +45,9 @@ def changes_chart(
         }
         for label, ratio, ci95, look in changes
     ]
-    y, colour = names("label", _LABEL_WIDTH), {"field": "colour", "scale": None}
+    y = names("label", _LABEL_WIDTH)
     x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
-    ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": colour}
+    ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": OWN_COLOUR}
     tooltip = told(
         ("label", "", ""),
         ("change", axis, "+.2f"),
@@ -58,7 +59,7 @@ def changes_chart(
         [
             layer([{"change": 0}], dashed(ASIDE), {"x": number("change", axis)}),
             layer(known, lines(2.5), ends),
-            layer(values, dots(60), {"x": x, "y": y, "color": colour, "tooltip": tooltip}),
+            layer(values, dots(60), {"x": x, "y": y, "color": OWN_COLOUR, "tooltip": tooltip}),
         ],
         height=max(50, 24 * len(values)),
         name=name,

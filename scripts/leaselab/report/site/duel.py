@@ -12,6 +12,7 @@ from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.colours import ASIDE, BETTER, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
+    OWN_COLOUR,
     Spec,
     chart,
     dots,
@@ -102,7 +103,6 @@ def _pairs(base: Record, other: Record) -> Spec | None:
         scale={"padding": 12, "nice": False},
         axis={"tickMinStep": 1, "format": "d"},
     )
-    colour = {"field": "colour", "type": "nominal", "scale": None}
     ends = [
         {"round": one["round"], "rate": one[letter], "server": letter}
         for one in values
@@ -119,7 +119,7 @@ def _pairs(base: Record, other: Record) -> Spec | None:
             layer(
                 values,
                 lines(1.5),
-                {"x": x, "y": number("A", axis), "y2": {"field": "B"}, "color": colour},
+                {"x": x, "y": number("A", axis), "y2": {"field": "B"}, "color": OWN_COLOUR},
             ),
             layer(ends, dots(50), {"x": x, "y": y, **of, "tooltip": tooltip}),
         ],
