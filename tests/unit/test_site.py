@@ -35,7 +35,8 @@ from leaselab.report.facts import confirmation_words
 from leaselab.report.review import series_of
 from leaselab.report.site import site
 from leaselab.report.site.colours import DOUBT, MEASURED, SERIES, WORSE
-from leaselab.report.site.history import history, lines_of
+from leaselab.report.site.history import history
+from leaselab.report.site.line import lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_benches, write_site
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model.server import server_name
 from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.history_panels import Drawing
+from leaselab.report.site.line import titles_of
 from leaselab.report.site.news import news_of
-from leaselab.report.units import rows_in_shown_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from leaselab.analysis.history import Series
     from leaselab.report.site.figure import Figure
+    from leaselab.report.site.line import Line
 
     Row = Mapping[str, Any]
 
@@ -24,44 +24,6 @@ _LISTED = 200
 """Newest results of the table."""
 _PANELS = 6
 """Benches and their environments that are drawn, those with the newest results."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Results of one scenario that are about the same metric."""
-
-    scenario: str
-    metric: str
-    name: str
-    """The scenario; with the metric's words where it was first measured for another one."""
-    page: str
-    """The same as the name of a file."""
-    rows: Sequence[Row]
-    """The index's, oldest first; at least one."""
-
-    @property
-    def title(self) -> str:
-        """The metric in words."""
-        return _titles(self.rows[-1]).get(self.metric, self.metric)
-
-    @property
-    def unit(self) -> str:
-        """The metric's unit."""
-        return str(self.rows[-1]["unit"])
-
-
-def lines_of(scenario: str, rows: Sequence[Row]) -> list[Line]:
-    """The results of one scenario by metric; `rows` are the index's, oldest first."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row["metric"], []).append(row)
-    lines = []
-    for place, (metric, members) in enumerate(found.items()):
-        line = Line(scenario, metric, scenario, scenario, rows_in_shown_units(members))
-        if place:
-            line = replace(line, name=f"{scenario}, {line.title}", page=f"{scenario}.{metric}")
-        lines.append(line)
-    return lines
 
 
 def history(
@@ -83,7 +45,7 @@ def history(
     beside = {
         metric: (title, json.loads(row["metrics"])[metric][3])
         for row in listed
-        for metric, title in _titles(row).items()
+        for metric, title in titles_of(row).items()
         if metric != line.metric
     }
     context = {
@@ -129,8 +91,3 @@ def _listed(row: Row, beside: Mapping[str, object], href: str, against: str) -> 
         "half_width": None if high is None else (high - low) / 2,
         "beside": [(one[0], one[3]) if (one := metrics.get(name)) else None for name in beside],
     }
-
-
-def _titles(row: Row) -> dict[str, str]:
-    titles: dict[str, str] = json.loads(row["titles"] or "{}")
-    return titles

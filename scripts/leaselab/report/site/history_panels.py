@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from leaselab.analysis.history import Series
-    from leaselab.report.site.history import Line
+    from leaselab.report.site.line import Line
 
     Row = Mapping[str, Any]
 
