@@ -11,8 +11,6 @@ from leaselab.model.errors import BELIEVED
 from leaselab.model.host import Host
 from leaselab.model.record import GENERATOR, SERVER, Record
 
-TRAFFIC = "traffic"
-"""The word of the flag that says how much of the time was traffic."""
 _STEADY = 0.05
 """Spread of the runs above which a difference of a few per cent says little (ratio)."""
 _FEW_COUNTED = 0.5
@@ -132,7 +130,7 @@ def _known(record: Record) -> Iterator[Flag]:
         )
     share = record.traffic_share
     if share is not None:
-        yield Flag("known", TRAFFIC, f"{100 * share:.0f} % of the time was traffic")
+        yield Flag("known", "traffic", f"{100 * share:.0f} % of the time was traffic")
 
 
 def _processors(text: str | None) -> set[int]:

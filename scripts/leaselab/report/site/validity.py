@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.credibility import TRAFFIC, Flag, flags
+from leaselab.analysis.credibility import Flag, flags
 from leaselab.analysis.matrix import cell_of
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NOT_OK = 100
 """Newest results without a figure that the page lists."""
+_TRAFFIC = "traffic"
 NOT_COUNTED = {
     "generator-limited": "the traffic generator was at its limit, or near it",
     "generator-stalled": "the generator or its host stood still for a moment, which explains "
@@ -62,7 +63,7 @@ DOUBTS = {
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of a minute below the max rate, after the runs",
     "runs follow each other": "the machine or the server drifts; the interval allows for it",
-    TRAFFIC: "the rest is waiting for late replies, reading output, starting servers",
+    _TRAFFIC: "the rest is waiting for late replies, reading output, starting servers",
 }
 """What makes a figure doubtful, or is to be known of it."""
 MEANINGS = {**NOT_COUNTED, **NO_FIGURE, **DOUBTS}
@@ -132,7 +133,7 @@ def level_of(found: Iterable[Flag]) -> str:
 
 def _weighed(record: Record) -> list[Flag]:
     """The flags that a result is judged by: how its time was spent is none of them."""
-    return [flag for flag in flags(record) if flag.word != TRAFFIC]
+    return [flag for flag in flags(record) if flag.word != _TRAFFIC]
 
 
 def _shared(every: Sequence[Sequence[Flag]]) -> list[Flag]:
