@@ -78,7 +78,7 @@ def sweep(
             f"seconds-{one.index}",
             f"Run {one.index}, second by second",
             run_seconds(record, one),
-            note=seconds_note(one),
+            note=seconds_note(one) if one is typical else "",
             at_once=one is typical,
         )
         for one in record.rounds
@@ -177,7 +177,6 @@ def _confirmation(record: Record) -> dict[str, Any] | None:
             "seconds-confirmation",
             "Confirmation, second by second",
             run_seconds(record, as_round, "Confirmation"),
-            note=seconds_note(as_round),
             at_once=False,
         ),
     }
