@@ -178,12 +178,31 @@ def release_archive(root: Path) -> None:
         session = Experiment(id=ids[0], points=ids, interleaved=True)
         for one in points:
             archive_result(root, replace(one, experiment=session))
-    long_run = fixed_load_result([0.0064], started=START + timedelta(days=1))
+    long_run = _hour(fixed_load_result([0.0064], started=START + timedelta(days=1)), chance)
     alone = replace(long_run, scenario=scenarios[RELEASED], id=new_id(START, RELEASED, "eeee"))
     archive_result(root, built(alone, name_of(2), described=RELEASES[2]))
     later = START + timedelta(days=2)
     again = _record(scenarios["v4-memfile"], later, "ffff", speed=1, rounds=5, chance=chance)
     archive_result(root, built(again, name_of(2), described=RELEASES[2]))
+
+
+def _hour(record: Record, chance: random.Random) -> Record:
+    """The record with an hour of traffic in its one round, in trials of a minute."""
+    (one,) = record.rounds
+    began = datetime.fromisoformat(one.started_at)
+    trials = [
+        example_trial(
+            4800,
+            60,
+            abs(0.0004 * chance.gauss(0, 1)),
+            number=number,
+            index=one.index,
+            round_started=began + timedelta(seconds=54 * number),
+        )
+        for number in range(1, 61)
+    ]
+    hour = replace(one, trials=tuple(trials), traffic_s=3600.0, wall_s=3730.0)
+    return replace(record, procedure=replace(record.procedure, duration_s=3600), rounds=(hour,))
 
 
 def _builds(root: Path, name: str, record: Callable[..., Record]) -> Iterator[Record]:

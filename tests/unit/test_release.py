@@ -34,9 +34,18 @@ def written(archive, against):
 
 
 @pytest.fixture(scope="module")
-def place(archive):
+def reads():
+    """The ids of what was read for the report, in their order."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def place(archive, reads):
     """The report."""
-    return written(archive, OLD)
+    load = Store.load
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "load", lambda store, ref: reads.append(ref) or load(store, ref))
+        return written(archive, OLD)
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +133,16 @@ def test_long_run_history_hardware_method_and_attachments_are_there(page):
     assert "valid-lifetime" in page.partition('<section id="attached">')[2]
     assert "measured in turn" in page.partition('<section id="method">')[2]
     assert "<dt>server host</dt>" in page.partition('<section id="hardware">')[2]
+
+
+def test_each_result_is_read_once_however_many_releases_it_is_compared_with(place, reads):
+    assert place.exists()
+    assert len(reads) == len(set(reads)) > 2 * len(IN_TURN)
+
+
+def test_an_hour_second_by_second_is_drawn_in_few_points(page):
+    assert "a point for 9 s" in page
+    assert len(page) < 400_000
 
 
 def test_a_report_of_other_results_has_another_name(archive, place):

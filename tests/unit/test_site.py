@@ -35,7 +35,8 @@ from leaselab.report.facts import confirmation_words
 from leaselab.report.review import series_of
 from leaselab.report.site import site
 from leaselab.report.site.colours import DOUBT, MEASURED, SERIES, WORSE
-from leaselab.report.site.history import history, lines_of
+from leaselab.report.site.history import history
+from leaselab.report.site.line import lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_benches, write_site
 
@@ -247,12 +248,12 @@ def test_the_overview_explains_its_columns_where_they_stand(tmp_path):
     assert words[words.index("threading") + 1] == "single, multi"
 
 
-def test_validity_explains_the_verdicts_above_and_the_words_below_its_table(archive):
+def test_validity_begins_with_how_many_are_usable_and_ends_with_what_words_mean(archive):
     root, _ = archive
     text = (root / "report" / "validity.html").read_text(encoding="utf-8")
     above, _, below = text.partition("<table>")
-    for verdict in ("good", "doubt", "refused"):
-        assert f'<span class="verdict {verdict}">{verdict}</span></dt>' in above
+    assert re.search(r"<h1>\d+ of the \d+ newest results (is|are) usable</h1>", above)
+    assert re.search(r'<span class="verdict refused">refused</span>: \d+, there is no', text)
     assert "<dt>generator-limited</dt><dd>the traffic generator was at its limit" in below
 
 
@@ -269,6 +270,8 @@ def test_the_review_shows_each_month_each_change_and_a_chart_of_its_series(
     assert "<h2>2026-11</h2>" in text
     assert "confirmed by a duel" in text
     assert "Change number 5" in text
+    history = (tmp_path / "report/history/v4-memfile.html").read_text("utf-8")
+    assert 'href="../experiment/' in history
     assert 'href="history/v4-memfile.html"' in text
     assert text.count("<figure") == 1
     assert "Too few builds for a history, of which 6 or more are needed: v6-memfile" in text

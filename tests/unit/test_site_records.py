@@ -27,7 +27,8 @@ from leaselab.model.record import Experiment, Metric
 from leaselab.model.scenario import Transaction
 from leaselab.report.site.colours import MEASURED, WORSE
 from leaselab.report.site.experiment import experiment
-from leaselab.report.site.history import history, lines_of
+from leaselab.report.site.history import history
+from leaselab.report.site.line import lines_of
 from leaselab.report.site.overview import overview
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_site

@@ -51,7 +51,7 @@ def test_a_word_is_explained_once_and_an_unknown_one_not_at_all():
 
 def test_results_stand_in_the_order_of_their_numbers():
     names = ["v4-threads-12", "v6-threads-1", "v4-threads-2", "v4-threads-1"]
-    shown = validity([example_result(scenario=name) for name in names], [])["results"]
-    assert [one["scenario"] for one in shown] == [
+    shown = validity([example_result(scenario=name) for name in names], [])["groups"]
+    assert [one["scenario"] for found in shown.values() for one in found] == [
         *("v4-threads-1", "v4-threads-2", "v4-threads-12", "v6-threads-1")
     ]

@@ -198,9 +198,9 @@ class LiveView:
             return ""
         first, *_, last = map(datetime.fromisoformat, self._starts)
         each = (last - first).total_seconds() / (len(self._starts) - 1)
-        runs = self.procedure.rounds - self.run + 1
-        seconds = runs * each - (now - last).total_seconds()
-        return f"about {span(max(0.0, seconds))} to the end of the last run"
+        this = max(0.0, each - (now - last).total_seconds())  # it may take longer than others
+        seconds = this + (self.procedure.rounds - self.run) * each
+        return f"about {span(seconds)} to the end of the last run"
 
     def _server(self) -> str:
         """What the server did in the last second that was sampled; empty without one."""

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leaselab.analysis.capacity import Carries
 from leaselab.report.capacity import (
     capacity_document,
     demand_words,
     headings,
     loads,
     notes,
-    rate_words,
     texts,
 )
-from leaselab.report.site.colours import ASIDE, MEASURED
-from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.families import Axis
 from leaselab.report.site.pages import Pages, sweep_page
 from leaselab.report.site.review import REVIEW
 from leaselab.report.site.site import BENCHES, CAPACITY, NAV
-from leaselab.report.site.vega import Spec, chart, dashed, dots, layer, names, told
-from leaselab.report.site.vega import number as position
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,13 +48,11 @@ def write_capacity(folder: Path, demand: Demand, found: Sequence[Configuration])
 
 def _context(
     demand: Demand, found: Sequence[Configuration], links: Sequence[str]
-) -> tuple[dict[str, Any], list[Figure | None]]:
-    drawn = figure(
-        "head-room",
-        "Head room of each configuration",
-        _chart(found),
-        note="At 1 it just carries the load; the axis is logarithmic.",
-    )
+) -> tuple[dict[str, Any], tuple[()]]:
+    """What the template gets; heads of room stand on one logarithmic axis, in shares of it."""
+    rooms = [one.head_room for one in found if one.head_room]
+    axis = Axis(min(1.0, *rooms), max(1.0, *rooms), logarithmic=True) if rooms else None
+    carry = sum(one.carries is Carries.YES for one in found)
     return {
         "words": demand_words(demand),
         "loads": loads(demand),
@@ -66,37 +61,13 @@ def _context(
             {
                 "texts": texts(one),
                 "href": href,
+                "at": axis.at(one.head_room) if axis and one.head_room else None,
                 "verdict": _VERDICTS.get(one.carries.value, ""),
             }
             for one, href in zip(found, links, strict=True)
         ],
         "notes": list(notes(demand, found)),
-        "figure": drawn,
-    }, [drawn]
-
-
-def _chart(found: Sequence[Configuration]) -> Spec | None:
-    """The head room of each configuration that has one; None where none has."""
-    values = [
-        {
-            "label": ", ".join(filter(None, (cell.scenario, cell.server, cell.durability))),
-            "room": one.head_room,
-            "rate": rate_words(one),
-        }
-        for one in found
-        if (cell := one.cell) and one.head_room
-    ]
-    if not values:
-        return None
-    scale = {"type": "log", "padding": 20}
-    x = position("room", "head room", scale=scale, axis={"tickCount": 6})
-    tooltip = told(("label", "", ""), ("room", "head room", ".3~g"), ("rate", "max rate", ""))
-    layers = [
-        layer([{"one": 1}], dashed(ASIDE), {"x": position("one", None, scale=scale)}),
-        layer(
-            values,
-            dots(70, color=MEASURED),
-            {"x": x, "y": names("label", 320), "tooltip": tooltip},
-        ),
-    ]
-    return chart(layers, height=max(50, 34 * len(values)), name="Head room", width=560)
+        "just": axis.at(1.0) if axis else 0.0,
+        "carry": carry,
+        "clients": demand.population.clients,
+    }, ()

@@ -18,19 +18,8 @@ from leaselab.model.server import server_name, settings_of
 from leaselab.report.facts import config_text
 from leaselab.report.listing import sentence
 from leaselab.report.matrix import shown
-from leaselab.report.site.colours import ASIDE, MEASURED
+from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.vega import (
-    Spec,
-    chart,
-    dashed,
-    dots,
-    layer,
-    lines,
-    names,
-    number,
-    told,
-)
 from leaselab.report.units import in_shown_units
 
 MOST = 4
@@ -108,7 +97,12 @@ def group(
         for record, raw in zip(records, measured, strict=True)
     ]
     bars = [
-        (f"{number}. {column.label}, {column.rests}", column.ratio)
+        (
+            f"{number}. {column.label}, {column.rests}",
+            column.ratio.value,
+            column.ratio.ci95,
+            "same",
+        )
         for number, column in enumerate(columns, start=1)
         if column.ratio is not None
     ]
@@ -121,12 +115,12 @@ def group(
         columns=columns,
         figure=figure(
             f"ratio-{place}",
-            f"{sentence(title)} over that of {columns[0].label}",
-            _chart(bars, name=f"Ratios to {columns[0].label}", axis=f"ratio of {title}s")
+            f"{sentence(title)} against {columns[0].label}",
+            changes_chart(bars, f"Changes of the {title} from {columns[0].label}")
             if len(bars) > 1
             else None,
-            note="1 is no difference; the line is the 95 % interval of the ratio. Across "
-            "sessions, the interval does not count the drift of the machine.",
+            note="The line through a dot is the 95 % interval of the change. Across "
+            "sessions, it does not count the drift of the machine.",
         ),
         differences=differences(records),
         configuration=config_differences(
@@ -174,31 +168,3 @@ def _column(
             dict.fromkeys(f"another {one.what}" for one in incompatibilities(base, record))
         ),
     )
-
-
-def _chart(bars: Sequence[tuple[str, Ratio]], *, name: str, axis: str) -> Spec:
-    """Draw ratios, a line each: what it is of, and the ratio; `axis` says of which figure."""
-    values = [
-        {
-            "label": label,
-            "ratio": one.value,
-            "low": one.ci95[0] if one.ci95 else None,
-            "high": one.ci95[1] if one.ci95 else None,
-        }
-        for label, one in bars
-    ]
-    y, low = names("label", 260), number("low", axis)
-    x = number("ratio", axis, scale={"padding": 20}, axis={"tickCount": 8})
-    tooltip = told(
-        ("label", "", ""),
-        ("ratio", "ratio", ".3f"),
-        ("low", "from", ".3f"),
-        ("high", "to", ".3f"),
-    )
-    known = [value for value in values if value["low"] is not None]
-    layers = [
-        layer([{"one": 1}], dashed(ASIDE), {"x": number("one", None)}),
-        layer(known, lines(2, color=MEASURED), {"x": low, "x2": {"field": "high"}, "y": y}),
-        layer(values, dots(70, color=MEASURED), {"x": x, "y": y, "tooltip": tooltip}),
-    ]
-    return chart(layers, height=max(50, 34 * len(values)), name=name, width=300)

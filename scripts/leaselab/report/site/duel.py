@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.duel import RATE, Answer
 from leaselab.analysis.verdict import compare, one_duel
+from leaselab.model.server import server_name
 from leaselab.report.closing import closing, duel_title, judged_title
+from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.colours import ASIDE, BETTER, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
-    WIDTH,
+    OWN_COLOUR,
     Spec,
     chart,
-    dashed,
     dots,
-    in_percent,
     layer,
     lines,
     looks,
-    names,
     number,
     told,
 )
@@ -43,6 +42,10 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
     found = compare(base, other)
     context = {
         "title": duel_title(found),
+        "sides": ", ".join(
+            f"{letter}: {server_name(one.server)}"
+            for letter, one in zip(LETTERS, records, strict=True)
+        ),
         "text": closing(found),
         "word": found.word,
         "lines": [*figures(found), *conditions(found)],
@@ -72,42 +75,14 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
     found = verdict.duel
     if found is None:
         return None
-    known = {Answer.SLOWER: WORSE, Answer.FASTER: BETTER}
-    changes = [("completed rate", found.ratio, found.ci95, known.get(found.answer, MEASURED))]
+    looks = {Answer.SLOWER: "worse", Answer.FASTER: "better"}
+    changes = [("completed rate", found.ratio, found.ci95, looks.get(found.answer, "same"))]
     changes += [
-        (judged_title(one, other), one.ratio, one.ci95, WORSE if one.worse else MEASURED)
+        (judged_title(one, other), one.ratio, one.ci95, "worse" if one.worse else "same")
         for one in found.others
     ]
-    values = [
-        {
-            "figure": title,
-            "change": in_percent(ratio),
-            "low": in_percent(ci95[0]),
-            "high": in_percent(ci95[1]),
-            "colour": colour,
-        }
-        for title, ratio, ci95, colour in changes
-    ]
-    axis = "change from A to B (%)"
-    y = names("figure", 320)
-    colour = {"field": "colour", "type": "nominal", "scale": None}
-    ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": colour}
-    tooltip = told(
-        ("figure", "", ""),
-        ("change", "change (%)", "+.2f"),
-        ("low", "from", "+.2f"),
-        ("high", "to", "+.2f"),
-    )
-    x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
-    return chart(
-        [
-            layer([{"change": 0}], dashed(ASIDE), {"x": number("change", axis)}),
-            layer(values, lines(3), ends),
-            layer(values, dots(80), {"x": x, "y": y, "color": colour, "tooltip": tooltip}),
-        ],
-        height=34 * len(values),
-        name="Change of each figure from A to B",
-        width=WIDTH - 180,
+    return changes_chart(
+        changes, "Change of each figure from A to B", axis="change from A to B (%)"
     )
 
 
@@ -122,8 +97,12 @@ def _pairs(base: Record, other: Record) -> Spec | None:
     if not values:
         return None
     axis = f"completed ({other.scenario.transaction.plural}/s)"
-    x = number("round", "round", scale={"padding": 12}, axis={"tickMinStep": 1, "format": "d"})
-    colour = {"field": "colour", "type": "nominal", "scale": None}
+    x = number(
+        "round",
+        "round",
+        scale={"padding": 12, "nice": False},
+        axis={"tickMinStep": 1, "format": "d"},
+    )
     ends = [
         {"round": one["round"], "rate": one[letter], "server": letter}
         for one in values
@@ -140,7 +119,7 @@ def _pairs(base: Record, other: Record) -> Spec | None:
             layer(
                 values,
                 lines(1.5),
-                {"x": x, "y": number("A", axis), "y2": {"field": "B"}, "color": colour},
+                {"x": x, "y": number("A", axis), "y2": {"field": "B"}, "color": OWN_COLOUR},
             ),
             layer(ends, dots(50), {"x": x, "y": y, **of, "tooltip": tooltip}),
         ],

@@ -17,10 +17,10 @@ from leaselab.report.site.profile import profile_parts
 from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from leaselab.analysis.profile import Spent
-    from leaselab.model.record import Record
+    from leaselab.model.record import Metric, Record
 
 LATENCIES = {"p50": "median latency", "p99": "p99 latency"}
 """Percentiles of the latency that stand beside a figure that is none, and their titles."""
@@ -78,7 +78,7 @@ def experiment(
         "points": points,
         "missing": len(set(first.experiment.points) - {one.id for one in records}),
         "titles": list(known),
-        "metrics": first.metrics,
+        "metrics": [metric, *_known(first.metrics[1:], records)],
         "latencies": () if _has_latency(first) else tuple(LATENCIES.values()),
         "charts": charts,
         "profiles": sampled,
@@ -86,6 +86,14 @@ def experiment(
         "finished_at": max(one.finished_at for one in records),
     }
     return context, [*charts, *(one.figure for one in sampled)]
+
+
+def _known(metrics: Iterable[Metric], records: Sequence[Record]) -> Iterator[Metric]:
+    """The metrics of which a point has a figure."""
+    for one in metrics:
+        own = [record.metric(one.name) for record in records]
+        if any(found is not None and found.value is not None for found in own):
+            yield one
 
 
 def experiment_line(records: Sequence[Record]) -> dict[str, Any]:

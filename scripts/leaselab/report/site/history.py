@@ -3,90 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.history import State
-from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
-from leaselab.model.source import SHORT
-from leaselab.report.review import percent, state_words
-from leaselab.report.site.anchors import anchor_words, rounds, to_anchor
-from leaselab.report.site.colours import ASIDE, MEASURED
-from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.history_chart import Mark, Step, history_chart
+from leaselab.report.site.anchors import anchor_words
+from leaselab.report.site.history_panels import Drawing
+from leaselab.report.site.line import titles_of
 from leaselab.report.site.news import news_of
-from leaselab.report.site.review import change_colour
-from leaselab.report.units import rows_in_shown_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from leaselab.analysis.history import Series
+    from leaselab.report.site.figure import Figure
+    from leaselab.report.site.line import Line
 
     Row = Mapping[str, Any]
 
-_DRAWN = 200
-"""Newest results of a drawing; over time, a browser that runs scripts shows all."""
 _LISTED = 200
 """Newest results of the table."""
-_NONE = "-"
 _PANELS = 6
 """Benches and their environments that are drawn, those with the newest results."""
-_COLOURED = (
-    "From a change of level on, dots have its colour: orange where it is suspected, red where "
-    "a duel confirmed it for the worse, green for the better."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Results of one scenario that are about the same metric."""
-
-    scenario: str
-    metric: str
-    name: str
-    """The scenario; with the metric's words where it was first measured for another one."""
-    page: str
-    """The same as the name of a file."""
-    rows: Sequence[Row]
-    """The index's, oldest first; at least one."""
-
-    @property
-    def title(self) -> str:
-        """The metric in words."""
-        return _titles(self.rows[-1]).get(self.metric, self.metric)
-
-    @property
-    def unit(self) -> str:
-        """The metric's unit."""
-        return str(self.rows[-1]["unit"])
-
-
-def lines_of(scenario: str, rows: Sequence[Row]) -> list[Line]:
-    """The results of one scenario by metric; `rows` are the index's, oldest first."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row["metric"], []).append(row)
-    lines = []
-    for place, (metric, members) in enumerate(found.items()):
-        line = Line(scenario, metric, scenario, scenario, rows_in_shown_units(members))
-        if place:
-            line = replace(line, name=f"{scenario}, {line.title}", page=f"{scenario}.{metric}")
-        lines.append(line)
-    return lines
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """The results of one bench in one environment: others are not set against these."""
-
-    name: str
-    charts: Sequence[Figure]
-    marks: Sequence[Mark]
 
 
 def history(
@@ -101,31 +38,22 @@ def history(
     `series` are those of the scenario, `href` says where a result is shown, `others` are the
     scenario's figures on other pages, `has_page` says which page there is.
     """
-    changes = [(one, change) for one in series for change in one.changes]
-    steps = [
-        Step(
-            change.after.commit[:SHORT],
-            f"{percent(change.ratio)} {state_words(change)}",
-            colour,
-        )
-        for _, change in changes
-        if change.after.commit and change.state is not State.REFUTED
-        for colour in [change_colour(change)]
-    ]
-    drawing = _Drawing(line, _colours(series), steps, href)
+    drawing = Drawing(line, series, href)
     places = dict.fromkeys((row["bench"], row["environment"]) for row in reversed(line.rows))
     panels = [drawing.panel(number, *at) for number, at in enumerate([*places][:_PANELS])]
     listed = line.rows[-_LISTED:]
     beside = {
         metric: (title, json.loads(row["metrics"])[metric][3])
         for row in listed
-        for metric, title in _titles(row).items()
+        for metric, title in titles_of(row).items()
         if metric != line.metric
     }
     context = {
         "line": line,
         "panels": [panel for panel in panels if panel.charts],
-        "news": [news_of(*one, {}, has_page) for one in changes],
+        "news": [
+            news_of(each, change, {}, has_page) for each in series for change in each.changes
+        ],
         "undrawn": max(0, len(places) - _PANELS),
         "others": others,
         "beside": beside,
@@ -163,193 +91,3 @@ def _listed(row: Row, beside: Mapping[str, object], href: str, against: str) -> 
         "half_width": None if high is None else (high - low) / 2,
         "beside": [(one[0], one[3]) if (one := metrics.get(name)) else None for name in beside],
     }
-
-
-def _titles(row: Row) -> dict[str, str]:
-    titles: dict[str, str] = json.loads(row["titles"] or "{}")
-    return titles
-
-
-def _colours(series: Sequence[Series]) -> dict[str, str]:
-    """The colour of each result of a build at a level that a change led to, by its id.
-
-    That is the colour of the change; a change that a duel refuted leaves the colour before it.
-    """
-    colours: dict[str, str] = {}
-    for each in series:
-        begun = {
-            change.after.build: change_colour(change)
-            for change in each.changes
-            if change.state is not State.REFUTED
-        }
-        colour = MEASURED
-        for point in each.points:
-            colour = begun.get(point.build, colour)
-            colours |= dict.fromkeys(point.ids, colour)
-    return colours
-
-
-class _Drawing:
-    """Draws the results of one line."""
-
-    def __init__(
-        self,
-        line: Line,
-        colours: Mapping[str, str],
-        steps: Sequence[Step],
-        href: Callable[[Row], str],
-    ) -> None:
-        self._line = line
-        self._colours = colours
-        self._steps = steps
-        self._href = href
-        self.known = {row["id"]: row for row in line.rows}
-
-    def panel(self, number: int, bench: str | None, environment: str | None) -> Panel:
-        """The charts of one bench in one environment."""
-        rows = [
-            row
-            for row in self._line.rows
-            if (row["bench"], row["environment"]) == (bench, environment)
-        ]
-        place = f"{bench}, environment {environment or _NONE}"
-        marks = _goals(rows)
-        suffix = f"-{number + 1}" if number else ""
-        charts = [
-            *self._by_commit(rows, place, suffix),
-            self._over_time(rows, marks, place, suffix),
-        ]
-        return Panel(place, [one for one in charts if one is not None], marks)
-
-    def _over_time(
-        self, rows: Sequence[Row], marks: Sequence[Mark], place: str, suffix: str
-    ) -> Figure | None:
-        points = [self._figure(row, row["started_at"]) for row in rows]
-        drawn = points[-_DRAWN:]
-        since = [mark for mark in marks if mark.at >= drawn[0]["at"]]
-        name = f"{self._line.name} over time, {place}"
-        draw = partial(history_chart, name=name, axis=self._axis, by_commit=False)
-        return figure(
-            f"time{suffix}",
-            name,
-            draw(points, marks),
-            drawn=draw(drawn, since),
-            note=_note(points, anchored=any(map(self._anchor, rows))),
-        )
-
-    def _by_commit(self, rows: Sequence[Row], place: str, suffix: str) -> Iterator[Figure]:
-        """Commits in the order in which they were made, by each anchor; those with two."""
-        built = sorted(
-            (row for row in rows if row["commit"] and row["commit_date"]),
-            key=lambda row: (datetime.fromisoformat(row["commit_date"]), row["started_at"]),
-        )
-        groups: dict[str, list[Row]] = {}
-        for row in built:
-            base = self._anchor(row)
-            if base is not row:
-                groups.setdefault(server_name(base) if base else "", []).append(row)
-        for number, (anchor, members) in enumerate(groups.items()):
-            name = f"{self._line.name} by commit, oldest first, {place}"
-            chosen = members[-_DRAWN:]
-            if len({row["commit"] for row in chosen}) < 2:
-                continue
-            drawn = history_chart(
-                [self._commit(row) for row in chosen],
-                [],
-                name=name,
-                axis=f"ratio to {anchor}" if anchor else self._axis,
-                by_commit=True,
-                steps=self._steps,
-            )
-            by_commit = figure(
-                f"commits{suffix}{f'-to-{number}' if number else ''}",
-                name,
-                drawn,
-                note=_commit_note(self._line, anchor, len(members)),
-            )
-            if by_commit is not None:
-                yield by_commit
-
-    @property
-    def _axis(self) -> str:
-        return f"{self._line.title} ({self._line.unit})"
-
-    def _anchor(self, row: Row) -> Row | None:
-        return self.known.get(row["anchor"])
-
-    def _commit(self, row: Row) -> dict[str, Any]:
-        """A point among commits: the ratio to its anchor, where it has one."""
-        point = self._figure(row, row["commit"][:SHORT] + ("*" if row["dirty"] else ""))
-        base = self._anchor(row)
-        if base is None:
-            return point
-        ratio = to_anchor(base, row)
-        low, high = (ratio.ci95 if ratio else None) or (None, None)
-        mean = ratio.value if ratio else None
-        runs = [(rate / reference, False) for reference, rate in rounds(base, row)]
-        return {**point, "mean": mean, "low": low, "high": high, "runs": runs}
-
-    def _figure(self, row: Row, at: str) -> dict[str, Any]:
-        """A point of the chart, see `history_chart`; the anchor's are grey."""
-        believed = row["outcome"] in BELIEVED
-        runs = json.loads(row["rounds"] or "[]") if believed else []
-        grey = self._anchor(row) is row
-        return {
-            "at": at,
-            "label": server_name(row) + (f": {row['subject']}" if row["subject"] else ""),
-            "mean": row["value"] if believed else None,
-            "low": row["ci_low"],
-            "high": row["ci_high"],
-            "runs": [(value, dropped) for value, dropped in runs if value is not None],
-            "href": self._href(row),
-            "colour": ASIDE if grey else self._colours.get(row["id"], MEASURED),
-        }
-
-
-def _goals(rows: Sequence[Row]) -> list[Mark]:
-    """A mark where the goal is not that of the result before."""
-    known = [row for row in rows if row["value"] is not None]
-    changed = [both for both in pairwise(known) if both[0]["ruler"] != both[1]["ruler"]]
-    return [
-        Mark(number, row["started_at"], _goal_change(before, row))
-        for number, (before, row) in enumerate(changed, start=1)
-    ]
-
-
-def _goal_change(before: Row, row: Row) -> str:
-    old, new = json.loads(before["ruler"]), json.loads(row["ruler"])
-    return ", ".join(
-        f"{name} {old.get(name)} to {value}"
-        for name, value in new.items()
-        if old.get(name) != value
-    )
-
-
-def _note(points: Sequence[Mapping[str, Any]], *, anchored: bool) -> str:
-    told = (
-        "A small dot is a run, a pale grey one was dropped; a large dot is the figure of "
-        "a result, the line through it its 95 % interval. The drift of the machine is in these "
-        "figures. A dashed line is a change of the goal, told below by its number."
-    )
-    if anchored:
-        told += " A grey dot is the anchor."
-    if any(point["colour"] not in (MEASURED, ASIDE) for point in points):
-        told += f" {_COLOURED}"
-    if len(points) > _DRAWN:
-        told += (
-            f" The newest {_DRAWN} of {len(points)} are drawn; with scripts allowed, all are."
-        )
-    return told
-
-
-def _commit_note(line: Line, anchor: str, count: int) -> str:
-    told = "Commits stand in the order of their commit dates, not of their measurement"
-    if count > _DRAWN:
-        told += f"; the newest {_DRAWN} results of {count} are shown"
-    rests = (
-        f"Each is the ratio of the {line.title} to {anchor}, which took turns with it: the "
-        "drift of the machine cancels."
-        if anchor
-        else "Without an anchor, the drift of the machine is in these figures."
-    )
-    return f"{told}. {rests} {_COLOURED} A dashed line is such a change."

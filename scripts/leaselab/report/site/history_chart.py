@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.report.site.colours import ASIDE, DOUBT, MEASURED
 from leaselab.report.site.vega import (
+    OWN_COLOUR,
     ZOOM,
     Spec,
     chart,
@@ -39,7 +40,7 @@ _SEQUENCE = number(
     "place",
     "commits, oldest first",
     axis={"labels": False, "ticks": False, "grid": False},
-    scale={"padding": 12},
+    scale={"padding": 12, "nice": False},
 )
 """The place of a commit among the others; the tooltip has its name."""
 
@@ -74,7 +75,6 @@ def history_chart(
     means = [_mean(point, places) for point in points if point["mean"] is not None]
     if not means:
         return None
-    colour = {"field": "colour", "type": "nominal", "scale": None}
     dropped = {"test": "datum.dropped", "value": ASIDE}
     ends = [
         {name: mean[name] for name in ("at", "place", "low", "high", "colour")}
@@ -94,7 +94,7 @@ def history_chart(
         layer(
             ends,
             lines(2),
-            {"x": x, "y": number("low", axis), "y2": {"field": "high"}, "color": colour},
+            {"x": x, "y": number("low", axis), "y2": {"field": "high"}, "color": OWN_COLOUR},
         ),
         layer(
             means,
@@ -102,7 +102,7 @@ def history_chart(
             {
                 "x": x,
                 "y": number("mean", axis),
-                "color": colour,
+                "color": OWN_COLOUR,
                 "href": {"field": "href"},
                 "description": {"field": "label"},
                 "tooltip": told(
@@ -135,7 +135,7 @@ def _steps(steps: Sequence[Step], places: Mapping[str, int], x: Spec) -> Iterato
             {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
             {
                 "x": x,
-                "color": {"field": "colour", "type": "nominal", "scale": None},
+                "color": OWN_COLOUR,
                 "tooltip": told(("at", "commit", ""), ("words", "change", "")),
             },
         )

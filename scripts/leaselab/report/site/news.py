@@ -42,10 +42,10 @@ class News:
     duel: str
     """The page of the duel that was made of it; empty without one, or where it has none."""
     sure: str
+    todo: str
+    """What to do next; empty for one that is settled for the better."""
     command: str
-    """What makes it surer; empty for one that is settled."""
-    cause: str
-    """What finds the commit and its functions, of one that is settled and for the worse."""
+    """Of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,7 @@ def news_of(
     if duel is not None and confirmed:
         ratio, ci95 = duel.ratio, duel.ci95
     page = pages.get((series.scenario, series.metric), "")
+    todo, command = _next(series.scenario, change, confirmed=confirmed)
     fought = experiment_page(duel.ids[0]) if duel else ""
     return News(
         scenario=series.scenario,
@@ -124,8 +125,8 @@ def news_of(
         before=_build_words(change.before),
         duel=f"{fought}.html" if fought and has_page(fought) else "",
         sure=_sure(change, confirmed=confirmed),
-        command="" if confirmed else "leaselab review --confirm",
-        cause=_bisect(series.scenario, change) if confirmed and change.worse else "",
+        todo=todo,
+        command=command,
     )
 
 
@@ -137,12 +138,16 @@ def _sure(change: Change, *, confirmed: bool) -> str:
     return "suspected: no duel of the builds before and after it"
 
 
-def _bisect(scenario: str, change: Change) -> str:
+def _next(scenario: str, change: Change, *, confirmed: bool) -> tuple[str, str]:
+    """What to do about a change, and the command; both empty where there is nothing to do."""
+    if not confirmed:
+        return "have a duel settle it", "leaselab review --confirm"
     good, bad = change.before.commit, change.after.commit
-    if not good or not bad:
-        return ""
+    if not change.worse or not good or not bad:
+        return "", ""
     ends = f"--good {good[:SHORT]} --bad {bad[:SHORT]}"
-    return f"leaselab bisect {scenario} --repo REPO {ends}"
+    command = f"leaselab bisect {scenario} --repo REPO {ends}"
+    return "find the commit between them and its functions", command
 
 
 def _build_words(point: Point) -> str:

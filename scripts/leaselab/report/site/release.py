@@ -55,7 +55,8 @@ def release_report(
                 wanted=", ".join(each.name for each in releases_of(rows)) or "any result",
                 todo="measure it: leaselab run FAMILY --repo REPO --commits A,B",
             )
-    entries = _entries(store, matches_of(rows, release, against))
+    read: dict[str, Record] = {}
+    entries = _entries(store, matches_of(rows, release, against), read)
     of = {one.other.server.name for each in entries.values() for one in each}
     mine = {
         name: scenarios
@@ -63,16 +64,24 @@ def release_report(
         if {one.server.kind for one in scenarios} & of
     }
     report = Report(release, against, mine, entries)
-    context = _context(store, report, _history(store, rows, report))
+    context = _context(store, report, _history(store, rows, report, read))
     return report.name, single_page("release.html", context)
 
 
-def _entries(store: Store, matches: Sequence[Match]) -> dict[str, list[Entry]]:
-    """What matches of rows come to, by scenario; results that cannot be read are left out."""
-    ids = [row["id"] for match in matches for row in match if row]
-    read = {one.id: one for one in store.load_readable(dict.fromkeys(ids))}
-    shown = {one.id: one for one in in_shown_units(list(read.values()))}
+def _entries(
+    store: Store, matches: Sequence[Match], read: dict[str, Record]
+) -> dict[str, list[Entry]]:
+    """What matches of rows come to, by scenario; results that cannot be read are left out.
+
+    `read` has records by their ids; it gets those that are read here, as another match may
+    name them again.
+    """
+    ids = dict.fromkeys(row["id"] for match in matches for row in match if row)
+    missing = [one for one in ids if one not in read]
+    read |= {one.id: one for one in store.load_readable(missing)}
+    shown = {one.id: one for one in in_shown_units([read[one] for one in ids if one in read])}
     anchors = store.anchors_of(*read.values())
+    read |= anchors
     found: dict[str, list[Entry]] = {}
     for base_row, row in matches:
         other = read.get(row["id"])
@@ -85,7 +94,9 @@ def _entries(store: Store, matches: Sequence[Match]) -> dict[str, list[Entry]]:
     return found
 
 
-def _history(store: Store, rows: Sequence[Row], report: Report) -> list[Figure | None]:
+def _history(
+    store: Store, rows: Sequence[Row], report: Report, read: dict[str, Record]
+) -> list[Figure | None]:
     """For each backend, the change of each scenario since `against`, by release."""
     figures = []
     for name in (name for name in BASELINE if name in report.families):
@@ -101,7 +112,7 @@ def _history(store: Store, rows: Sequence[Row], report: Report) -> list[Figure |
                     "ratio": found.ratio,
                     "ci95": found.ci95,
                 }
-                for scenario, entries in _entries(store, matches).items()
+                for scenario, entries in _entries(store, matches, read).items()
                 if (found := entries[0].comparison.verdict) and not entries[0].comparison.apart
             ]
         figures.append(

@@ -1,12 +1,11 @@
-"""Charts of a release report: changes, curves of two releases, and one line a release."""
+"""Charts of a release report: curves of two releases, and changes by release."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leaselab.report.site.colours import ASIDE, LOOKS, MEASURED
+from leaselab.report.site.colours import ASIDE, MEASURED
 from leaselab.report.site.vega import (
-    WIDTH,
     Spec,
     chart,
     colours,
@@ -16,7 +15,6 @@ from leaselab.report.site.vega import (
     layer,
     lines,
     looks,
-    names,
     number,
 )
 
@@ -25,43 +23,8 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.curve import Curve
 
-Change = tuple[str, float, tuple[float, float] | None, str]
-"""Label, ratio, its 95 % interval, and the look of the change, of `LOOKS`."""
 _LOGARITHMIC = 10
 """Highest over lowest value from which on an axis is logarithmic."""
-_LABEL_WIDTH = 300
-"""Room for the label of a line (px)."""
-
-
-def changes_chart(changes: Sequence[Change], name: str) -> Spec | None:
-    """Changes in percent around 0, a line each; None without any."""
-    if not changes:
-        return None
-    values = [
-        {
-            "label": label,
-            "change": in_percent(ratio),
-            "low": in_percent(ci95[0]) if ci95 else None,
-            "high": in_percent(ci95[1]) if ci95 else None,
-            "colour": LOOKS[look],
-        }
-        for label, ratio, ci95, look in changes
-    ]
-    axis = "change (%)"
-    y, colour = names("label", _LABEL_WIDTH), {"field": "colour", "scale": None}
-    x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
-    ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": colour}
-    known = [value for value in values if value["low"] is not None]
-    return chart(
-        [
-            layer([{"change": 0}], dashed(ASIDE), {"x": number("change", axis)}),
-            layer(known, lines(2.5), ends),
-            layer(values, dots(60), {"x": x, "y": y, "color": colour}),
-        ],
-        height=max(50, 24 * len(values)),
-        name=name,
-        width=WIDTH - 180,
-    )
 
 
 def curves_chart(curves: Mapping[str, Curve], name: str) -> Spec:

@@ -15,8 +15,10 @@ from leaselab.model.errors import BELIEVED
 from leaselab.report.closing import closing, pace_words
 from leaselab.report.listing import measured, sentence
 from leaselab.report.review import interval_words, percent
+from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.release_charts import changes_chart, curves_chart
+from leaselab.report.site.release_charts import curves_chart
+from leaselab.report.site.seconds_chart import seconds_note
 from leaselab.report.site.sweep import run_seconds, typical_run
 
 if TYPE_CHECKING:
@@ -273,5 +275,5 @@ def _seconds(entry: Entry) -> Figure | None:
         f"seconds-{entry.scenario}",
         f"{entry.scenario}, second by second",
         run_seconds(entry.other, typical),
-        note=f"Run {typical.index} of {entry.other.id}. Panels have one clock.",
+        note=f"Run {typical.index} of {entry.other.id}. {seconds_note(typical)}",
     )

@@ -19,7 +19,7 @@ from leaselab.report.review import (
 from leaselab.report.site.colours import ASIDE, BETTER, DOUBT, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.pages import Pages
-from leaselab.report.site.vega import Spec, chart, dots, layer, lines, number, told
+from leaselab.report.site.vega import OWN_COLOUR, Spec, chart, dots, layer, lines, number, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -142,7 +142,6 @@ def _chart(series: Series) -> Spec:
         }
         for change in series.changes
     ]
-    colour = {"field": "colour", "type": "nominal", "scale": None}
     name = f"{series.scenario} by build"
     layers = [
         layer(
@@ -155,7 +154,7 @@ def _chart(series: Series) -> Spec:
             {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
             {
                 "x": x,
-                "color": colour,
+                "color": OWN_COLOUR,
                 "tooltip": told(("words", "changed by", ""), ("range", "commits", "")),
             },
         ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from itertools import cycle
+from itertools import cycle, groupby
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leaselab.analysis.seconds import server_points, traffic_points
@@ -30,6 +32,15 @@ if TYPE_CHECKING:
 
 _PANEL = 76
 """Height of one panel (px)."""
+_POINTS = 400
+"""Most points of a line: of a longer run each stands for several seconds, as there are fewer
+pixels, and an hour of seconds makes a page of megabytes."""
+_TITLE = 118
+"""Room for the title of a panel, which a drawing sets larger (px)."""
+_ROOM = 1.06
+"""Top of a panel over its highest value: a line at the top would be cut."""
+_WORST = ("loss", "p50_ms", "p99_ms", "drops")
+"""Figures of which a point of several seconds has the worst; of others it has the mean."""
 _OF_ROLES = SERIES[1:4]
 """Colours of the servers beside the one under test."""
 _BESIDE = SERIES[1:5]
@@ -62,12 +73,9 @@ def seconds_chart(
     None where nothing was seen by the second.
     """
     panels: list[Spec] = []
+    step = _step(one)
     for title, series in _lines(one, plural, holds, offered=offered).items():
-        values = [
-            value
-            for line in series
-            for value in _with_twins(list(_values(line.points, line.field, line.name)))
-        ]
+        values = [value for line in series for value in _with_twins(list(_values(line, step)))]
         if not values:
             continue
         told_of = {value["n"] for value in values}
@@ -77,17 +85,38 @@ def seconds_chart(
     if not panels:
         return None
     panels[-1]["layer"][0]["encoding"]["x"] |= {
-        "title": f"time since the start of the {other.lower() or 'run'} (s)",
+        "title": f"time since the start of the {other.lower() or 'run'} (s)"
+        + (f", a point for {step} s" if step > 1 else ""),
         "axis": {"tickCount": 12, "grid": False},
     }
     return stacked(panels, name=f"{other or f'Run {one.index}'} second by second")
 
 
-def _values(points: Sequence[Point], field: str, name: str) -> Iterator[dict[str, Any]]:
-    for point in points:
-        if point.get(field) is not None:
-            value = float(f"{point[field]:.5g}")
-            yield {"s": round(point["s"], 2), "v": value, "n": name, "t": point["trial"]}
+def seconds_note(one: Round) -> str:
+    """What has to be known to read the chart."""
+    told = "Panels have one clock. Gaps are between trials."
+    if (step := _step(one)) > 1:
+        told += (
+            f" A point stands for {step} s: of loss, latency and drops it is the worst second, "
+            "of the rest the mean."
+        )
+    return told
+
+
+def _step(one: Round) -> int:
+    """Seconds that a point stands for: more than one in a long run."""
+    return max(1, math.ceil(sum(trial.duration_s for trial in one.trials) / _POINTS))
+
+
+def _values(line: _Line, step: int) -> Iterator[dict[str, Any]]:
+    """The points of a line, each of `step` seconds of one trial."""
+    known = [point for point in line.points if point.get(line.field) is not None]
+    for (trial, _), part in groupby(known, key=lambda one: (one["trial"], one["s"] // step)):
+        members = list(part)
+        values = [float(point[line.field]) for point in members]
+        value = max(values) if line.field in _WORST else fmean(values)
+        at = round(members[0]["s"], 2)
+        yield {"s": at, "v": float(f"{value:.5g}"), "n": line.name, "t": trial}
 
 
 def _with_twins(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -103,7 +132,8 @@ def _panel(
     goal: float | None,
     place: int,
 ) -> Spec:
-    scale = {"zero": True, "nice": True}
+    known = [float(value["v"]) for value in values]
+    scale = {"domain": [min(0.0, *known), _ROOM * max(known) or 1.0], "nice": False}
     shown = {
         "type": "line",
         "strokeWidth": 2,
@@ -113,7 +143,7 @@ def _panel(
     }
     encoding = {
         "x": number("s", None, axis={"labels": False, "ticks": False, "grid": False}),
-        "y": number("v", title, scale=scale, axis={"tickCount": 3, "titleLimit": 90}),
+        "y": number("v", title, scale=scale, axis={"tickCount": 3, "titleLimit": _TITLE}),
         "color": {**looks("n", dict(series)), "legend": {"orient": "right"}},
         "detail": {"field": "t"},
         "tooltip": told(
@@ -162,7 +192,7 @@ def _lines(one: Round, plural: str, holds: str, *, offered: bool) -> dict[str, l
             _Line("99 %", traffic, "p99_ms", SERIES[1]),
         ],
         **by_role,
-        "its counters (1/s)": list(_counters(servers[0][1])),
+        "counters (1/s)": list(_counters(servers[0][1])),
     }
 
 

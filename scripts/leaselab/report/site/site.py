@@ -15,7 +15,8 @@ from leaselab.report.review import review_of, series_of
 from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.experiment import experiment, experiment_line
-from leaselab.report.site.history import history, history_line, lines_of
+from leaselab.report.site.history import history, history_line
+from leaselab.report.site.line import lines_of
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
-    from leaselab.report.site.history import Line
+    from leaselab.report.site.line import Line
 
 NAV = (
     ("index", "Overview"),
@@ -115,32 +116,37 @@ class _Site:
         newest = [row["id"] for row in self._index.newest_places("*")]
         for ref in (*newest, *self._named):
             self._write_sweep(ref)
-        lines: list[Line] = []
+        lines: dict[str, list[Line]] = {}
+        every: dict[str, Sequence[Row]] = {}
         groups: list[tuple[str, Sequence[str]]] = []
         for scenario in scenarios:
-            rows = self._index.every(scenario)
+            rows = every[scenario] = self._index.every(scenario)
             for row in rows[-self._sweeps :] if self._sweeps else ():
                 self._write_sweep(row["id"])
-            figures = lines_of(scenario, rows)
-            for line in figures:
+            lines[scenario] = lines_of(scenario, rows)
+            for line in lines[scenario]:
                 compared = choose(line.rows)
                 for ref in compared:
                     self._write_sweep(ref)
                 compared = [ref for ref in compared if ref not in self._results.refused]
                 if len(compared) > 1:
                     groups.append((line.name, compared))
-            for line in figures:
-                self._write_history(line, rows, [one for one in figures if one is not line])
-            lines += figures
         if len(self._named) > 1:
             named = [ref for ref in self._named if ref not in self._results.refused]
             groups = [("the results that were named", named)] if len(named) > 1 else []
-        told = [history_line(line) for line in lines]
+        experiments = self._write_experiments()  # before histories, which lead to duels
+        for scenario, own in lines.items():
+            for line in own:
+                self._write_history(
+                    line, every[scenario], [one for one in own if one is not line]
+                )
+        figures = [line for own in lines.values() for line in own]
+        told = [history_line(line) for line in figures]
         listed = {"lines": told, "kind": common_kind(told)}
         self._pages.write("histories", "histories.html", told, lambda: (listed, ()))
-        self._write_summaries(newest, groups, lines, self._write_experiments())
+        self._write_summaries(newest, groups, figures, experiments)
         if not self._named:
-            self._write_review(lines)
+            self._write_review(figures)
             self.write_benches()
         self._pages.finish()
         return self._first
@@ -169,6 +175,7 @@ class _Site:
                 line.rows,
                 [row["id"] for row in rows],
                 [self._has_page(row["id"]) for row in line.rows],
+                [self._pages.has(experiment_page(row["experiment"] or "")) for row in rows],
                 [(one.page, one.title) for one in others],
             ],
             partial(self._history, line, rows, others),

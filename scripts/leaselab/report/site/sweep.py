@@ -19,7 +19,7 @@ from leaselab.report.facts import (
     shown_where,
 )
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.seconds_chart import seconds_chart
+from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
 from leaselab.report.site.sweep_charts import (
     far_loads,
     latency_chart,
@@ -78,6 +78,7 @@ def sweep(
             f"seconds-{one.index}",
             f"Run {one.index}, second by second",
             run_seconds(record, one),
+            note=seconds_note(one) if one is typical else "",
             at_once=one is typical,
         )
         for one in record.rounds

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NOT_OK = 100
 """Newest results without a figure that the page lists."""
+_TRAFFIC = "traffic"
 NOT_COUNTED = {
     "generator-limited": "the traffic generator was at its limit, or near it",
     "generator-stalled": "the generator or its host stood still for a moment, which explains "
@@ -62,7 +63,7 @@ DOUBTS = {
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of a minute below the max rate, after the runs",
     "runs follow each other": "the machine or the server drifts; the interval allows for it",
-    "traffic": "the rest is waiting for late replies, reading output, starting servers",
+    _TRAFFIC: "the rest is waiting for late replies, reading output, starting servers",
 }
 """What makes a figure doubtful, or is to be known of it."""
 MEANINGS = {**NOT_COUNTED, **NO_FIGURE, **DOUBTS}
@@ -84,8 +85,16 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
         in_shown_units(records), key=lambda record: _by_numbers(record.scenario.name)
     )
     titles = {record.figure.title for record in judged}
+    shared = _shared([_weighed(record) for record in judged])
+    results = [_judged(record, shared) for record in judged]
     return {
-        "results": [_judged(record) for record in judged],
+        "groups": {
+            level: found
+            for level in ("refused", "doubt", "good")
+            if (found := [one for one in results if one["verdict"] == level])
+        },
+        "results": len(results),
+        "shared": shared,
         "heading": titles.pop() if len(titles) == 1 else "",
         "units": sorted({record.figure.unit for record in judged}),
         "failed": failed[:NOT_OK],
@@ -94,12 +103,12 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
         "verdicts": {
             "good": "usable",
             "doubt": "there is a figure; be careful with it, for the reason in the last column",
-            "refused": "there is no figure; the last column says why",
+            "refused": "there is no figure, for the reason in the last column",
         },
         "words": meanings(
             word
             for record in judged
-            for flag in flags(record)
+            for flag in _weighed(record)
             for word in (flag.word, *_trial_words(record, flag))
         ),
     }
@@ -122,8 +131,21 @@ def level_of(found: Iterable[Flag]) -> str:
     return next((level for level in ("refused", "doubt") if level in levels), "good")
 
 
-def _judged(record: Record) -> dict[str, Any]:
-    found = flags(record)
+def _weighed(record: Record) -> list[Flag]:
+    """The flags that a result is judged by: how its time was spent is none of them."""
+    return [flag for flag in flags(record) if flag.word != _TRAFFIC]
+
+
+def _shared(every: Sequence[Sequence[Flag]]) -> list[Flag]:
+    """The flags that each of several results has."""
+    if len(every) < 2:
+        return []
+    return [flag for flag in every[0] if all(flag in found for found in every)]
+
+
+def _judged(record: Record, shared: Sequence[Flag]) -> dict[str, Any]:
+    """What a row shows of a result: of its flags those that not all have."""
+    found = _weighed(record)
     return {
         "id": record.id,
         "scenario": record.scenario.name,
@@ -133,6 +155,6 @@ def _judged(record: Record) -> dict[str, Any]:
         "spread": record.figure.spread,
         "runs": len(record.rounds),
         "trials": len(list(record.trials)),
-        "flags": found,
+        "flags": [flag for flag in found if flag not in shared],
         "verdict": level_of(found),
     }

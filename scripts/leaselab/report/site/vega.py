@@ -23,6 +23,8 @@ _ISO = (
 )
 """Words of a moment on an axis: the date, with the time where a tick is not at midnight, and
 its seconds where ticks are closer than minutes."""
+OWN_COLOUR: Spec = {"field": "colour", "type": "nominal", "scale": None}
+"""The colour that a value names itself."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _CONFIG = {
     "background": None,

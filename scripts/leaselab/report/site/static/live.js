@@ -12,17 +12,19 @@ function tell(facts) {
   }));
 }
 
-const NARROW = 640; // px, below which panels take what room there is
+const NARROW = 640; // px, below which legends stand above their panels
 const AXIS = 90; // px that the axis of a panel takes
+const LEGEND = 170; // px that a legend beside it takes
 
-// The chart as wide as its place, with legends above: on a phone it would be cut, or too small.
+// The chart as wide as its place: on a phone it would be cut, on a wall too small.
 function fitted(chart) {
   const room = document.getElementById("chart").clientWidth;
-  if (room >= NARROW) return chart;
-  const above = (layer) => layer.encoding.color
+  const beside = room >= NARROW;
+  const width = room - AXIS - (beside ? LEGEND : 0);
+  const placed = (layer) => !beside && layer.encoding.color
     ? { ...layer, encoding: { ...layer.encoding, color: { ...layer.encoding.color, legend: { orient: "top" } } } }
     : layer;
-  const panels = chart.vconcat.map((panel) => ({ ...panel, width: room - AXIS, layer: panel.layer.map(above) }));
+  const panels = chart.vconcat.map((panel) => ({ ...panel, width, layer: panel.layer.map(placed) }));
   return { ...chart, vconcat: panels };
 }
 

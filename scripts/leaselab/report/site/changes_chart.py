@@ -1,0 +1,67 @@
+"""The chart of changes: a dot with its interval for each, around 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leaselab.report.site.colours import ASIDE, LOOKS
+from leaselab.report.site.vega import (
+    OWN_COLOUR,
+    WIDTH,
+    Spec,
+    chart,
+    dashed,
+    dots,
+    in_percent,
+    layer,
+    lines,
+    names,
+    number,
+    told,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Change = tuple[str, float, tuple[float, float] | None, str]
+"""Label, ratio, its 95 % interval, and the look of the change, of `LOOKS`."""
+_LABEL_WIDTH = 320
+"""Room for the label of a line (px)."""
+
+
+def changes_chart(
+    changes: Sequence[Change], name: str, *, axis: str = "change (%)"
+) -> Spec | None:
+    """Changes in percent around 0, a line each; None without any."""
+    if not changes:
+        return None
+    values = [
+        {
+            "label": label,
+            "change": in_percent(ratio),
+            "low": in_percent(ci95[0]) if ci95 else None,
+            "high": in_percent(ci95[1]) if ci95 else None,
+            "colour": LOOKS[look],
+        }
+        for label, ratio, ci95, look in changes
+    ]
+    y = names("label", _LABEL_WIDTH)
+    x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
+    ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": OWN_COLOUR}
+    tooltip = told(
+        ("label", "", ""),
+        ("change", axis, "+.2f"),
+        ("low", "from", "+.2f"),
+        ("high", "to", "+.2f"),
+    )
+    known = [value for value in values if value["low"] is not None]
+    return chart(
+        [
+            layer([{"change": 0}], dashed(ASIDE), {"x": number("change", axis)}),
+            layer(known, lines(2.5), ends),
+            layer(values, dots(60), {"x": x, "y": y, "color": OWN_COLOUR, "tooltip": tooltip}),
+        ],
+        height=max(50, 24 * len(values)),
+        name=name,
+        width=WIDTH - 180,
+    )

@@ -1,0 +1,239 @@
+"""The charts of one bench on the page of a history: by commit, and over time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from leaselab.analysis.history import State
+from leaselab.model.errors import BELIEVED
+from leaselab.model.server import server_name
+from leaselab.model.source import SHORT
+from leaselab.report.review import percent, state_words
+from leaselab.report.site.anchors import rounds, to_anchor
+from leaselab.report.site.colours import ASIDE, MEASURED
+from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.history_chart import Mark, Step, history_chart
+from leaselab.report.site.review import change_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from leaselab.analysis.history import Series
+    from leaselab.report.site.line import Line
+
+    Row = Mapping[str, Any]
+
+_DRAWN = 200
+"""Newest results of a drawing; over time, a browser that runs scripts shows all."""
+_NONE = "-"
+_COLOURED = (
+    "From a change of level on, dots have its colour: orange where it is suspected, red where "
+    "a duel confirmed it for the worse, green for the better."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The results of one bench in one environment: others are not set against these."""
+
+    name: str
+    charts: Sequence[Figure]
+    marks: Sequence[Mark]
+
+
+def _colours(series: Sequence[Series]) -> dict[str, str]:
+    """The colour of each result of a build at a level that a change led to, by its id.
+
+    That is the colour of the change; a change that a duel refuted leaves the colour before it.
+    """
+    colours: dict[str, str] = {}
+    for each in series:
+        begun = {
+            change.after.build: change_colour(change)
+            for change in each.changes
+            if change.state is not State.REFUTED
+        }
+        colour = MEASURED
+        for point in each.points:
+            colour = begun.get(point.build, colour)
+            colours |= dict.fromkeys(point.ids, colour)
+    return colours
+
+
+def _steps(series: Sequence[Series]) -> Iterator[Step]:
+    """The commits that changed the level, but for changes that a duel refuted."""
+    for change in (change for each in series for change in each.changes):
+        if change.after.commit and change.state is not State.REFUTED:
+            words = f"{percent(change.ratio)} {state_words(change)}"
+            yield Step(change.after.commit[:SHORT], words, change_colour(change))
+
+
+class Drawing:
+    """Draws the results of one line."""
+
+    def __init__(
+        self,
+        line: Line,
+        series: Sequence[Series],
+        href: Callable[[Row], str],
+    ) -> None:
+        """`series` are those of the scenario, `href` says where a result is shown."""
+        self._line = line
+        self._colours = _colours(series)
+        self._steps = [*_steps(series)]
+        self._href = href
+        self.known = {row["id"]: row for row in line.rows}
+
+    def panel(self, number: int, bench: str | None, environment: str | None) -> Panel:
+        """The charts of one bench in one environment."""
+        rows = [
+            row
+            for row in self._line.rows
+            if (row["bench"], row["environment"]) == (bench, environment)
+        ]
+        place = f"{bench}, environment {environment or _NONE}"
+        marks = _goals(rows)
+        suffix = f"-{number + 1}" if number else ""
+        charts = [
+            *self._by_commit(rows, place, suffix),
+            self._over_time(rows, marks, place, suffix),
+        ]
+        return Panel(place, [one for one in charts if one is not None], marks)
+
+    def _over_time(
+        self, rows: Sequence[Row], marks: Sequence[Mark], place: str, suffix: str
+    ) -> Figure | None:
+        points = [self._figure(row, row["started_at"]) for row in rows]
+        drawn = points[-_DRAWN:]
+        since = [mark for mark in marks if mark.at >= drawn[0]["at"]]
+        name = f"{self._line.name} over time, {place}"
+        draw = partial(history_chart, name=name, axis=self._axis, by_commit=False)
+        return figure(
+            f"time{suffix}",
+            name,
+            draw(points, marks),
+            drawn=draw(drawn, since),
+            note=_note(points, anchored=any(map(self._anchor, rows))),
+        )
+
+    def _by_commit(self, rows: Sequence[Row], place: str, suffix: str) -> Iterator[Figure]:
+        """Commits in the order in which they were made, by each anchor; those with two."""
+        built = sorted(
+            (row for row in rows if row["commit"] and row["commit_date"]),
+            key=lambda row: (datetime.fromisoformat(row["commit_date"]), row["started_at"]),
+        )
+        groups: dict[str, list[Row]] = {}
+        for row in built:
+            base = self._anchor(row)
+            if base is not row:
+                groups.setdefault(server_name(base) if base else "", []).append(row)
+        for number, (anchor, members) in enumerate(groups.items()):
+            name = f"{self._line.name} by commit, oldest first, {place}"
+            chosen = members[-_DRAWN:]
+            if len({row["commit"] for row in chosen}) < 2:
+                continue
+            drawn = history_chart(
+                [self._commit(row) for row in chosen],
+                [],
+                name=name,
+                axis=f"ratio to {anchor}" if anchor else self._axis,
+                by_commit=True,
+                steps=self._steps,
+            )
+            by_commit = figure(
+                f"commits{suffix}{f'-to-{number}' if number else ''}",
+                name,
+                drawn,
+                note=_commit_note(self._line, anchor, len(members)),
+            )
+            if by_commit is not None:
+                yield by_commit
+
+    @property
+    def _axis(self) -> str:
+        return f"{self._line.title} ({self._line.unit})"
+
+    def _anchor(self, row: Row) -> Row | None:
+        return self.known.get(row["anchor"])
+
+    def _commit(self, row: Row) -> dict[str, Any]:
+        """A point among commits: the ratio to its anchor, where it has one."""
+        point = self._figure(row, row["commit"][:SHORT] + ("*" if row["dirty"] else ""))
+        base = self._anchor(row)
+        if base is None:
+            return point
+        ratio = to_anchor(base, row)
+        low, high = (ratio.ci95 if ratio else None) or (None, None)
+        mean = ratio.value if ratio else None
+        runs = [(rate / reference, False) for reference, rate in rounds(base, row)]
+        return {**point, "mean": mean, "low": low, "high": high, "runs": runs}
+
+    def _figure(self, row: Row, at: str) -> dict[str, Any]:
+        """A point of the chart, see `history_chart`; the anchor's are grey."""
+        believed = row["outcome"] in BELIEVED
+        runs = json.loads(row["rounds"] or "[]") if believed else []
+        grey = self._anchor(row) is row
+        return {
+            "at": at,
+            "label": server_name(row) + (f": {row['subject']}" if row["subject"] else ""),
+            "mean": row["value"] if believed else None,
+            "low": row["ci_low"],
+            "high": row["ci_high"],
+            "runs": [(value, dropped) for value, dropped in runs if value is not None],
+            "href": self._href(row),
+            "colour": ASIDE if grey else self._colours.get(row["id"], MEASURED),
+        }
+
+
+def _goals(rows: Sequence[Row]) -> list[Mark]:
+    """A mark where the goal is not that of the result before."""
+    known = [row for row in rows if row["value"] is not None]
+    changed = [both for both in pairwise(known) if both[0]["ruler"] != both[1]["ruler"]]
+    return [
+        Mark(number, row["started_at"], _goal_change(before, row))
+        for number, (before, row) in enumerate(changed, start=1)
+    ]
+
+
+def _goal_change(before: Row, row: Row) -> str:
+    old, new = json.loads(before["ruler"]), json.loads(row["ruler"])
+    return ", ".join(
+        f"{name} {old.get(name)} to {value}"
+        for name, value in new.items()
+        if old.get(name) != value
+    )
+
+
+def _note(points: Sequence[Mapping[str, Any]], *, anchored: bool) -> str:
+    told = (
+        "A small dot is a run, a pale grey one was dropped; a large dot is the figure of "
+        "a result, the line through it its 95 % interval. The drift of the machine is in these "
+        "figures. A dashed line is a change of the goal, told below by its number."
+    )
+    if anchored:
+        told += " A grey dot is the anchor."
+    if any(point["colour"] not in (MEASURED, ASIDE) for point in points):
+        told += f" {_COLOURED}"
+    if len(points) > _DRAWN:
+        told += (
+            f" The newest {_DRAWN} of {len(points)} are drawn; with scripts allowed, all are."
+        )
+    return told
+
+
+def _commit_note(line: Line, anchor: str, count: int) -> str:
+    told = "Commits stand in the order of their commit dates, not of their measurement"
+    if count > _DRAWN:
+        told += f"; the newest {_DRAWN} results of {count} are shown"
+    rests = (
+        f"Each is the ratio of the {line.title} to {anchor}, which took turns with it: the "
+        "drift of the machine cancels."
+        if anchor
+        else "Without an anchor, the drift of the machine is in these figures."
+    )
+    return f"{told}. {rests} {_COLOURED} A dashed line is such a change."

@@ -1,0 +1,63 @@
+"""A run second by second: what its panels show of a short and of a long one."""
+
+import csv
+import io
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import START, example_trial
+
+from leaselab.model.record import Round
+from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
+
+SPIKE_S = 0.9
+
+
+def run_of(seconds):
+    """A run of one trial, with one second of high latency in its middle."""
+    trial = example_trial(100, seconds, 0.0, number=1, index=1, round_started=START)
+    middle = seconds // 2
+    per_second = [
+        replace(one, p99_s=SPIKE_S) if place == middle else one
+        for place, one in enumerate(trial.per_second)
+    ]
+    trials = (replace(trial, per_second=tuple(per_second)),)
+    return Round(
+        index=1,
+        started_at=START.isoformat(),
+        metrics={},
+        trials=trials,
+        traffic_s=float(seconds),
+        wall_s=float(seconds),
+    )
+
+
+def panel(seconds, title):
+    """The values of the panel with this title."""
+    chart = seconds_chart(run_of(seconds), plural="exchanges", holds="", loss_goal=0.025)
+    for each in chart["vconcat"]:
+        layer = each["layer"][0]
+        if layer["encoding"]["y"]["title"] == title:
+            return list(csv.DictReader(io.StringIO(layer["data"]["values"]))), layer
+    raise AssertionError(title)
+
+
+@pytest.mark.parametrize(("seconds", "points"), [(5, 5), (400, 400), (3600, 400)])
+def test_a_long_run_is_drawn_in_at_most_400_points_and_none_of_its_worst_is_lost(
+    seconds, points
+):
+    values, _ = panel(seconds, "latency (ms)")
+    worst = [float(one["v"]) for one in values if one["n"] == "99 %"]
+    assert points <= len(worst) <= points + 1
+    assert max(worst) == 1000 * SPIKE_S
+    rates, _ = panel(seconds, "exchanges/s")
+    assert {float(one["v"]) for one in rates} == {100.0}
+    assert ("A point stands for 9 s" in seconds_note(run_of(seconds))) is (seconds == 3600)
+
+
+def test_a_panel_reaches_from_0_to_above_its_highest_value():
+    for title, most in (("exchanges/s", 100.0), ("dropped (1/s)", 0.0)):
+        _, layer = panel(5, title)
+        low, high = layer["encoding"]["y"]["scale"]["domain"]
+        assert low == 0.0
+        assert high > most
