@@ -212,6 +212,7 @@ LEFT_OUT_OF_CHECKS = {
     "dnsperf": ("probe",),
     "flame": ("verify",),
     "docker_lab": ("install_engine", "image_from_packages", "image_from_registry", "verify"),
+    "isc_dhcpd": ("verify",),
     "isolation": ("begin", "refuse"),
     "kea": ("verify",),
     "kxdpgun": ("verify",),
