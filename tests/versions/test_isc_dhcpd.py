@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import yaml
 from tests.load_programs import load_programs
 from tests.plays import ansible
 from tests.tools import AS_ROOT, run, unpacked
+
+from leaselab.lab.own import read_own
 
 ROLES = Path(__file__).parents[2] / "roles"
 ROLE = ROLES / "isc_dhcpd"
@@ -25,6 +28,8 @@ SHAPES = {
         "relay_address6": "2001:2:0:1::30",
     },
 }
+OWN = {"own4": "dhcpd", "own6": "dhcpd6"}
+"""Users' own configurations, by the variant that runs them."""
 LOADS = {
     "v4": ["dhcp4", "--server", "198.18.0.10", "--relay", "198.18.0.30"],
     "v6": ["dhcp6"],
@@ -51,10 +56,30 @@ def hosts():
         run(*AS_ROOT, "ip", "netns", "delete", name)
 
 
+@cache
+def own(variant):
+    return read_own(ROLES.parent / f"tests/data/own/{OWN[variant]}.conf")
+
+
+def shapes(folder):
+    """The options of each variant."""
+    made = dict(SHAPES)
+    for variant in OWN:
+        kept = folder / f"{variant}.kept"
+        kept.write_text(json.dumps(own(variant).server), encoding="utf-8")
+        made[variant] = {
+            "family": int(variant[-1]),
+            "configuration": variant,
+            "configuration_kept": str(kept),
+        }
+    return made
+
+
 @pytest.fixture(scope="module")
 def deployed(tmp_path_factory):
     """A host's folder with the contract, and a variant of each shape as the role writes it."""
     folder = tmp_path_factory.mktemp("host")
+    every = shapes(folder)
     program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
     tasks = [
         {
@@ -72,13 +97,14 @@ def deployed(tmp_path_factory):
                 **{f"isc_dhcpd_{name}": value for name, value in options.items()},
             },
         }
-        for shape, options in SHAPES.items()
+        for shape, options in every.items()
         for file, content in (
             (f"{shape}.json", "{{ isc_dhcpd_contract_settings | to_json }}"),
             (
                 f"{shape}_dhcpd.conf",
                 "{{ lookup('ansible.builtin.template', '"
-                f"{ROLE}/templates/dhcpd.conf.j2') }}}}",
+                f"{ROLE}/templates/dhcpd{'-own' if 'configuration' in options else ''}"
+                ".conf.j2') }}",
             ),
         )
     ]
@@ -95,7 +121,7 @@ def deployed(tmp_path_factory):
     ansible("ansible-playbook", "-i", "localhost,", book, ANSIBLE_FILTER_PLUGINS=filters)
     shutil.copytree(ROLES / "contract/files", folder, dirs_exist_ok=True)
     shutil.copytree(ROLE / "files", folder, dirs_exist_ok=True)
-    for shape in SHAPES:
+    for shape in every:
         place = folder / "variants" / shape
         place.mkdir(parents=True)
         text = (folder / f"{shape}.json").read_text("utf-8").replace("/var/log/", f"{folder}/")
@@ -125,10 +151,10 @@ def offered(hosts, words, *load):
     return json.loads(told)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, *OWN])
 def test_dhcpd_takes_what_the_role_writes(shape, deployed):
     program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
-    family = SHAPES[shape].get("family", 4)
+    family = 6 if "6" in shape else 4
     status, told = run(program, f"-{family}", "-t", "-cf", deployed / f"{shape}_dhcpd.conf")
     assert status == 0, told
 
@@ -145,6 +171,22 @@ def test_it_serves_counts_and_forgets(case, verb, hosts):
     report = offered(hosts, LOADS[case], "--rate", "10", "--seconds", "1", "--late", "5")
     assert report["counts"]["completed"] == 10
     assert verb("stop", shape) == {"was_running": True}
+
+
+@pytest.mark.parametrize("variant", OWN)
+def test_every_client_that_was_made_for_a_file_is_answered(variant, verb, hosts, tmp_path):
+    population = tmp_path / "population.json"
+    population.write_text(json.dumps({"kinds": own(variant).kinds}), encoding="utf-8")
+    clients = min(own(variant).clients, 600)  # of all kinds, as they come evenly mixed
+    load = ["--clients", clients, "--fill", "--rate", "20", "--seconds", "1", "--late", "5"]
+    words = LOADS["v4" if variant == "own4" else "v6-relayed"]
+    verb("start", variant)
+    report = offered(hosts, words, "--population", population, *load)
+    assert report["filled"]["leases"] == clients
+    assert report["counts"]["completed"] == report["counts"]["attempted"], report
+    assert report["duplicates"] == 0
+    # what is reserved is in no file of leases
+    assert verb("reset", variant)["was"] >= 500
 
 
 def test_samples_follow_its_leases_over_a_reset(verb, hosts, deployed):
