@@ -44,6 +44,15 @@ def unpacked_kea(suite):
     return place
 
 
+def unpacked_root(suite, package):
+    """The root of a release with a package and with Python, for a contract to run in."""
+    place = TOOLS / f"{package}-{suite}"
+    with _made_once(place) as fresh:
+        if fresh:
+            _extract(suite, fresh, (package, "python3"))
+    return place
+
+
 def kea_examples(suite):
     """The example configurations in the source of a release's Kea, by their names."""
     place = TOOLS / f"kea-doc-{suite}"

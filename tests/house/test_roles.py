@@ -215,6 +215,7 @@ LEFT_OUT_OF_CHECKS = {
     "isc_dhcpd": ("verify",),
     "isolation": ("begin", "refuse"),
     "kea": ("verify",),
+    "knot": ("verify",),
     "kxdpgun": ("verify",),
     "leaseload": ("probe", "verify"),
     "nsd": ("verify",),
