@@ -50,6 +50,10 @@ def unpacked_root(suite, package):
     with _made_once(place) as fresh:
         if fresh:
             _extract(suite, fresh, (package, "python3"))
+            run(*AS_ROOT, "mkdir", "-p", *(fresh / one for one in ("dev", "proc", "sys")))
+            # accounts are made as packages are set up, and these are not
+            user = "root:x:0:0::/root:/bin/sh\n"
+            run(*AS_ROOT, "tee", fresh / "etc/passwd", input=user)
     return place
 
 

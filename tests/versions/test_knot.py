@@ -13,8 +13,11 @@ from tests.tools import AS_ROOT, run, unpacked_root
 ROLES = Path(__file__).parents[2] / "roles"
 ROLE = ROLES / "knot"
 ZONE = "@ 3600 SOA ns h 1 2 3 4 5\n@ 3600 NS ns\nns 3600 A 192.0.2.1\nwww 3600 A 192.0.2.2\n"
-APART = 'mount --rbind /proc "$1/proc" && cd / && exec chroot "$@"'
-"""The root gets its /proc for one command, and for what that starts."""
+APART = """
+for part in dev proc sys; do mount --rbind "/$part" "$1/$part" || exit 1; done
+cd / && exec chroot "$@"
+"""
+"""The root has these for one command, and for what that starts."""
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +74,8 @@ def host(written):
     own = [place / path[1:] for path in ("/zones", "/run/leaselab", str(Path(listed).parent))]
     run(*AS_ROOT, "rm", "-rf", *own, folder)
     run(*AS_ROOT, "mkdir", "-p", *own, variant)
-    for files in ("contract/files/.", "knot/files/."):
-        assert run(*AS_ROOT, "cp", "-r", ROLES / files, folder)[0] == 0
+    for role in ("contract", "knot"):
+        assert run(*AS_ROOT, "cp", "-r", f"{ROLES}/{role}/files/.", folder)[0] == 0
     run(*AS_ROOT, "cp", written / "settings", variant / "server.json")
     run(*AS_ROOT, "cp", written / "knot.conf", place / config[1:])
     names = [f"z{number:07d}.test." for number in (1, 2, 3)]
