@@ -44,6 +44,19 @@ def unpacked_kea(suite):
     return place
 
 
+def unpacked_root(suite, package):
+    """The root of a release with a package and with Python, for a contract to run in."""
+    place = TOOLS / f"{package}-{suite}"
+    with _made_once(place) as fresh:
+        if fresh:
+            _extract(suite, fresh, (package, "python3"))
+            run(*AS_ROOT, "mkdir", "-p", *(fresh / one for one in ("dev", "proc", "sys")))
+            # accounts are made as packages are set up, and these are not
+            user = "root:x:0:0::/root:/bin/sh\n"
+            run(*AS_ROOT, "tee", fresh / "etc/passwd", input=user)
+    return place
+
+
 def kea_examples(suite):
     """The example configurations in the source of a release's Kea, by their names."""
     place = TOOLS / f"kea-doc-{suite}"

@@ -9,7 +9,7 @@ import yaml
 from tests.plays import play_here
 
 ROOT = Path(__file__).parents[2]
-ROLES = ("database", "mysql", "postgresql", "kea", "dnsmasq", "powerdns")
+ROLES = ("database", "mysql", "postgresql", "kea", "dnsmasq", "isc_dhcpd", "powerdns")
 FACTS = {
     "architecture": "x86_64",
     "distribution": "Debian",
@@ -23,6 +23,7 @@ GIVEN = {
     "kea_known_words": [],
     "kea_variant": "v4-memfile",
     "dnsmasq_variant": "v4-dnsmasq",
+    "isc_dhcpd_variant": "v4-dhcpd",
     "powerdns_variant": "powerdns-postgresql-uncached",
     "dns_data_zones": {"folder": "/zones", "zones": 1, "records": 4, "sha256": "abc"},
     "database_variant": "v4-mysql",
@@ -59,6 +60,7 @@ def settings(tmp_path_factory):
             for backend in ("memfile", "mysql", "postgresql")
         },
         "dnsmasq": ("{{ dnsmasq_contract_settings }}", {}),
+        "isc_dhcpd": ("{{ isc_dhcpd_contract_settings }}", {}),
         **{
             f"powerdns-{backend}": (
                 "{{ powerdns_contract_settings }}",
@@ -120,7 +122,7 @@ def test_powerdns_has_its_own_and_that_of_the_database_beside_it(settings):
 
 
 def test_a_server_has_its_own(settings):
-    for case in ("kea-memfile", "dnsmasq", "powerdns-lmdb"):
+    for case in ("kea-memfile", "dnsmasq", "isc_dhcpd", "powerdns-lmdb"):
         one = settings[case]
         processes = [one["process"], *([one["bus"]["process"]] if "bus" in one else [])]
         assert below_run(one), case

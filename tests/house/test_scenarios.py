@@ -9,7 +9,9 @@ from leaselab.lab.catalog import load_families
 
 ROOT = Path(__file__).parents[2]
 FAMILIES = load_families(ROOT / "scenarios")
-BACKENDS = {"memfile", "mysql", "postgresql", "dnsmasq", "responder", "responder-transport"}
+BACKENDS = {
+    *("memfile", "mysql", "postgresql", "dnsmasq", "dhcpd", "responder", "responder-transport")
+}
 """Families that are no experiment with one question: each is a way to serve, or to be wrong."""
 LONGEST = 63 - len(".0123456789-at2")
 """Longest name of a scenario, that a variant of a build at the second place has one."""

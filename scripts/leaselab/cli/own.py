@@ -35,8 +35,8 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         action=Choosing,
-        help="the scenario is this configuration, such as kea-dhcp4.conf, with clients that "
-        "fit it",
+        help="the scenario is this configuration, such as kea-dhcp4.conf or dhcpd.conf, "
+        "with clients that fit it",
     )
     without = group.add_argument("--without", metavar="WHAT", action="append", default=[])
     what = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"

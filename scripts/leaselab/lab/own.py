@@ -28,6 +28,8 @@ from leaselab.model.errors import usage_error
 
 MOST_CLIENTS = 100_000
 """Clients that a population has at the most; fewer where the pools are small."""
+MOST_BYTES = 16 * 1024 * 1024
+"""Size of a file in a language of its own."""
 _OTHERS = re.compile("[^a-z0-9]+")
 """What the name of a file may have and that of a scenario not."""
 _WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
@@ -70,6 +72,34 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
     `root` is where absolute names of included files are looked for.  Raises a usage error for
     a file that is no configuration, that the lab cannot have, or that answers nobody.
     """
+    own = _of_text(file, without) or _of_json(file, without, root)
+    if not own.kinds:
+        raise usage_error(
+            "the server would answer no client",
+            where=str(file),
+            found="; ".join(own.unserved[:3]) or "no subnet",
+            wanted="a subnet with a pool or with reservations",
+        )
+    return own
+
+
+def _of_text(file: Path, without: Sequence[str]) -> Own | None:
+    """Read a file in the language of a role that recognises its text; None where none does."""
+    try:
+        text = file.read_text(encoding="utf-8") if file.stat().st_size <= MOST_BYTES else ""
+    except (OSError, UnicodeDecodeError):
+        return None  # the reader of JSON says why
+    for folder in sorted(ROLES.glob("*/own")):
+        kind = folder.parent.name
+        package = _package(kind)
+        if hasattr(package, "recognises") and package.recognises(text):
+            read = package.read(text, str(file), without, MOST_CLIENTS)
+            return build(Own, {"kind": kind, **read}, str(file))
+    return None
+
+
+def _of_json(file: Path, without: Sequence[str], root: Path | None) -> Own:
+    """Read a file of commented JSON, as Kea's servers have it."""
     document = read_commented_json(file, root)
     kinds = kinds_of_objects()
     held = list(servers(document.top, kinds))
@@ -91,17 +121,9 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
     kind = kinds[configuration.name]
     configuration.check({"": "an object"})
     configuration.check(known_costs()[kind].values)
-    own = build(
+    return build(
         Own, {"kind": kind, **_read(_package(kind), configuration, without)}, str(document.spot)
     )
-    if not own.kinds:
-        raise usage_error(
-            "the server would answer no client",
-            where=str(document.spot),
-            found="; ".join(own.unserved[:3]) or "no subnet",
-            wanted="a subnet with a pool or with reservations",
-        )
-    return own
 
 
 def write_own(own: Own, file: Path, scenarios: Path) -> str:

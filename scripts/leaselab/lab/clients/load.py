@@ -156,6 +156,12 @@ def _relays(kinds: list[dict[str, Any]]) -> list[_Relay]:
     sizes: Counter[str] = Counter()
     wants: dict[str, set[str]] = {}
     agents: dict[str, list[list[Any]]] = {}
+    if any("relay" not in kind for kind in kinds):
+        raise usage_error(
+            "clients of a capture need relays of their own, and those of this file have none",
+            where="--clients",
+            todo="measure the file with the clients that fit it: leave out --clients",
+        )
     for kind in kinds:
         address = str(kind["relay"])
         sizes[address] += int(kind["clients"])

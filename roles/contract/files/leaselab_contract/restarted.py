@@ -1,0 +1,53 @@
+"""A server that is emptied by a restart without its leases: it has no other way."""
+
+import contextlib
+import fcntl
+from pathlib import Path
+
+from leaselab_contract import loaded, process, server
+from leaselab_contract.errors import ContractError
+
+
+class Server(server.Server):
+    """One whose `launch` begins without leases.
+
+    Its settings also have `lock_file` and `config_file`.
+    """
+
+    @contextlib.contextmanager
+    def steady(self):
+        """Keep samples, and the end of the server, from meeting the restart of a reset."""
+        path = Path(self.config["lock_file"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def leases(self):
+        """Return how many leases it holds."""
+        raise NotImplementedError
+
+    def config_sha256(self, _pid):
+        """Return the hash of its file: it cannot be asked what it runs with."""
+        return loaded.sha256(self.config["config_file"])
+
+    def reset(self):
+        """Restart it without leases."""
+        with self.steady():
+            was = self.leases()
+            process.end(self.config["process"])
+            self.launch()
+            left = self.leases()
+        if left:
+            raise ContractError(f"{left} leases right after a start; is traffic running?")
+        return {"held": left, "was": was}
+
+    def take(self):
+        """Return one sample, of a server that is not being restarted."""
+        with self.steady():
+            return super().take()
+
+    def stop(self):
+        """End it; a reset that is under way, whose caller was interrupted, would start it."""
+        with self.steady():
+            return super().stop()

@@ -1,0 +1,1 @@
+"""What ISC dhcpd does for the server contract; `server.py` has its verbs."""

@@ -1,0 +1,43 @@
+"""A dhcpd.conf of the user's own: the form in which the lab runs it, and the load that fits.
+
+Pure: reads the text of a file, and touches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .clients import Clients
+from .lab_form import LabForm
+from .statements import parsed, text_of
+
+_STATEMENT = re.compile(
+    r"^\s*(?:subnet6?\s+\S+|shared-network\s+\S+)[^;]*\{|^\s*(?:default-lease-time)\s+\d+\s*;",
+    re.MULTILINE,
+)
+
+
+def recognises(text):
+    """Whether a text is in this language."""
+    return _STATEMENT.search(text) is not None
+
+
+def read(text, where, without, most_clients):
+    """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
+
+    `where` is its file; `without` are the words for what is to be left out of it.  Raises a
+    usage error with the line for what is no configuration, or that the lab cannot have.
+    """
+    form = LabForm(parsed(text, where), where, without)
+    clients = Clients(form.statements, form.family, where, most_clients)
+    return {
+        "server": {"text": text_of(form.statements)},
+        "options": form.options,
+        "beside": {},
+        "changes": form.changes,
+        "left_out": form.left_out,
+        "load": f"dhcpv{form.family}",
+        "kinds": clients.kinds,
+        "addresses": clients.addresses,
+        "unserved": clients.unserved,
+    }

@@ -1,0 +1,123 @@
+"""The lab's form of a dhcpd.conf: all as it is, but where and to whom it speaks."""
+
+from __future__ import annotations
+
+from leaselab.model.errors import usage_error
+
+from .statements import every
+
+_LABS = {
+    **dict.fromkeys(("ping-check", "ping-timeout", "ping-cltt-secs"), "no client is pinged"),
+    **dict.fromkeys(
+        ("lease-file-name", "pid-file-name", "dhcpv6-lease-file-name", "dhcpv6-pid-file-name"),
+        "a file of the lab",
+    ),
+    **dict.fromkeys(("omapi-port", "omapi-key"), "none, as nobody asks"),
+    **dict.fromkeys(("local-port", "local-address", "server-identifier"), "the lab's own"),
+    "interface": "the test network",
+}
+"""Statements that the lab leaves out, by what holds instead."""
+_WHY = {
+    "failover": "it speaks to another host",
+    "ddns": "it has names updated by another server",
+    "execute": "it runs programs of your host",
+    "ldap": "its configuration is in a directory that is not here",
+}
+_DDNS = ("zone", "ddns-updates", "ddns-update-style")
+_NO_DDNS = (("ddns-update-style", "none"), ("ddns-updates", "off"))
+
+
+class LabForm:
+    """What the lab makes of a configuration, each change of it listed."""
+
+    def __init__(self, statements, where, without):
+        """Refuse what the lab cannot have, unless it is among `without`."""
+        self._where, self._without = where, dict.fromkeys(without, False)
+        self.changes, self.left_out = [], []
+        self.family = self._family(statements)
+        self.statements = self._kept(statements)
+        if self.family == 4 and not any("ping" in told for told in self.changes):
+            self.changes.append("ping-check: no client is pinged")
+        unused = [word for word, used in self._without.items() if not used]
+        if unused:
+            raise usage_error(
+                "nothing of that name would have to be left out",
+                where=f"--without {unused[0]}",
+                wanted=", ".join(self.left_out) or "no --without",
+            )
+
+    def _family(self, statements):
+        """The one family of its subnets."""
+        subnets = {one.name: one for one in every(statements) if one.name.startswith("subnet")}
+        if {"subnet", "subnet6"} <= subnets.keys():
+            raise usage_error(
+                "subnets of both families, and dhcpd serves one",
+                where=f"{self._where}:{subnets['subnet6'].line}",
+                todo="name a file of one family",
+            )
+        return 6 if "subnet6" in subnets else 4
+
+    @property
+    def options(self):
+        """Options of the scenario that the file decides."""
+        top = {one.name: one.words[1:] for one in self.statements if one.inner is None}
+        lifetime = top.get("default-lease-time", ("",))[0]
+        return {
+            "sync": top.get("dont-use-fsync", ("false",))[0] not in ("true", "on"),
+            **({"lease_lifetime_s": int(lifetime)} if lifetime.isdecimal() else {}),
+        }
+
+    def _kept(self, statements):
+        return tuple(
+            one._replace(inner=None if one.inner is None else self._kept(one.inner))
+            for one in statements
+            if not (self._is_the_labs(one) or self._is_left_out(one))
+        )
+
+    def _is_the_labs(self, one):
+        """Whether it is left out as the lab has its own; a file that it includes is refused."""
+        if one.name == "include":
+            raise usage_error(
+                "a file that it includes is not read",
+                where=f"{self._where}:{one.line}",
+                todo="put its lines in place of this one",
+            )
+        if one.name not in _LABS:
+            return False
+        told = f"{one.name}: {_LABS[one.name]}"
+        if told not in self.changes:
+            self.changes.append(told)
+        return True
+
+    def _is_left_out(self, one):
+        """Whether it is left out as that was asked for; refuse it where nobody has asked."""
+        word = _spoken(one)
+        if not word:
+            return False
+        if word not in self._without:
+            raise usage_error(
+                f"the lab cannot have this: {_WHY[word]}",
+                where=f"{self._where}:{one.line}: {one.name}",
+                found=word,
+                todo=f"measure the file without it: --without {word}",
+            )
+        self._without[word] = True
+        if word not in self.left_out:
+            self.left_out.append(word)
+        return True
+
+
+def _spoken(one):
+    """The word for what a statement has of others, empty where it has nothing."""
+    if one.name in _DDNS and tuple(map(str.lower, one.words)) not in _NO_DDNS:
+        return "ddns"
+    if one.name == "failover":
+        return "failover"
+    if one.name.startswith("ldap-"):
+        return "ldap"
+    words = (word for held in every((one,)) for word in held.words)
+    if one.name in ("on", "if", "elsif", "else", "execute") and any(
+        word.startswith("execute") for word in words
+    ):
+        return "execute"
+    return ""

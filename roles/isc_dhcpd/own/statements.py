@@ -1,0 +1,105 @@
+"""The statements of a dhcpd.conf, as dhcpd reads them, and their text again."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from leaselab.model.errors import usage_error
+
+_TOKEN = re.compile(r'#[^\n]*|"(?:[^"\\]|\\.)*"|[{};,]|[^\s{};,"#]+|\S')
+_DEEPEST = 100
+_VALUE = ("=", "of")
+"""Words after which braces are those of a value, such as of an option's definition."""
+
+
+class Statement(NamedTuple):
+    """A statement: its words, and those in its braces, None where it has none."""
+
+    words: tuple[str, ...]
+    line: int
+    inner: tuple[Statement, ...] | None = None
+
+    @property
+    def name(self):
+        """Its first word."""
+        return self.words[0].lower()
+
+
+def parsed(text, where):
+    """Return the statements of a text; raises a usage error with the line where it has none."""
+    pieces, line, at = [], 1, 0
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        if not match.group().startswith("#"):
+            pieces.append((match.group(), line))
+    pieces.reverse()
+    return _statements(pieces, where, 0)
+
+
+def _statements(pieces, where, depth):
+    """Read statements up to a closing brace, or to the end of the file at depth 0."""
+    if depth > _DEEPEST:
+        raise _wrong("braces are too deep", where, pieces[-1][1])
+    made, words, begun = [], [], 0
+    while pieces:
+        piece, line = pieces.pop()
+        begun = begun if words else line
+        if piece == ";":
+            if words:
+                made.append(Statement(tuple(words), begun))
+            words = []
+        elif piece == "{" and words and words[-1] in _VALUE:
+            words += ["{", *_value(pieces, where, line)]
+        elif piece == "{" and words:
+            inner = _statements(pieces, where, depth + 1)
+            made.append(Statement(tuple(words), begun, inner))
+            words = []
+        elif piece == "}" and depth and not words:
+            return tuple(made)
+        elif piece in "{}":
+            raise _wrong(f"a {piece} that belongs to no statement", where, line)
+        else:
+            words.append(piece)
+    if words or depth:
+        raise _wrong("the file ends within a statement", where, begun)
+    return tuple(made)
+
+
+def _value(pieces, where, line):
+    """Return the words of a value up to its closing brace, with that."""
+    words = []
+    while pieces:
+        piece, _ = pieces.pop()
+        words.append(piece)
+        if piece == "}":
+            return words
+    raise _wrong("the file ends within a value", where, line)
+
+
+def _wrong(what, where, line):
+    return usage_error(
+        f"not a dhcpd.conf: {what}",
+        where=f"{where}:{line}",
+        todo="have dhcpd itself check the file: dhcpd -t -cf FILE",
+    )
+
+
+def text_of(statements, indent=""):
+    """Return statements as the text of a file."""
+    lines = []
+    for one in statements:
+        words = " ".join(one.words)
+        if one.inner is None:
+            lines.append(f"{indent}{words};\n")
+        else:
+            lines.append(f"{indent}{words} {{\n{text_of(one.inner, indent + '  ')}{indent}}}\n")
+    return "".join(lines)
+
+
+def every(statements):
+    """Yield all statements, each before those in its braces."""
+    for one in statements:
+        yield one
+        yield from every(one.inner or ())

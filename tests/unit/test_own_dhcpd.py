@@ -1,0 +1,151 @@
+"""A dhcpd.conf of the user's own: the lab's form of it, and the clients that fit it."""
+
+import contextlib
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.contracts import ROLES
+
+from leaselab.lab.catalog import find_procedure, find_scenario
+from leaselab.lab.own import read_own, write_own
+from leaselab.lab.roles import resolved
+from leaselab.measure.generators import check_fits
+from leaselab.model.errors import LeaselabError, Outcome
+
+DATA = Path(__file__).parents[1] / "data/own"
+SUBNET = "subnet 10.0.0.0 netmask 255.255.255.0 { range 10.0.0.10 10.0.0.209; MORE }"
+
+
+def of(tmp_path, more="", top="", without=()):
+    """What is made of a small configuration: one subnet, with more in it and before it."""
+    file = tmp_path / "small.conf"
+    file.write_text(f"{top}\n{SUBNET.replace('MORE', more)}\n", encoding="utf-8")
+    return read_own(file, without)
+
+
+def refusal(*arguments, **words):
+    with pytest.raises(LeaselabError) as refused:
+        of(*arguments, **words)
+    assert refused.value.outcome is Outcome.USAGE
+    return str(refused.value)
+
+
+def test_a_campus_keeps_what_is_its_own():
+    own = read_own(DATA / "dhcpd.conf")
+    text = own.server["text"]
+    for kept in (
+        "log-facility local7;",
+        "deny unknown-clients;",
+        "{ unsigned integer 8 , text }",
+    ):
+        assert kept in text
+    for gone in ("ping-check", "server-identifier", "omapi", "lease-file-name", "interface"):
+        assert gone not in text
+        assert any(change.startswith(gone) for change in own.changes)
+    assert own.options == {"sync": True, "lease_lifetime_s": 7200}
+
+
+def test_clients_come_from_the_subnets_with_pools_for_them():
+    """The relay has the lab's address, and names the subnet as link selection does."""
+    own = read_own(DATA / "dhcpd.conf")
+    seen = [(kind["name"], kind["clients"], kind["agent"]) for kind in own.kinds]
+    reserved, link = "10.20.9.0/24, reserved", [[5, "hex:0a140901"]]
+    assert seen == [
+        ("10.20.4.0/22", 504, [[5, "hex:0a140401"]]),
+        ("10.20.8.0/24", 50, [[5, "hex:0a140801"]]),
+        (reserved, 2, link),
+        (reserved, 1, link),
+    ]
+    assert own.kinds[2]["macs"] == ["00:0c:29:aa:00:01", "00:0c:29:aa:00:02"]
+    assert own.kinds[3]["options"][1] == [61, "hex:7363616e"]
+
+
+def test_whom_nothing_answers_is_named_with_the_line():
+    told = "\n".join(read_own(DATA / "dhcpd.conf").unserved)
+    for line, word in ((29, 'allow members of "phones"'), (49, "deny unknown-clients")):
+        assert re.search(rf"dhcpd.conf:{line}: 10\.20\.\S+: its pool is for .*{word}", told)
+    assert "dhcpd.conf:45: host elsewhere: in no subnet" in told
+    assert 'dhcpd.conf:14: class "phones": no client was worked out' in told
+
+
+def test_prefixes_are_asked_for_where_there_are_pools_of_them():
+    one, two, reserved = read_own(DATA / "dhcpd6.conf").kinds
+    assert (one["want"], one["clients"], one["relay"]) == ("both", 2048, "2001:db8:1::1")
+    assert "want" not in two
+    assert reserved["duids"] == ["000100012abbccdd000c29aa0001"]
+
+
+@pytest.mark.parametrize(
+    ("word", "top"),
+    [
+        ("failover", 'failover peer "two" { primary; }'),
+        ("ddns", "ddns-update-style interim;"),
+        ("ddns", "zone example.org. { primary 192.0.2.1; }"),
+        ("execute", 'on commit { execute ("/usr/bin/logger", "x"); }'),
+        ("ldap", 'ldap-server "ldap.example.org";'),
+    ],
+)
+def test_what_speaks_to_others_is_refused_with_its_line_or_left_out(tmp_path, word, top):
+    told = refusal(tmp_path, top=f"\n{top}")
+    assert "small.conf:2: " in told
+    assert f"--without {word}" in told
+    own = of(tmp_path, top=top, without=[word])
+    assert own.left_out == [word]
+    assert own.server["text"].startswith("subnet ")
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("range 10.0.0.9;;;", ""),
+        ("} }", "small.conf:2: not a dhcpd.conf: a } that belongs to no statement"),
+        ("{", "small.conf:2: not a dhcpd.conf: a { that belongs to no statement"),
+        (
+            "range 10.0.0.9 }",
+            "small.conf:2: not a dhcpd.conf: a } that belongs to no statement",
+        ),
+        ('include "more.conf";', "small.conf:2: a file that it includes is not read"),
+        ("range 10.0.0.9 10.0.0.8;", "small.conf:2: not a subnet as dhcpd has them"),
+        ("range;", "small.conf:2: not a subnet as dhcpd has them"),
+        ("deny unknown-clients;", "the server would answer no client"),
+        ("subnet6 2001:db8::/64 { }", "subnets of both families"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path, more, told):
+    if told:
+        assert told in refusal(tmp_path, more)
+    else:
+        assert of(tmp_path, more).addresses == 201
+
+
+def test_nothing_is_left_out_that_is_not_there(tmp_path):
+    assert "--without ddns: nothing of that name" in refusal(tmp_path, without=["ddns"])
+
+
+def test_a_file_without_a_wait_for_the_disk_is_of_another_durability(tmp_path):
+    assert of(tmp_path, top="dont-use-fsync true;").options["sync"] is False
+
+
+def test_the_file_is_a_scenario_that_the_lab_can_measure(tmp_path):
+    shutil.copytree(ROLES.parent / "scenarios", tmp_path / "scenarios")
+    for file in ("dhcpd.conf", "dhcpd6.conf"):
+        name = write_own(read_own(DATA / file), Path(file), tmp_path / "scenarios")
+        scenario = resolved(find_scenario(tmp_path / "scenarios", name), "here")
+        assert scenario.server.kind == "isc_dhcpd"
+        check_fits(scenario, find_procedure(tmp_path / "scenarios", name, {}))
+
+
+@given(data=st.data())
+def test_a_changed_file_is_read_or_refused(tmp_path_factory, data):
+    text = (DATA / "dhcpd.conf").read_text("utf-8")
+    at = data.draw(st.integers(0, len(text)))
+    length = data.draw(st.integers(0, 40))
+    put = data.draw(st.text(alphabet='{}; "\\,/#=09az.:\n', max_size=8))
+    file = tmp_path_factory.mktemp("changed") / "small.conf"
+    file.write_text(text[:at] + put + text[at + length :], encoding="utf-8")
+    with contextlib.suppress(LeaselabError):
+        assert read_own(file).kinds

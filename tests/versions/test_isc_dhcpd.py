@@ -1,0 +1,232 @@
+"""ISC dhcpd behind the server contract: the real one, with what its role writes for it."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.load_programs import load_programs
+from tests.plays import ansible
+from tests.tools import AS_ROOT, run, unpacked
+
+from leaselab.lab.own import read_own
+
+ROLES = Path(__file__).parents[2] / "roles"
+ROLE = ROLES / "isc_dhcpd"
+SHAPES = {
+    "v4": {},
+    "v4-unsynced": {"sync": False, "delayed_ack": 28, "cache_threshold_percent": 0},
+    "v6": {
+        "family": 6,
+        "subnet": "2001:2:0:100::/64",
+        "pool": "2001:2:0:100::/64",
+        "relay_address6": "2001:2:0:1::30",
+    },
+}
+OWN = {"own4": "dhcpd", "own6": "dhcpd6"}
+"""Users' own configurations, by the variant that runs them."""
+LOADS = {
+    "v4": ["dhcp4", "--server", "198.18.0.10", "--relay", "198.18.0.30"],
+    "v6": ["dhcp6"],
+    "v6-relayed": ["dhcp6", "--server", "2001:2:0:1::10", "--relay", "2001:2:0:1::30"],
+}
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    """The server's network namespace and the generator's, with a cable between them."""
+    names = [f"leaselab-dhcpd-{os.getpid()}-{end}" for end in "sg"]
+    server, generator = names
+    for name in names:
+        assert run(*AS_ROOT, "ip", "netns", "add", name)[0] == 0
+    cable = ["type", "veth", "peer", "name", "g0", "netns", generator]
+    run(*AS_ROOT, "ip", "link", "add", "s0", "netns", server, *cable)
+    for name, device, number in ((server, "s0", 10), (generator, "g0", 30)):
+        for address in (f"198.18.0.{number}/24", f"2001:2:0:1::{number}/64"):
+            ip = [*AS_ROOT, "ip", "-n", name]
+            assert run(*ip, "address", "add", address, "dev", device, "nodad")[0] == 0
+        run(*AS_ROOT, "ip", "-n", name, "link", "set", device, "up")
+    yield [[*AS_ROOT, "ip", "netns", "exec", name] for name in names]
+    for name in names:
+        run(*AS_ROOT, "ip", "netns", "delete", name)
+
+
+@cache
+def own(variant):
+    return read_own(ROLES.parent / f"tests/data/own/{OWN[variant]}.conf")
+
+
+def shapes(folder):
+    """The options of each variant."""
+    made = dict(SHAPES)
+    for variant in OWN:
+        kept = folder / f"{variant}.kept"
+        kept.write_text(json.dumps(own(variant).server), encoding="utf-8")
+        made[variant] = {
+            "family": int(variant[-1]),
+            "configuration": variant,
+            "configuration_kept": str(kept),
+        }
+    return made
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory):
+    """A host's folder with the contract, and a variant of each shape as the role writes it."""
+    folder = tmp_path_factory.mktemp("host")
+    every = shapes(folder)
+    program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
+    tasks = [
+        {
+            "keep": {"content": content, "dest": str(folder / file)},
+            "vars": {
+                "isc_dhcpd_variant": shape,
+                "isc_dhcpd_program": str(program),
+                "isc_dhcpd_state_folder": str(folder),
+                "isc_dhcpd_run_folder": str(folder / "run"),
+                "isc_dhcpd_config_file": str(folder / f"{shape}_dhcpd.conf"),
+                "isc_dhcpd_test_interface": "s0",
+                "isc_dhcpd_test_address": "198.18.0.10",
+                "isc_dhcpd_test_address6": "2001:2:0:1::10",
+                "isc_dhcpd_relay_addresses": ["198.18.0.30"],
+                **{f"isc_dhcpd_{name}": value for name, value in options.items()},
+            },
+        }
+        for shape, options in every.items()
+        for file, content in (
+            (f"{shape}.json", "{{ isc_dhcpd_contract_settings | to_json }}"),
+            (
+                f"{shape}_dhcpd.conf",
+                "{{ lookup('ansible.builtin.template', '"
+                f"{ROLE}/templates/dhcpd{'-own' if 'configuration' in options else ''}"
+                ".conf.j2') }}",
+            ),
+        )
+    ]
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars_files": [str(ROLE / f"{part}/main.yml") for part in ("defaults", "vars")],
+        "tasks": tasks,
+    }
+    book = folder / "play.yml"
+    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
+    filters = str(ROLE / "filter_plugins")
+    ansible("ansible-playbook", "-i", "localhost,", book, ANSIBLE_FILTER_PLUGINS=filters)
+    shutil.copytree(ROLES / "contract/files", folder, dirs_exist_ok=True)
+    shutil.copytree(ROLE / "files", folder, dirs_exist_ok=True)
+    for shape in every:
+        place = folder / "variants" / shape
+        place.mkdir(parents=True)
+        text = (folder / f"{shape}.json").read_text("utf-8").replace("/var/log/", f"{folder}/")
+        (place / "server.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def verb(deployed, hosts):
+    """Do a verb of the contract where the server is; every server is stopped in the end."""
+
+    def act(*words):
+        status, told = run(*hosts[0], "python3", deployed / "server", *words)
+        assert status == 0, told
+        return json.loads(told)
+
+    yield act
+    act("stop")
+
+
+def offered(hosts, words, *load):
+    """The generator's report of a load."""
+    status, told = run(
+        *(*hosts[1], load_programs() / "leaseload", *words, "--interface", "g0", *load)
+    )
+    assert status == 0, told
+    return json.loads(told)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, *OWN])
+def test_dhcpd_takes_what_the_role_writes(shape, deployed):
+    program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
+    family = 6 if "6" in shape else 4
+    status, told = run(program, f"-{family}", "-t", "-cf", deployed / f"{shape}_dhcpd.conf")
+    assert status == 0, told
+
+
+@pytest.mark.parametrize("case", LOADS)
+def test_it_serves_counts_and_forgets(case, verb, hosts):
+    shape = case.partition("-")[0]
+    started = verb("start", shape)
+    assert started["version"].startswith("4.4.")
+    assert started["program"].endswith("/usr/sbin/dhcpd")
+    report = offered(hosts, LOADS[case], "--rate", "50", "--seconds", "2", "--late", "5")
+    assert report["counts"]["completed"] == 100
+    assert verb("reset", shape) == {"held": 0, "was": 100}
+    report = offered(hosts, LOADS[case], "--rate", "10", "--seconds", "1", "--late", "5")
+    assert report["counts"]["completed"] == 10
+    assert verb("stop", shape) == {"was_running": True}
+
+
+@pytest.mark.parametrize("variant", OWN)
+def test_every_client_that_was_made_for_a_file_is_answered(variant, verb, hosts, tmp_path):
+    population = tmp_path / "population.json"
+    population.write_text(json.dumps({"kinds": own(variant).kinds}), encoding="utf-8")
+    clients = min(own(variant).clients, 600)  # of all kinds, as they come evenly mixed
+    load = ["--clients", clients, "--fill", "--rate", "20", "--seconds", "1", "--late", "5"]
+    words = LOADS["v4" if variant == "own4" else "v6-relayed"]
+    verb("start", variant)
+    report = offered(hosts, words, "--population", population, *load)
+    assert report["filled"]["leases"] == clients
+    assert report["counts"]["completed"] == report["counts"]["attempted"], report
+    assert report["duplicates"] == 0
+    # what is reserved is in no file of leases
+    assert verb("reset", variant)["was"] >= 500
+
+
+def test_samples_follow_its_leases_over_a_reset(verb, hosts, deployed):
+    """A release ends a lease; a reset begins another file, and the counts with it."""
+    verb("start", "v4-unsynced")
+    sampler = subprocess.Popen(
+        [*hosts[0], "python3", deployed / "server", "sample", "v4-unsynced"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def held():
+        asked = time.time()
+        while (reading := json.loads(sampler.stdout.readline()))["t"] < asked:
+            pass
+        assert reading["rss_bytes"] > 0
+        assert reading["udp_drops"] is None
+        return reading["held"]
+
+    load = ["--rate", "50", "--seconds", "1", "--late", "5"]
+    assert held() == 0
+    offered(hosts, LOADS["v4"], *load, "--clients", "20")
+    assert held() == 20
+    offered(hosts, LOADS["v4"], *load, "--clients", "10", "--fill", "--mix", "release=1")
+    assert held() == 10
+    verb("reset", "v4-unsynced")
+    assert held() == 0
+    sampler.communicate("")
+    assert sampler.returncode == 0
+
+
+def test_a_file_that_it_refuses_is_the_reason_given(deployed, hosts):
+    file = deployed / "v4_dhcpd.conf"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace("authoritative;", "authoritative"), encoding="utf-8")
+    try:
+        status, told = run(*hosts[0], "python3", deployed / "server", "start", "v4")
+    finally:
+        file.write_text(text, encoding="utf-8")
+    assert status == 1
+    assert "semicolon expected" in told
+    assert len(told.splitlines()) == 1
