@@ -29,7 +29,7 @@ from leaselab.cli.options import (
     whole,
     without_effect,
 )
-from leaselab.cli.own import add_config, add_scale, one_with_clients, own_scenario
+from leaselab.cli.own import add_config, add_scale, one_with_load, own_scenario
 from leaselab.cli.parser import Choosing
 from leaselab.cli.report import FOLDER
 from leaselab.lab.clients.file import read_clients
@@ -216,7 +216,7 @@ def _found(store: Store, args: argparse.Namespace, demand: Demand) -> list[Confi
     """
     own = own_scenario(args)
     if own and isinstance(args.clients, Path):
-        own = one_with_clients(args, own)
+        own = one_with_load(args, own)
     args.pattern = [*args.pattern, *([own] if own else [])]
     if not (args.pattern or args.bench or store.index.scenarios()):
         return []

@@ -22,6 +22,7 @@ from leaselab.measure.generators.dns_answers import (
     PROBE_SHARE,
     TRANSPORTS,
     check_queries,
+    edns_of,
     expected_of,
     most_queries,
     transport_of,
@@ -39,6 +40,10 @@ SHORT_S, SHORT_STEP_S = 10, 0.1
 """Longest load of which dnsperf tells steps shorter than a second, and these (s): what it
 completes after the last of them may have waited in a buffer as the traffic ended."""
 PORTS = {"udp": 53, "tcp": 53, "dot": 853}
+
+
+EDNS_BYTES = (4096,)
+"""The size of answers that its EDNS says."""
 
 
 class Dnsperf:
@@ -61,6 +66,7 @@ class Dnsperf:
     def check_fits(scenario: Scenario, procedure: Procedure) -> None:
         """Refuse what queries cannot hold, and a transport that is none (usage errors)."""
         transport_of(scenario, TRANSPORTS, "dnsperf")
+        edns_of(scenario, "dnsperf", EDNS_BYTES)
         check_queries(scenario, procedure, "dnsperf")
 
     @property
@@ -112,6 +118,9 @@ class Dnsperf:
         argv += ["-S", f"{step_s:g}"]
         if not load.flood:
             argv += ["-Q", str(load.rate)]
+        size, dnssec_ok = edns_of(bench.scenario, "dnsperf", EDNS_BYTES)
+        argv += ["-e"] if size else []
+        argv += ["-D"] if dnssec_ok else []
         for option in settings["long_options"]:
             argv += ["-O", option]
         return argv

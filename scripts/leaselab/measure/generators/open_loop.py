@@ -27,6 +27,7 @@ from leaselab.measure.generators.adapter import (
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
     check_queries,
+    edns_of,
     expected_of,
     repeats,
     transport_of,
@@ -167,6 +168,7 @@ class OpenLoop:
         """Refuse what is not over UDP, or needs more than counts (usage errors)."""
         tool = scenario.generator
         transport_of(scenario, TRANSPORTS, tool)
+        edns_of(scenario, tool)
         check_queries(scenario, procedure, tool)
         if not isinstance(procedure, cls.procedures):
             raise usage_error(
