@@ -89,6 +89,7 @@ GROUPS = {
         Command("plan", "plan", "plan what to measure on which commit, within a budget"),
         Command("capacity", "capacity", "say which configurations carry so many clients"),
         Command("clients", "clients", "count the clients of a capture for --clients"),
+        Command("queries", "queries", "take the DNS queries of a capture for --queries"),
         Command("advise", "advise", "check a Kea configuration for known costs"),
     ),
     "Steps": (
