@@ -180,7 +180,8 @@ class Leaseload:
         queries = str(self._tool.files["queries"]["path"])
         known = NOERROR if self._expected.misses == 0 else f"{NOERROR},{NXDOMAIN}"
         size, dnssec_ok = edns_of(self._bench.scenario, "leaseload", None)
-        how = ["--edns", str(size)] if size else []
+        # As clients and dnsperf ask: Unbound refuses a query that does not ask for recursion.
+        how = ["--recursion", *(["--edns", str(size)] if size else [])]
         how += ["--dnssec"] if dnssec_ok else []
         where = ["--interface", self._bench.hosts[GENERATOR].test_interface]
         where += ["--server", self._server, "--transport", self._transport]
