@@ -64,7 +64,7 @@ def test_a_result_names_the_queries_by_their_hash_and_is_of_another_scenario(lab
     asked = file("q.txt", ASKED)
     first = measured(lab, SCENARIO, "--queries", asked)
     assert first.name.startswith(f"{SCENARIO}-queries-")
-    assert first.load["queries_file"].keys() == {"sha256", "queries", "distinct"}
+    assert first.load["queries_file"].keys() == {"sha256", "queries", "distinct", "escaped"}
     assert (first.load["queries_file"]["queries"], first.load["queries_file"]["distinct"]) == (
         4,
         3,

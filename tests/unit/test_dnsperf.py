@@ -264,6 +264,7 @@ def test_a_server_that_refuses_is_broken_and_says_how():
         ({"misses": 1.5}, {}, "not a share"),
         ({"cache": "cold"}, {}, "would be warm"),
         ({"edns_bytes": 1232}, {}, "does not send EDNS so"),
+        ({"queries_file": {"escaped": 1}}, {}, "another character"),
     ],
 )
 def test_what_queries_cannot_hold_is_refused(load, procedure, words):

@@ -34,6 +34,11 @@ class Queries(NamedTuple):
         return len(set(self.lines))
 
     @property
+    def escaped(self) -> int:
+        r"""How many have a name with ``\DDD`` in it."""
+        return sum("\\" in line for line in self.lines)
+
+    @property
     def text(self) -> bytes:
         """The queries as a file."""
         return "".join(f"{line}\n" for line in self.lines).encode("ascii")

@@ -66,6 +66,7 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
             "sha256": queries.sha256,
             "queries": len(queries.lines),
             "distinct": queries.distinct,
+            "escaped": queries.escaped,
         },
         **({"edns_bytes": asked.edns_bytes} if asked.edns_bytes else {}),
         **({"dnssec_ok": True} if asked.dnssec_ok else {}),

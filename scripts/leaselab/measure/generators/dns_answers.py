@@ -167,6 +167,19 @@ def edns_of(
     return size, bool(scenario.load.get("dnssec_ok"))
 
 
+def check_names(scenario: Scenario, tool: str) -> None:
+    r"""Refuse names with ``\DDD`` where dnsperf asks them (usage error): it reads others."""
+    escaped = scenario.load.get("queries_file", {}).get("escaped", 0)
+    if escaped:
+        raise usage_error(
+            r"dnsperf reads \DDD in a name as another character",
+            where=f"scenario {scenario.name}: queries",
+            found=f"{escaped} names with it, generator {tool}",
+            wanted="none",
+            todo="add --generator leaseload, or leave these queries out",
+        )
+
+
 def transport_of(scenario: Scenario, known: tuple[str, ...], tool: str) -> str:
     """Return how a load's queries are sent; a usage error for a way that a tool has not."""
     transport = str(scenario.load.get("transport", TRANSPORTS[0]))

@@ -1,4 +1,4 @@
-"""dnsperf: its command line, and the probe that says what answers look like.
+r"""dnsperf: its command line, and the probe that says what answers look like.
 
 Facts this adapter rests on (dnsperf 2.10 to 2.14, read in its source and tried):
 
@@ -8,6 +8,7 @@ Facts this adapter rests on (dnsperf 2.10 to 2.14, read in its source and tried)
   asked for.  That says that the server failed, and nothing of the generator.
 - ``-t`` forgets a query, so what is answered later is lost; it looks each 0.1 s.
 - A run begins with the first line of the query file, and begins anew at its end.
+- A name's ``\DDD`` becomes another character (2.10: its digits are of base 7).
 - Threads divide clients, rate and unanswered queries among them.
 """
 
@@ -21,6 +22,7 @@ from leaselab.measure.generators.dns_answers import (
     PROBE_S,
     PROBE_SHARE,
     TRANSPORTS,
+    check_names,
     check_queries,
     edns_of,
     expected_of,
@@ -67,6 +69,7 @@ class Dnsperf:
         """Refuse what queries cannot hold, and a transport that is none (usage errors)."""
         transport_of(scenario, TRANSPORTS, "dnsperf")
         edns_of(scenario, "dnsperf", EDNS_BYTES)
+        check_names(scenario, "dnsperf")
         check_queries(scenario, procedure, "dnsperf")
 
     @property

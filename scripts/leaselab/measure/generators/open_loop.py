@@ -26,6 +26,7 @@ from leaselab.measure.generators.adapter import (
 )
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
+    check_names,
     check_queries,
     edns_of,
     expected_of,
@@ -169,6 +170,7 @@ class OpenLoop:
         tool = scenario.generator
         transport_of(scenario, TRANSPORTS, tool)
         edns_of(scenario, tool)
+        check_names(scenario, tool)  # dnsperf confirms
         check_queries(scenario, procedure, tool)
         if not isinstance(procedure, cls.procedures):
             raise usage_error(
