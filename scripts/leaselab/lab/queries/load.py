@@ -147,11 +147,11 @@ def _check_cache(scenario: Scenario, queries: Queries, asked: Asked, count: int)
         again = "--names", f"{asked.order}, {count} of {queries.distinct} different queries"
     elif asked.order == "uniform" or again is None:
         return
-    where, found = again
+    where, line = again
     raise usage_error(
         "the scenario's cache is to be cold, and a query comes again",
         where=where,
-        found=found,
+        found=line,
         wanted="each query once",
         todo="take a scenario whose cache is mixed or hot, or leave out what comes again",
     )
