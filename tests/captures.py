@@ -97,6 +97,9 @@ class Capture:
     def on_link6(self, at, payload, source="fe80::2"):
         self.add(at, datagram(payload, source, MULTICAST, (546, 547)))
 
+    def ask(self, at, payload, source="192.0.2.7", target="192.0.2.53", ports=(40_000, 53)):
+        self.add(at, datagram(payload, source, target, ports))
+
     def pcap(self):
         head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, self.link)
         return head + b"".join(
@@ -118,6 +121,27 @@ class Capture:
 def block(kind, body):
     size = len(body) + 12
     return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
+
+
+def mutated(data, dice):
+    """A capture with a few bytes changed, cut out, put in, or its end cut off."""
+    data = bytearray(data)
+    for _ in range(dice.randint(1, 8)):
+        place = dice.randrange(len(data))
+        match dice.randrange(4):
+            case 0:
+                data[place] = dice.randrange(256)
+            case 1:
+                del data[place : place + dice.randint(1, 20)]
+            case 2:
+                data[place:place] = dice.randbytes(dice.randint(1, 20))
+            case 3 if dice.random() < 0.2:
+                del data[place:]
+            case _:
+                data[place] ^= 1 << dice.randrange(8)
+        if not data:
+            return b""
+    return bytes(data)
 
 
 def mac(number, vendor=b"\xac\xde\x48"):

@@ -208,7 +208,7 @@ class Lab:
     def _build(
         self, server: str, commit: Any, files: Path, *_: Any, layout: int
     ) -> dict[str, str]:
-        assert server in ("kea", "flame")
+        assert server in ("kea", "bind9", "flame")
         assert files.name == f"{commit.tree}.tar"
         self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
         self.built.append(commit.hash)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests import captures
-from tests.captures import DAY, Capture
+from tests.captures import DAY, Capture, mutated
 from tests.made_up import Lab
 
 from leaselab.cli.main import main
@@ -154,27 +154,6 @@ def test_no_field_of_anybody_leaves_the_capture(words, tmp_path, capsys):
     # The same marks are seen where nothing is hidden, so this test can fail.
     counted(tmp_path, marked(), "--shared", "1")
     assert b"MARK60".hex() in (tmp_path / "c.yml").read_text(encoding="utf-8")
-
-
-def mutated(data, dice):
-    """A capture with a few bytes changed, cut out, put in, or its end cut off."""
-    data = bytearray(data)
-    for _ in range(dice.randint(1, 8)):
-        place = dice.randrange(len(data))
-        match dice.randrange(4):
-            case 0:
-                data[place] = dice.randrange(256)
-            case 1:
-                del data[place : place + dice.randint(1, 20)]
-            case 2:
-                data[place:place] = dice.randbytes(dice.randint(1, 20))
-            case 3 if dice.random() < 0.2:
-                del data[place:]
-            case _:
-                data[place] ^= 1 << dice.randrange(8)
-        if not data:
-            return b""
-    return bytes(data)
 
 
 def outcome(path):

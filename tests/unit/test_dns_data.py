@@ -238,6 +238,37 @@ def test_any_part_of_the_queries_has_the_share_of_misses(program, tmp_path, name
         assert sum(missing[begin : begin + 100]) == 25
 
 
+LINES = ["b.test. A", "a.test. MX", "b.test. A", "c.test. TYPE257"]
+
+
+@pytest.mark.parametrize("names", ["listed", "uniform", "zipf"])
+def test_the_lines_of_a_user_are_asked_in_their_order_or_drawn(program, tmp_path, names):
+    lines, file = tmp_path / "lines", tmp_path / "queries/file"
+    lines.write_text("\n".join(LINES), encoding="ascii")
+    asked = {"names": names, "count": 9, "file": file, "lines": lines}
+    found = made(program, "queries", **asked)
+    there = file.read_text("ascii").splitlines()
+    assert (found["queries"], found["distinct"]) == (len(there), len(set(there)))
+    assert (found["sha256"], found["changed"]) == (
+        hashlib.sha256(file.read_bytes()).hexdigest(),
+        True,
+    )
+    assert set(there) <= set(LINES)
+    if names == "listed":
+        assert there == [*LINES, *LINES, LINES[0]]
+    if names == "uniform":
+        assert set(Counter(there).values()) == {3}
+    assert not made(program, "queries", **asked)["changed"]
+    lines.write_text("d.test. A\n", encoding="ascii")
+    assert made(program, "queries", **asked)["changed"]
+
+
+def test_queries_are_of_data_or_of_lines(program, tmp_path):
+    file = {"count": 1, "file": tmp_path / "file"}
+    for words in ({}, {"data": "zones"}, {"data": "zones", "size": 1, "lines": tmp_path}):
+        assert "--lines" in refused(program, "queries", **file, **words)
+
+
 def test_a_share_of_misses_is_kept_to_the_query():
     with contract_module("dns_data", "leaselab_dns_data.choice") as choice:
         for share, count in (("0.1", 12345), ("1/3", 100), ("0", 10), ("1", 10)):

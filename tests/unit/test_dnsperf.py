@@ -13,7 +13,12 @@ from tests.dns import DATA, STAGE, Host, dns_bench, left
 
 from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
-from leaselab.measure.generators.dns_answers import NAMES_REPEATED, OTHER_ANSWERS, Expected
+from leaselab.measure.generators.dns_answers import (
+    NAMES_REPEATED,
+    OTHER_ANSWERS,
+    Expected,
+    expected_of,
+)
 from leaselab.measure.generators.dnsperf import PROBES, Dnsperf
 from leaselab.measure.generators.dnsperf_output import Output, Tally, parse
 from leaselab.measure.generators.dnsperf_reading import DnsperfReading
@@ -58,6 +63,21 @@ def test_the_command_line_of_a_rate():
         "-c 1 -T 1 -q 60000 -l 3 -t 1 -S 0.1 -Q 300 -O latency-histogram "
         "-O verbose-interval-stats"
     )
+
+
+OWN = {"query_file": "a" * 64, "edns_bytes": 4096, "dnssec_ok": True}
+
+
+def test_a_users_own_queries_may_have_edns_and_answers_of_either_kind_and_any_size():
+    bench = dns_bench(load=OWN)
+    argv = Dnsperf(bench, bench.procedure, Host(b"")).command(Load(300, 3))
+    assert {"-e", "-D"} <= set(argv)
+    expected = expected_of(bench.scenario)
+    assert expected.failures({"NOERROR": 5, "NXDOMAIN": 90, "REFUSED": 2}) == {"REFUSED": 2}
+    assert dataclasses.replace(expected, answer_bytes=100).same_size(400)
+    with pytest.raises(LeaselabError, match="other RCODEs") as raised:
+        expected.check_probe({"REFUSED": 5, "NOERROR": 5}, "server")
+    assert raised.value.wanted == "NOERROR or NXDOMAIN"
 
 
 def test_a_flood_has_no_rate_and_queries_over_tls_another_port():
@@ -243,6 +263,8 @@ def test_a_server_that_refuses_is_broken_and_says_how():
         ({"transport": "doh"}, {}, "does not send queries that way"),
         ({"misses": 1.5}, {}, "not a share"),
         ({"cache": "cold"}, {}, "would be warm"),
+        ({"edns_bytes": 1232}, {}, "does not send EDNS so"),
+        ({"queries_file": {"escaped": 1}}, {}, "another character"),
     ],
 )
 def test_what_queries_cannot_hold_is_refused(load, procedure, words):

@@ -351,7 +351,15 @@ def test_queries_are_asked_from_the_file_for_the_answers_that_it_expects():
         "dns --interface eth1 --server 198.18.0.10 --transport udp --sockets 4 "
         "--queries /var/lib/q.txt "
     ) in words(host)
-    assert "--expect NOERROR " in words(host)
+    assert "--expect NOERROR --recursion " in words(host)
+
+
+def test_a_users_own_queries_have_their_edns_and_either_answer_is_expected():
+    own = {"query_file": "a" * 64, "edns_bytes": 1232, "dnssec_ok": True}
+    made, host = dns(report("dns"), load=own)
+    found = made.offer(Load(400, 1), may_abort=True).trial(Seen())
+    assert "--expect NOERROR,NXDOMAIN --recursion --edns 1232 --dnssec " in words(host)
+    assert found.failures == {"REFUSED": 20}
 
 
 @pytest.mark.parametrize("transport", ["tcp", "dot"])

@@ -269,7 +269,17 @@ def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know(
     }
     supports = {name for name, role in lab_roles().items() if role.supports}
     assert set(roles_of("server")) == {
-        *("kea", "dnsmasq", "isc_dhcpd", "bind9", "nsd", "knot", "unbound", "powerdns", "responder")
+        *(
+            "kea",
+            "dnsmasq",
+            "isc_dhcpd",
+            "bind9",
+            "nsd",
+            "knot",
+            "unbound",
+            "powerdns",
+            "responder",
+        )
     }
     assert set(roles_of("host")) == {"host_tuning"}
     assert supports == {"mysql", "postgresql", "bind9", "nsd"}

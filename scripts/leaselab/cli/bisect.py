@@ -23,7 +23,7 @@ from leaselab.cli.options import (
     write_ids,
     write_output,
 )
-from leaselab.cli.own import add_clients, add_config, named_scenario
+from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
 from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what is measured")
     add_config(parser)
     add_clients(parser)
+    add_queries(parser)
     parser.add_argument(
         "--good", metavar="REF", required=True, help="commit of --repo before the change"
     )

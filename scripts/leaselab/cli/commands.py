@@ -89,6 +89,7 @@ GROUPS = {
         Command("plan", "plan what to measure on which commit, within a budget"),
         Command("capacity", "say which configurations carry so many clients"),
         Command("clients", "count the clients of captures for --clients; keeps no identity"),
+        Command("queries", "take the DNS queries of a capture for --queries"),
         Command("advise", "check a Kea configuration for known costs; nothing is measured"),
     ),
     "Steps": (

@@ -23,7 +23,7 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
-from leaselab.cli.own import add_clients, add_config, one_with_clients, own_scenario
+from leaselab.cli.own import add_clients, add_config, add_queries, one_with_load, own_scenario
 from leaselab.cli.source import LISTING, add_listing, list_commits
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
@@ -92,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_config(parser)
     add_clients(parser)
+    add_queries(parser)
     add_live(parser)
     add_listing(parser)
     add_markdown(parser, "write the comment for a merge request")
@@ -115,7 +116,8 @@ def run(args: argparse.Namespace) -> Outcome:
             todo="name A and B, such as: leaselab compare previous last",
         )
     only_with(args, "--list", *LISTING)
-    only_with(args, "--live", "--profile", "--no-profile", "--id-file", *OPTIONS)
+    of_live = ("--profile", "--no-profile", "--id-file", "--clients", "--queries")
+    only_with(args, "--live", *of_live, *OPTIONS)
     markdown_alone(args)
     if args.live:
         without_effect(args, "results that are archived", "--threshold")
@@ -123,9 +125,8 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args, existing=not args.live)
     own = own_scenario(args)
     args.scenario = args.scenario or own
-    if args.clients is not None:
-        only_with(args, "--live", "--clients")
-        args.scenario = one_with_clients(args, args.scenario)
+    if args.clients is not None or args.queries is not None:
+        args.scenario = one_with_load(args, args.scenario)
     if args.live:
         lived = live(args, store)
         if lived.layouts is not None:

@@ -1,4 +1,4 @@
-"""Options that name a user's own configuration and clients: they become a scenario."""
+"""Options that name a user's own configuration, clients and queries: they become a scenario."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import number, only_with
+from leaselab.cli.options import number, only_with, whole
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.clients.file import read_clients
 from leaselab.lab.clients.load import with_clients
 from leaselab.lab.own import read_own, write_own
+from leaselab.lab.queries.file import read_queries
+from leaselab.lab.queries.load import ORDERS, Asked, with_queries
+from leaselab.lab.queries.zones import read_zone
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from leaselab.lab.clients.file import Clients
-    from leaselab.lab.own import Own
+    from leaselab.lab.own import Made, Own
 
 _TOLD = 10
 """Lines of a list that are shown; the rest is counted."""
@@ -44,7 +47,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def add_clients(parser: argparse.ArgumentParser) -> None:
-    """Add ``--clients FILE`` and its scale; `scenarios_with_clients` reads them."""
+    """Add ``--clients FILE`` and its scale; `scenarios_with_load` reads them."""
     group = parser.add_argument_group("your clients")
     group.add_argument(
         "--clients",
@@ -63,16 +66,57 @@ def add_scale(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     hidden(scale, "clients", {ANY: times})
 
 
-def scenarios_with_clients(args: argparse.Namespace, patterns: Sequence[str]) -> Sequence[str]:
-    """Have the clients of ``--clients`` in scenarios; return the names of those that result.
+def add_queries(parser: argparse.ArgumentParser) -> None:
+    """Add ``--queries FILE`` and how they are sent; `scenarios_with_load` reads them."""
+    group = parser.add_argument_group("your queries")
+    group.add_argument(
+        "--queries",
+        metavar="FILE",
+        type=Path,
+        action=Choosing,
+        help="the load asks these queries of DNS, a name and a type a line",
+    )
+    zone = group.add_argument(
+        "--zone", metavar="[NAME=]FILE", type=str, action="append", default=[]
+    )
+    order = group.add_argument("--names", choices=ORDERS, default=ORDERS[0])
+    edns = group.add_argument("--edns", metavar="BYTES", type=whole(512, 65535), default=0)
+    dnssec = group.add_argument("--dnssec-ok", action="store_true")
+    for option, text in (
+        (zone, "the server has this zone instead of the scenario's; may be repeated"),
+        (order, "as in the file; each once before any comes again; or the k-th as often as 1/k "
+         f"(default: {ORDERS[0]})"),
+        (edns, "send EDNS, with this size of answers (default: without)"),
+        (dnssec, "with --edns: ask for DNSSEC records"),
+    ):  # fmt: skip
+        hidden(option, "queries", {ANY: text})
 
-    Without the option they are the patterns themselves.  Raises a usage error for a file that
-    is none, and for scenarios that cannot have its clients.
+
+_OF_QUERIES = ("--zone", "--names", "--edns", "--dnssec-ok")
+
+
+def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Sequence[str]:
+    """Have ``--clients`` or ``--queries`` in scenarios; return the names of those that result.
+
+    Without these options they are the patterns themselves.  Raises a usage error for a file
+    that is none, and for scenarios that cannot have its clients or its queries.
     """
     if args.clients is None:
         only_with(args, "--clients", "--scale")
+    queries = getattr(args, "queries", None)
+    if queries is None and hasattr(args, "queries"):
+        only_with(args, "--queries", *_OF_QUERIES)
+    if args.clients is None and queries is None:
         return patterns
-    return names_with_clients(patterns, read_clients(args.clients), args.scale)
+    if args.clients is not None and queries is not None:
+        raise usage_error(
+            "clients of DHCP ask no queries of DNS",
+            found="--clients and --queries",
+            wanted="one of them",
+        )
+    if queries is None:
+        return names_with_clients(patterns, read_clients(args.clients), args.scale)
+    return _names_of(patterns, _with_queries(args))
 
 
 def names_with_clients(
@@ -80,16 +124,32 @@ def names_with_clients(
 ) -> list[str]:
     """Have so many times the clients of a file in scenarios; return the names of the results.
 
-    `read` is what `read_clients` returns; errors as `scenarios_with_clients`.
+    `read` is what `read_clients` returns; errors as `scenarios_with_load`.
     """
     clients, file_hash = read
+    return _names_of(
+        patterns,
+        lambda folder, name: with_clients(folder, name, clients, file_hash, scale),
+    )
+
+
+def _names_of(patterns: Sequence[str], make: Callable[[Path, str], Made]) -> list[str]:
     folder = checkout_root() / "scenarios"
     names = []
     for scenario in match_scenarios(folder, patterns):
-        made = with_clients(folder, scenario.name, clients, file_hash, scale)
+        made = make(folder, scenario.name)
         print("\n".join(made.notes), file=sys.stderr, flush=True)
         names.append(made.name)
     return names
+
+
+def _with_queries(args: argparse.Namespace) -> Callable[[Path, str], Made]:
+    if args.dnssec_ok and not args.edns:
+        raise usage_error("--dnssec-ok needs --edns", todo="add --edns 1232")
+    queries = read_queries(args.queries)
+    zones = [read_zone(word) for word in args.zone]
+    asked = Asked(args.names, args.edns, args.dnssec_ok, zones)
+    return lambda folder, name: with_queries(folder, name, queries, asked)
 
 
 def own_scenario(args: argparse.Namespace) -> str | None:
@@ -112,13 +172,13 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     return name
 
 
-def one_with_clients(args: argparse.Namespace, scenario: str | None) -> str:
-    """Return one scenario's name, with the clients of ``--clients`` where there are any."""
-    names = scenarios_with_clients(args, [scenario] if scenario else [])
+def one_with_load(args: argparse.Namespace, scenario: str | None) -> str:
+    """Return one scenario's name, with the load of ``--clients`` or ``--queries``."""
+    names = scenarios_with_load(args, [scenario] if scenario else [])
     if len(names) != 1:
         raise usage_error(
-            "one scenario has the clients",
-            where="--clients",
+            "one scenario has the load",
+            where="--clients" if args.clients is not None else "--queries",
             found=f"{len(names)} scenarios",
             wanted="SCENARIO, or --config FILE",
         )
@@ -154,4 +214,4 @@ def named_scenario(args: argparse.Namespace) -> str:
             found="none" if own is None else f"{args.scenario} and --config",
             wanted="SCENARIO, or --config FILE",
         )
-    return one_with_clients(args, str(own or args.scenario))
+    return one_with_load(args, str(own or args.scenario))

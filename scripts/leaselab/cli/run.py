@@ -17,7 +17,13 @@ from leaselab.cli.options import (
     write_ids,
 )
 from leaselab.cli.outcome import show_sealed
-from leaselab.cli.own import add_clients, add_config, own_scenario, scenarios_with_clients
+from leaselab.cli.own import (
+    add_clients,
+    add_config,
+    add_queries,
+    own_scenario,
+    scenarios_with_load,
+)
 from leaselab.cli.parser import Choosing
 from leaselab.cli.procedure_options import (
     add_procedure,
@@ -73,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_config(parser)
     add_clients(parser)
+    add_queries(parser)
     add_quick(parser)
     add_inventory(parser)
     add_source(parser)
@@ -119,7 +126,7 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args)
     own = own_scenario(args)
     asked = [*args.scenario, *([own] if own else [])] or [DEFAULT_SCENARIO]
-    asked = [*scenarios_with_clients(args, asked)]
+    asked = [*scenarios_with_load(args, asked)]
     scenarios = match_scenarios(checkout_root() / "scenarios", asked, args.generator)
     inventory = inventory_of(args)
     commits, files = _commits(args, scenarios)

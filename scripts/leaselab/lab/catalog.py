@@ -87,6 +87,16 @@ def known_families(folder: Path) -> dict[str, Family]:
     return load_families(folder) | (load_families(own) if any(own.glob("*.yml")) else {})
 
 
+def family_of(folder: Path, name: str) -> Family:
+    """The family of a scenario, by its name; an unknown one raises a usage error."""
+    families = known_families(folder).values()
+    held = next((family for family in families if name in family.scenarios), None)
+    if held is None:
+        known = [one for family in families for one in family.scenarios]
+        raise unknown("scenario", name, known, "scenarios")
+    return held
+
+
 def load_scenarios(folder: Path) -> dict[str, Scenario]:
     """Read every scenario, by name and in the order of the names; errors as `load_families`."""
     return _scenarios(load_families(folder))

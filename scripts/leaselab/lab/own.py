@@ -13,10 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from leaselab.lab.build import build
 from leaselab.lab.catalog import LOADS, OWN
@@ -25,6 +25,7 @@ from leaselab.lab.configuration import Configuration, refused, servers
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import usage_error
+from leaselab.model.scenario import Scenario
 
 MOST_CLIENTS = 100_000
 """Clients that a population has at the most; fewer where the pools are small."""
@@ -64,6 +65,14 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def clients(self) -> int:
         """How many clients there are."""
         return sum(int(kind["clients"]) for kind in self.kinds)
+
+
+class Made(NamedTuple):
+    """A scenario that was made with another load."""
+
+    name: str
+    notes: list[str]
+    """What it is, and what of it is not as in the file, in lines."""
 
 
 def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = None) -> Own:
@@ -172,6 +181,42 @@ def write_family(
         part = folder / f"{path}.part"
         part.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
         part.replace(folder / path)
+
+
+def write_like(
+    folder: Path,
+    scenario: Scenario,
+    procedure: Mapping[str, Any],
+    load: Mapping[str, Any],
+    of: str,
+) -> str:
+    """Write a scenario with another load, a family of its own; return its name.
+
+    `of` says whose load it is (``clients``, ``queries``); the name ends with it and a hash.
+    """
+    support = to_builtins(scenario.support) if scenario.support else {}
+    family = to_builtins(
+        {
+            "description": f"{scenario.description}, for the {of} of a file",
+            "server": {"kind": scenario.server.kind, "options": scenario.server.options},
+            "beside": scenario.beside,
+            "hosts": scenario.hosts,
+            "support": {key: support[key] for key in ("kind", "options") if key in support},
+            "factors": scenario.factors,
+            "across": list(scenario.across),
+            "procedure": dict(procedure),
+        }
+    )
+    whole = json.dumps([family, load], sort_keys=True)
+    stem = scenario.name.partition(f"-{of}-")[0]
+    name = f"{stem}-{of}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    file = {
+        "generator": scenario.generator,
+        "transaction": to_builtins(scenario.transaction),
+        **load,
+    }
+    write_family(folder, name, {**family, "load": name}, file)
+    return name
 
 
 def keep(folder: Path, document: object) -> str:

@@ -68,7 +68,13 @@ def mixed(size: int, count: int) -> Iterator[int]:
             yield popular[int(dealt.random() * len(popular))]
 
 
-NAMES = {"mixed": mixed, "uniform": uniform, "zipf": zipf}
+def listed(size: int, count: int) -> Iterator[int]:
+    """Yield `count` numbers of 1 to `size` in their order, over and over."""
+    return (number % size + 1 for number in range(count))
+
+
+LISTED = "listed"
+NAMES = {LISTED: listed, "mixed": mixed, "uniform": uniform, "zipf": zipf}
 
 
 def missed(count: int, share: Fraction) -> Iterator[bool]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from leaselab_dns_data.choice import NAMES, missed
+from leaselab_dns_data.choice import LISTED, NAMES, missed
 from leaselab_dns_data.errors import DataError
 from leaselab_dns_data.kinds import kind_of, number
 
@@ -126,21 +126,53 @@ def queries(
         "count": count,
         "program": program_sha256(),
     }
+    seen = (bytearray(size + 1), bytearray(size + 1))
+    lines = _lines(kind, NAMES[names](size, count), missed(count, misses), seen)
+    made = {"queries": count, "misses": count * misses.numerator // misses.denominator}
+    return _queries(file, asked, lines, seen, made)
+
+
+def drawn(file: Path, lines: Path, *, names: str, count: int) -> dict:
+    """Have a file of queries out of the lines of another one; return what is known of it.
+
+    What is not in the order of that file is drawn from its different lines.  `sha256` and
+    `distinct` as of `queries`; which of the names do not exist is not known.
+    """
+    if count < 1:
+        raise DataError(f"--count {count} (wanted one at least)")
+    asked = {
+        "lines": _sha256_of_files([lines]),
+        "names": names,
+        "count": count,
+        "program": program_sha256(),
+    }
+    there = lines.read_text(encoding="ascii").splitlines()
+    places = {line: number for number, line in enumerate(dict.fromkeys(there))}
+    chosen = there if names == LISTED else list(places)
+    if not chosen:
+        raise DataError(f"--lines {lines} (found none, wanted one at least)")
+    seen = (bytearray(len(places)),)
+    texts = _of(chosen, NAMES[names](len(chosen), count), places, seen[0])
+    return _queries(file, asked, texts, seen, {"queries": count})
+
+
+def _queries(file: Path, asked: dict, lines: Iterable[str], seen, made: dict) -> dict:
+    """Write a file of queries, unless it lies there; `seen` marks what is in it."""
     known = file.with_name(f"{file.name}.json")
     if found := _kept(known, asked, lambda: _sha256_of_files([file])):
         return found
     file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     hashed = _Hashed()
-    seen = (bytearray(size + 1), bytearray(size + 1))
-    lines = _lines(kind, NAMES[names](size, count), missed(count, misses), seen)
     hashed.write(file, lines)
-    made = {
-        "sha256": hashed.sha256,
-        "queries": count,
-        "distinct": sum(map(sum, seen)),
-        "misses": count * misses.numerator // misses.denominator,
-    }
-    return _remember(known, asked, made)
+    distinct = sum(map(sum, seen))
+    return _remember(known, asked, {"sha256": hashed.sha256, "distinct": distinct, **made})
+
+
+def _of(chosen, numbers, places, seen):
+    for one in numbers:
+        line = chosen[one - 1]
+        seen[places[line]] = 1
+        yield f"{line}\n"
 
 
 def _lines(kind, numbers, missing, seen):

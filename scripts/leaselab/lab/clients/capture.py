@@ -14,6 +14,7 @@ from leaselab.lab.clients.messages import Message, message_of
 from leaselab.lab.clients.population import traffic_of
 from leaselab.model.errors import usage_error
 
+_PORTS = {4: (67, 68), 6: (546, 547)}
 SHARED = 5
 """Clients that have to send a value for it to be kept."""
 
@@ -56,35 +57,46 @@ def read_capture(reader: Reader, path: Path) -> None:
     Raises a usage error for a file that is none, and where libpcap's Python binding is not
     installed.
     """
-    link, packets = _opened(path)
+    packets = Packets(path)
     for at, frame in packets:
-        datagram = datagram_of(link, frame)
+        datagram = datagram_of(packets.link, frame, _PORTS)
         reader.add(datagram if isinstance(datagram, str) else message_of(datagram), at)
-    if path.stat().st_size and not packets.is_whole:
+    if not packets.is_whole:
         reader.notes["end within a packet: read up to there"] += 1
 
 
-class _Packets:
-    """The packets of a capture with their times; a capture may end within one."""
+class Packets:
+    """The packets of a capture with their times (s).
 
-    def __init__(self, library: ModuleType, opened: Iterable[tuple[object, bytes]]) -> None:
-        self._library, self._opened, self.is_whole = library, opened, True
+    Raises a usage error for a file that is none, and where libpcap's Python binding is not
+    installed.
+    """
+
+    link: int
+    """Type of the link, as libpcap numbers them."""
+    is_whole = True
+    """Whether it ends after a packet, once it was read."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the capture."""
+        self.link, self._library, self._opened = _opened(path)
+        self._is_empty = not path.stat().st_size
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
         try:
             for header, data in self._opened:
                 yield header.ts, data  # type: ignore[attr-defined]
         except self._library.Error:
-            self.is_whole = False
+            self.is_whole = self._is_empty
 
 
-def _opened(path: Path) -> tuple[int, _Packets]:
+def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]]:
     try:
         import cypcap  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise usage_error(
             "captures need cypcap, which is not installed",
-            where="leaselab clients",
+            where=str(path),
             todo="./leaselab extra captures",
         ) from error
     try:
@@ -104,4 +116,4 @@ def _opened(path: Path) -> tuple[int, _Packets]:
             found=f"link type {link}",
             wanted="Ethernet, Linux cooked, or raw IP",
         )
-    return link, _Packets(cypcap, opened)
+    return link, cypcap, opened

@@ -1,17 +1,19 @@
-"""From a captured frame to the datagram of DHCP in it: Ethernet, VLANs, Linux cooked, raw IP.
+"""From a captured frame to the datagram in it: Ethernet, VLANs, Linux cooked, raw IP.
 
-Pure.  What is no datagram of DHCP is named by the reason for which it is skipped.
+Pure.  What is no datagram of some ports is named by the reason for which it is skipped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 OTHER = "other protocols"
 TRUNCATED = "cut short"
 FRAGMENT = "fragments"
 
-_PORTS = {4: (67, 68), 6: (546, 547)}
+Ports = Mapping[int, tuple[int, ...]]
+"""UDP ports of a protocol by family, 4 and 6."""
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _VLANS = (0x8100, 0x88A8, 0x9100)
 _MOST_VLANS = 4
@@ -28,7 +30,7 @@ LINKS = (_ETHERNET, _SLL, _SLL2, _NULL, _LOOP, *_RAW)
 
 @dataclass(frozen=True, slots=True)
 class Datagram:
-    """A datagram to or from a port of DHCP."""
+    """A datagram to or from a port of its protocol."""
 
     family: int
     """4 or 6."""
@@ -38,13 +40,13 @@ class Datagram:
     payload: bytes
 
 
-def datagram_of(link: int, frame: bytes) -> Datagram | str:
-    """The datagram of DHCP in a frame of a link type, or why there is none."""
+def datagram_of(link: int, frame: bytes, ports: Ports) -> Datagram | str:
+    """The datagram of some ports in a frame of a link type, or why there is none."""
     try:
         protocol, place = _network(link, frame)
         if protocol == _IPV4:
-            return _of_ipv4(frame, place)
-        return _of_ipv6(frame, place) if protocol == _IPV6 else OTHER
+            return _of_ipv4(frame, place, ports[4])
+        return _of_ipv6(frame, place, ports[6]) if protocol == _IPV6 else OTHER
     except IndexError:
         return TRUNCATED
 
@@ -67,7 +69,7 @@ def _network(link: int, frame: bytes) -> tuple[int, int]:
     return protocol, place
 
 
-def _of_ipv4(frame: bytes, place: int) -> Datagram | str:
+def _of_ipv4(frame: bytes, place: int, ports: tuple[int, ...]) -> Datagram | str:
     if frame[place + 9] != _UDP:
         return OTHER
     fragment = _two(frame, place + 6)
@@ -77,10 +79,11 @@ def _of_ipv4(frame: bytes, place: int) -> Datagram | str:
     if header < 20:
         return TRUNCATED
     ends = frame[place + 12 : place + 16], frame[place + 16 : place + 20]
-    return _of_udp(frame, place + header, 4, ends, is_part=bool(fragment & 0x2000))
+    datagram = _of_udp(frame, place + header, ports, is_part=bool(fragment & 0x2000))
+    return datagram if isinstance(datagram, str) else Datagram(4, *ends, datagram)
 
 
-def _of_ipv6(frame: bytes, place: int) -> Datagram | str:
+def _of_ipv6(frame: bytes, place: int, ports: tuple[int, ...]) -> Datagram | str:
     following, at, is_part = frame[place + 6], place + 40, False
     for _ in range(_MOST_EXTENSIONS):
         if following == _FRAGMENT_HEADER:
@@ -96,13 +99,12 @@ def _of_ipv6(frame: bytes, place: int) -> Datagram | str:
     if following != _UDP:
         return OTHER
     ends = frame[place + 8 : place + 24], frame[place + 24 : place + 40]
-    return _of_udp(frame, at, 6, ends, is_part=is_part)
+    datagram = _of_udp(frame, at, ports, is_part=is_part)
+    return datagram if isinstance(datagram, str) else Datagram(6, *ends, datagram)
 
 
-def _of_udp(
-    frame: bytes, place: int, family: int, ends: tuple[bytes, bytes], *, is_part: bool
-) -> Datagram | str:
-    ports = _PORTS[family]
+def _of_udp(frame: bytes, place: int, ports: tuple[int, ...], *, is_part: bool) -> bytes | str:
+    """The payload of a datagram, or why there is none."""
     if _two(frame, place) not in ports and _two(frame, place + 2) not in ports:
         return OTHER
     if is_part:
@@ -111,7 +113,7 @@ def _of_udp(
     payload = frame[place + 8 : place + size]
     if size < 8 or len(payload) < size - 8:
         return TRUNCATED
-    return Datagram(family, *ends, payload)
+    return payload
 
 
 def _two(frame: bytes, place: int) -> int:

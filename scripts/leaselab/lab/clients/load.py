@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msgspec import to_builtins
-
-from leaselab.lab.catalog import LOADS, OWN, known_families
+from leaselab.lab.catalog import LOADS, OWN, family_of
 from leaselab.lab.clients.file import Clients, Traffic
-from leaselab.lab.own import keep, write_family
-from leaselab.model.errors import unknown, usage_error
+from leaselab.lab.own import Made, keep, write_like
+from leaselab.model.errors import usage_error
 from leaselab.model.load import SHARES
 from leaselab.model.pool import pool_size
 from leaselab.model.scenario import Scenario
@@ -24,14 +20,6 @@ MOST_CLIENTS = 1 << 24
 _MOST_ADDRESSES = 1 << 40
 """Addresses of a pool that are counted."""
 _INTERFACE_ID = 18
-
-
-class Made(NamedTuple):
-    """A scenario that was made."""
-
-    name: str
-    notes: list[str]
-    """What it is, and what of the clients is not as in the file, in lines."""
 
 
 class _Relay(NamedTuple):
@@ -53,12 +41,8 @@ def with_clients(
     `file_hash` is that of the file that the clients are of.  Raises a usage error for a
     scenario that has no clients of DHCP, or others than the file.
     """
-    families = known_families(scenarios)
-    held = [family for family in families.values() if name in family.scenarios]
-    if not held:
-        known = [one for family in families.values() for one in family.scenarios]
-        raise unknown("scenario", name, known, "scenarios")
-    scenario = held[0].scenarios[name]
+    family = family_of(scenarios, name)
+    scenario = family.scenarios[name]
     traffic = _fitting(scenario, clients)
     folder = scenarios.parent / OWN
     kinds, notes = _kinds(scenario, traffic, scale, folder)
@@ -88,7 +72,7 @@ def with_clients(
     }
     if "addresses" not in load:
         load["addresses"] = min(pool_size(load["pool"]), _MOST_ADDRESSES)
-    made = _write(folder, scenario, held[0].procedures[name], load)
+    made = write_like(folder, scenario, family.procedures[name], load, "clients")
     peak = traffic.peak
     lines = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]
     if peak:
@@ -223,30 +207,3 @@ def _at(relay: _Relay, kind: dict[str, Any]) -> dict[str, Any]:
     if relay.agent:
         agent = [*relay.agent, *(pair for pair in agent if pair[0] != _INTERFACE_ID)]
     return {"relay": relay.address, "want": want, **({"agent": agent} if agent else {})}
-
-
-def _write(
-    folder: Path, scenario: Scenario, procedure: Mapping[str, Any], load: dict[str, Any]
-) -> str:
-    """Write a family of one scenario, and its load; return the scenario's name."""
-    support = to_builtins(scenario.support) if scenario.support else {}
-    family = {
-        "description": f"{scenario.description}, for the clients of a file",
-        "server": {"kind": scenario.server.kind, "options": scenario.server.options},
-        "beside": scenario.beside,
-        "hosts": scenario.hosts,
-        "support": {key: support[key] for key in ("kind", "options") if key in support},
-        "factors": scenario.factors,
-        "across": list(scenario.across),
-        "procedure": dict(procedure),
-    }
-    whole = json.dumps([to_builtins(family), load], sort_keys=True)
-    stem = scenario.name.partition("-clients-")[0]
-    name = f"{stem}-clients-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
-    file = {
-        "generator": scenario.generator,
-        "transaction": to_builtins(scenario.transaction),
-        **load,
-    }
-    write_family(folder, name, {**to_builtins(family), "load": name}, file)
-    return name

@@ -8,7 +8,7 @@ are; those under load have to be as large.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from leaselab.measure.generators.cache_state import QUERIES, check_cache, once_only
@@ -40,8 +40,9 @@ PROBE_SHARE = 0.99
 class Expected:
     """What a load's queries are answered with, where all goes well."""
 
-    misses: float
-    """Share of the queries whose name does not exist (0..1)."""
+    misses: float | None
+    """Share of the queries whose name does not exist (0..1); None where nobody knows it, as of
+    a user's own queries."""
     answer_bytes: int | None = None
     """Mean size of the probe's answers (bytes); None before there was a probe."""
 
@@ -49,9 +50,12 @@ class Expected:
         """Return the answers that were not expected, by RCODE.
 
         Of NOERROR and NXDOMAIN it is what goes beyond their shares of all expected ones, with
-        room for how these are spread over the query file.
+        room for how these are spread over the query file.  Where the shares are not known,
+        both are expected.
         """
         counts = {code: n for code, n in rcodes.items() if code not in (NOERROR, NXDOMAIN)}
+        if self.misses is None:
+            return counts
         answered = rcodes.get(NOERROR, 0) + rcodes.get(NXDOMAIN, 0)
         spread = DEVIATIONS * math.sqrt(answered * self.misses * (1 - self.misses))
         for code, share in ((NOERROR, 1 - self.misses), (NXDOMAIN, self.misses)):
@@ -60,9 +64,19 @@ class Expected:
                 counts[code] = beyond
         return {code: n for code, n in counts.items() if n}
 
+    @property
+    def words(self) -> str:
+        """What is expected, in words."""
+        if self.misses is None:
+            return f"{NOERROR} or {NXDOMAIN}"
+        return f"{NOERROR}, and {NXDOMAIN} for {100 * self.misses:g} % of the names"
+
     def same_size(self, answer_bytes: float) -> bool:
-        """Whether answers of this mean size are as large as the probe's."""
-        if self.answer_bytes is None:
+        """Whether answers of this mean size are as large as the probe's.
+
+        The first of a user's own queries need not be like the others, so these may differ.
+        """
+        if self.answer_bytes is None or self.misses is None:
             return True
         room = SIZE_BYTES + SIZE_SHARE * self.answer_bytes
         return abs(answer_bytes - self.answer_bytes) <= room
@@ -80,7 +94,7 @@ class Expected:
                 "the server answers the load's queries with other RCODEs than it should",
                 where=where,
                 found=f"{told} of {answered} answers",
-                wanted=f"{NOERROR}, and {NXDOMAIN} for {100 * self.misses:g} % of the names",
+                wanted=self.words,
                 todo="compare the zones that it serves with the query file: data and size of "
                 "the load",
             )
@@ -93,7 +107,8 @@ def is_dns(scenario: Scenario) -> bool:
 
 def expected_of(scenario: Scenario) -> Expected:
     """Return what the queries of a scenario's load are answered with."""
-    return Expected(float(scenario.load.get("misses", 0.0)))
+    is_own = "query_file" in scenario.load
+    return Expected(None if is_own else float(scenario.load.get("misses", 0.0)))
 
 
 def repeats(scenario: Scenario, queries: int) -> bool:
@@ -122,6 +137,37 @@ def check_queries(scenario: Scenario, procedure: Procedure, known: tuple[str, ..
             wanted="0 to 1",
         )
     check_cache(scenario, procedure)
+
+
+def edns_of(scenario: Scenario, sizes: Sequence[int] | None) -> tuple[int, bool]:
+    """Return the size of answers that EDNS says (bytes, 0 without EDNS), and the DO bit.
+
+    Raises a usage error for a size that the generator cannot say: `sizes` are those that it
+    can, None for any.
+    """
+    size = int(scenario.load.get("edns_bytes", 0))
+    if size and sizes is not None and size not in sizes:
+        raise usage_error(
+            f"{scenario.generator} does not send EDNS so",
+            where=f"scenario {scenario.name}: edns_bytes",
+            found=str(size),
+            wanted=" or ".join(map(str, sizes)) or "a load without EDNS",
+            todo="add --generator leaseload",
+        )
+    return size, bool(scenario.load.get("dnssec_ok"))
+
+
+def check_names(scenario: Scenario) -> None:
+    r"""Refuse names with ``\DDD`` where dnsperf asks them (usage error): it reads others."""
+    escaped = scenario.load.get("queries_file", {}).get("escaped", 0)
+    if escaped:
+        raise usage_error(
+            r"dnsperf reads \DDD in a name as another character",
+            where=f"scenario {scenario.name}: queries",
+            found=f"{escaped} names with it, generator {scenario.generator}",
+            wanted="none",
+            todo="add --generator leaseload, or leave these queries out",
+        )
 
 
 def transport_of(scenario: Scenario, known: tuple[str, ...] = TRANSPORTS) -> str:

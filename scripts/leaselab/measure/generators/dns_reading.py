@@ -13,7 +13,9 @@ from leaselab.measure.generators.adapter import Adapter, Reading, Seen
 from leaselab.measure.generators.dns_answers import (
     TRANSPORTS,
     Expected,
+    check_names,
     check_queries,
+    edns_of,
     expected_of,
     most_queries,
     transport_of,
@@ -49,6 +51,8 @@ class QueryTool(Adapter):
 
     transports: ClassVar[tuple[str, ...]] = TRANSPORTS
     """How it can send them."""
+    edns_bytes: ClassVar[tuple[int, ...]] = ()
+    """Sizes of answers that it can say by EDNS (bytes)."""
     reading: ClassVar[type[DnsReading]]
 
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
@@ -58,7 +62,9 @@ class QueryTool(Adapter):
 
     @classmethod
     def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
-        """Refuse what queries cannot hold, and a transport that is none (usage errors)."""
+        """Refuse what queries cannot hold, or the tool cannot send (usage errors)."""
+        edns_of(scenario, cls.edns_bytes)
+        check_names(scenario)  # dnsperf asks them, or confirms
         check_queries(scenario, procedure, cls.transports)
 
     @property

@@ -1,4 +1,4 @@
-"""dnsperf: its command line, and the probe that says what answers look like.
+r"""dnsperf: its command line, and the probe that says what answers look like.
 
 Facts this adapter rests on (dnsperf 2.10 to 2.14, read in its source and tried):
 
@@ -8,6 +8,7 @@ Facts this adapter rests on (dnsperf 2.10 to 2.14, read in its source and tried)
   asked for.  That says that the server failed, and nothing of the generator.
 - ``-t`` forgets a query, so what is answered later is lost; it looks each 0.1 s.
 - A run begins with the first line of the query file, and begins anew at its end.
+- A name's ``\DDD`` becomes another character (2.10: its digits are of base 7).
 - Threads divide clients, rate and unanswered queries among them.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from leaselab.measure.generators.adapter import PROBES
-from leaselab.measure.generators.dns_answers import PROBE_RATE, PROBE_S, PROBE_SHARE
+from leaselab.measure.generators.dns_answers import PROBE_RATE, PROBE_S, PROBE_SHARE, edns_of
 from leaselab.measure.generators.dns_reading import QueryTool
 from leaselab.measure.generators.dnsperf_output import parse
 from leaselab.measure.generators.dnsperf_reading import DnsperfReading, outstanding
@@ -32,6 +33,7 @@ PORTS = {"udp": 53, "tcp": 53, "dot": 853}
 class Dnsperf(QueryTool):
     """dnsperf, against the server of one bench."""
 
+    edns_bytes = (4096,)
     reading = DnsperfReading
 
     def answers(self) -> bool:
@@ -61,6 +63,9 @@ class Dnsperf(QueryTool):
         argv += ["-S", f"{step_s:g}"]
         if not load.flood:
             argv += ["-Q", str(load.rate)]
+        size, dnssec_ok = edns_of(self._bench.scenario, self.edns_bytes)
+        argv += ["-e"] if size else []
+        argv += ["-D"] if dnssec_ok else []
         for option in settings["long_options"]:
             argv += ["-O", option]
         return argv

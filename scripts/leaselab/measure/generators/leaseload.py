@@ -26,6 +26,7 @@ from leaselab.measure.generators.dns_answers import (
     PROBE_SHARE,
     TRANSPORTS,
     check_queries,
+    edns_of,
     expected_of,
     is_dns,
     most_queries,
@@ -161,11 +162,15 @@ class Leaseload(Adapter):
     def _dns(self) -> list[str]:
         """Return the arguments of queries to the server."""
         queries = str(self._tool.files["queries"]["path"])
-        known = NOERROR if not self._expected.misses else f"{NOERROR},{NXDOMAIN}"
+        known = NOERROR if self._expected.misses == 0 else f"{NOERROR},{NXDOMAIN}"
+        size, dnssec_ok = edns_of(self._bench.scenario, None)
+        # As clients and dnsperf ask: Unbound refuses a query that does not ask for recursion.
+        how = ["--recursion", *(["--edns", str(size)] if size else [])]
+        how += ["--dnssec"] if dnssec_ok else []
         where = ["--interface", self._own.test_interface]
         where += ["--server", self._server, "--transport", self._transport]
         where += ["--sockets", str(self._tool.settings["sockets"])]
-        return ["dns", *where, "--queries", queries, "--expect", known]
+        return ["dns", *where, "--queries", queries, "--expect", known, *how]
 
     def _dhcp(self, load: Load) -> list[str]:
         """Return the arguments of clients: where they are, who they are.

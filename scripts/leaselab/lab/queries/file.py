@@ -1,0 +1,110 @@
+"""A user's own file of queries: a name and a type on each line, as dnsperf reads it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from leaselab.lab.queries.names import labels_of, name_of, suffixes, type_of, type_word
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+MOST_BYTES = 32 << 20
+"""Size of a file of queries at the most: all of it lies in the generator's memory."""
+_COMMENTS = (";", "#")
+
+
+class Queries(NamedTuple):
+    """What a file of queries asks."""
+
+    path: Path
+    sha256: str
+    """Of the file."""
+    lines: list[str]
+    """Name and type, as every generator reads them."""
+    numbers: list[int]
+    """In which line of the file each is."""
+
+    @property
+    def distinct(self) -> int:
+        """How many of them differ."""
+        return len(set(self.lines))
+
+    @property
+    def escaped(self) -> int:
+        r"""How many have a name with ``\DDD`` in it."""
+        return sum("\\" in line for line in self.lines)
+
+    @property
+    def text(self) -> bytes:
+        """The queries as a file."""
+        return "".join(f"{line}\n" for line in self.lines).encode("ascii")
+
+
+def read_queries(path: Path) -> Queries:
+    """Read a file of queries; a usage error that names the line for what is none."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise usage_error(
+                "too large for a file of queries",
+                where=str(path),
+                found=f"{path.stat().st_size} bytes",
+                wanted=f"at most {MOST_BYTES}",
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+    lines, numbers = [], []
+    for number, line in enumerate(data.decode("latin-1").split("\n"), 1):
+        words = line.split()
+        if not words or words[0].startswith(_COMMENTS):
+            continue
+        try:
+            lines.append(_query(words))
+        except ValueError as error:
+            raise usage_error(
+                f"not a query: {error}",
+                where=f"{path}:{number}",
+                found=repr(line.strip())[:80],
+                wanted="a name and a type, such as www.example.com AAAA",
+            ) from error
+        numbers.append(number)
+    if not lines:
+        raise usage_error("no query in it", where=str(path))
+    return Queries(path, hashlib.sha256(data).hexdigest(), lines, numbers)
+
+
+def _query(words: list[str]) -> str:
+    if len(words) != 2:
+        raise ValueError(f"{len(words)} words")
+    name, word = words
+    return f"{name_of(labels_of(name))} {type_word(type_of(word))}"
+
+
+def check_inside(queries: Queries, served: Callable[[frozenset[str]], Iterable[str]]) -> None:
+    """Refuse queries for names outside the zones that a server has.
+
+    `served` returns which of some names are zones of it.  The usage error says how many lines
+    there are, and which is the first.
+    """
+    above = {
+        name: frozenset(suffixes(labels_of(name)))
+        for name in {line.split()[0] for line in queries.lines}
+    }
+    wanted = frozenset[str]().union(*above.values())
+    zones = frozenset(served(wanted))
+    outside = {name for name, names in above.items() if not names & zones}
+    if not outside:
+        return
+    places = [place for place, line in enumerate(queries.lines) if line.split()[0] in outside]
+    raise usage_error(
+        "the server has no zone for names of the queries",
+        where=f"{queries.path}:{queries.numbers[places[0]]}",
+        found=f"{queries.lines[places[0]]}; {len(places)} of {len(queries.lines)} queries are "
+        "outside its zones",
+        wanted="names in its zones",
+        todo="bring the zones along (--zone FILE), or leave these queries out",
+    )

@@ -1,0 +1,166 @@
+"""A scenario with the queries of a file, and where they are given with a user's own zones."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from leaselab.lab.catalog import LOADS, OWN, family_of
+from leaselab.lab.own import Made, write_like
+from leaselab.lab.queries.file import check_inside
+from leaselab.lab.queries.zones import keep_zones
+from leaselab.lab.roles import ROLES, options_of
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from leaselab.lab.queries.file import Queries
+    from leaselab.lab.queries.zones import Zone
+    from leaselab.model.scenario import Scenario
+
+LISTED = "listed"
+ORDERS = (LISTED, "uniform", "zipf")
+"""How the lines of a file are asked: in their order, each once before any comes again, or the
+k-th most popular one as often as 1/k."""
+_OWN = "own"
+COLD = "cold"
+"""What a load declares of a cache that has none of the names that are asked for."""
+
+
+class Asked(NamedTuple):
+    """How queries are sent."""
+
+    order: str = LISTED
+    edns_bytes: int = 0
+    """Size of answers that EDNS says; 0 without EDNS."""
+    dnssec_ok: bool = False
+    zones: Sequence[Zone] = ()
+    """A user's own zones, for a server that has zones."""
+
+
+def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> Made:
+    """Make the scenario `name` with other queries, and keep it beside the catalogue.
+
+    Raises a usage error for a scenario that asks no queries or cannot have the zones, for
+    names outside its zones, and for names that come again where its cache is to be cold.
+    """
+    family = family_of(scenarios, name)
+    scenario = family.scenarios[name]
+    zones = _zones(scenario, queries, asked)
+    count = len(queries.lines) if asked.order == LISTED else int(scenario.load["queries"])
+    _check_cache(scenario, queries, asked, count)
+    folder = scenarios.parent / OWN
+    (folder / LOADS).mkdir(parents=True, exist_ok=True)
+    load = {
+        **{key: value for key, value in scenario.load.items() if key != "misses"},
+        "names": asked.order,
+        "queries": count,
+        "query_file": _keep(folder, queries.text),
+        "queries_file": {
+            "sha256": queries.sha256,
+            "queries": len(queries.lines),
+            "distinct": queries.distinct,
+            "escaped": queries.escaped,
+        },
+        **({"edns_bytes": asked.edns_bytes} if asked.edns_bytes else {}),
+        **({"dnssec_ok": True} if asked.dnssec_ok else {}),
+    }
+    if asked.zones:
+        # Their size is that of the lab's own data.
+        factors = {key: value for key, value in scenario.factors.items() if key != "size"}
+        scenario = replace(scenario, factors=factors)
+        load |= {
+            "data": _OWN,
+            "size": sum(zone.records for zone in asked.zones),
+            "zone_files": keep_zones(folder, asked.zones),
+            "last_zone": max(zone.name for zone in asked.zones),
+        }
+    made = write_like(folder, scenario, family.procedures[name], load, "queries")
+    lines = [
+        f"scenario {made}",
+        f"  {len(queries.lines)} queries, {queries.distinct} different, asked {asked.order}",
+        f"  {zones}",
+    ]
+    return Made(made, lines)
+
+
+def _zones(scenario: Scenario, queries: Queries, asked: Asked) -> str:
+    """Check that the server can answer the queries; return from which zones, in words."""
+    where = f"scenario {scenario.name}"
+    if "queries" not in scenario.load:
+        raise usage_error("it asks no queries of DNS", where=where, wanted="one of DNS")
+    serving = options_of(scenario.server.kind, "main")
+    takes = "zone_files" in serving and scenario.support is None
+    if asked.zones:
+        if not takes:
+            raise usage_error(
+                "its server has no zones of its own",
+                where=where,
+                found=scenario.server.kind,
+                wanted="an authority: bind9, nsd or powerdns",
+                todo="leave --zone out, or name such a scenario",
+            )
+        names = {zone.name for zone in asked.zones}
+        check_inside(queries, names.intersection)
+        records = sum(zone.records for zone in asked.zones)
+        return f"zones of yours: {len(asked.zones)}, with {records} records"
+    if not takes:
+        return "answered whatever the names are"
+    kind, size = str(scenario.load["data"]), int(scenario.load["size"])
+    if kind == _OWN:
+        raise usage_error(
+            "its zones are those of another command",
+            where=where,
+            wanted="a scenario of the catalogue, with --zone FILE",
+        )
+    check_inside(queries, lambda names: _made_zones(kind, size, names))
+    return f"zones of the lab: {kind}, size {size}"
+
+
+def _made_zones(kind: str, size: int, names: frozenset[str]) -> Iterable[str]:
+    """Those of some names that are zones of the lab's own data: what role dns_data makes."""
+    folder = str(ROLES / "dns_data" / "files")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    kinds: Any = importlib.import_module("leaselab_dns_data.kinds")
+    return (zone for zone, _ in kinds.kind_of(kind, size).zones(size) if zone in names)
+
+
+def _check_cache(scenario: Scenario, queries: Queries, asked: Asked, count: int) -> None:
+    """Refuse names that come again where the load declares that none of them is cached."""
+    if scenario.load.get("cache") != COLD:
+        return
+    seen: set[str] = set()
+    again = None
+    for number, line in zip(queries.numbers, queries.lines, strict=True):
+        if line in seen:
+            again = f"{queries.path}:{number}", line
+            break
+        seen.add(line)
+    if asked.order == "zipf" or (asked.order == "uniform" and count > queries.distinct):
+        again = "--names", f"{asked.order}, {count} of {queries.distinct} different queries"
+    elif asked.order == "uniform" or again is None:
+        return
+    where, line = again
+    raise usage_error(
+        "the scenario's cache is to be cold, and a query comes again",
+        where=where,
+        found=line,
+        wanted="each query once",
+        todo="take a scenario whose cache is mixed or hot, or leave out what comes again",
+    )
+
+
+def _keep(folder: Path, text: bytes) -> str:
+    """Keep the queries by their content; return their hash."""
+    name = hashlib.sha256(text).hexdigest()
+    part = folder / f"{name}.lines.part"
+    part.write_bytes(text)
+    part.replace(folder / f"{name}.lines")
+    return name

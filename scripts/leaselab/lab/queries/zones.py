@@ -1,0 +1,195 @@
+"""A user's own zone files: as far as one must know them to have a server serve them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import tarfile
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from leaselab.lab.queries.names import labels_of, name_of
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.model.errors import LeaselabError
+
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;.*|[()]|(?:\\.|[^\s();"\\])+|\S')
+_BEFORE = re.compile(r"[0-9][0-9smhdw]*|in|ch|hs", re.IGNORECASE)
+_REFUSED = ("$INCLUDE", "$GENERATE")
+_ORIGIN, _SOA = "$ORIGIN", "SOA"
+_PLAIN = re.compile(rb"[a-z0-9_-]+")
+"""A label of a zone's name that every server's configuration takes as it is."""
+
+_MADE_S = 1_700_000_000
+"""When the kept files were written, the same always (s since 1970): a zone file of the time 0
+is none to NSD."""
+
+
+class Zone(NamedTuple):
+    """A zone of a user."""
+
+    name: str
+    """With its last dot, in small letters."""
+    path: Path
+    records: int
+
+
+def read_zone(word: str) -> Zone:
+    """Read ``[NAME=]FILE``; the name is that of its SOA record where it is not given.
+
+    The records are counted, and their servers read them: they say what else is wrong.  Raises
+    a usage error for what is no zone file, for one whose zone is not known, and for files that
+    it includes or records that it generates.
+    """
+    given, _, file = word.rpartition("=")
+    path = Path(file)
+    try:
+        origin = _zone_name(given) if given else ""
+    except ValueError as error:
+        raise usage_error(f"not a zone: {error}", where="--zone", found=given) from error
+    name, records = origin, 0
+    for number, tokens, is_blank in _entries(path):
+        if tokens[0].startswith("$"):
+            origin = _directive(path, number, tokens, origin)
+            continue
+        records += 1
+        is_soa = _type(tokens if is_blank else tokens[1:]) == _SOA
+        if is_soa == (records > 1):
+            raise _wrong(path, number, "a zone file has one SOA record, the first", tokens)
+        if records == 1:
+            name = _soa_owner(path, number, "" if is_blank else tokens[0], origin)
+            if given and name != _zone_name(given):
+                raise _wrong(path, number, f"its zone is {name}", [given])
+    if not records:
+        raise usage_error("no record in it", where=str(path), wanted="a zone file")
+    return Zone(name, path, records)
+
+
+def keep_zones(folder: Path, zones: Sequence[Zone]) -> str:
+    """Keep zones by their content in one archive; return its hash.
+
+    It has the files, their list and what is known of them, as role dns_data makes its own.
+    Raises a usage error for a zone that is named twice.
+    """
+    ordered = sorted(zones)
+    for one, other in pairwise(ordered):
+        if one.name == other.name:
+            raise usage_error(
+                f"zone {one.name} is named twice", where=str(other.path), wanted="one file"
+            )
+    part, hashed = folder / "zones.part", hashlib.sha256()
+    with tarfile.open(part, mode="w") as archive:
+        listed = ""
+        for number, zone in enumerate(ordered):
+            content = zone.path.read_bytes()
+            listed += f"{zone.name}\t{number}.zone\n"
+            hashed.update(f"{zone.name}\0".encode() + content)
+            _add(archive, f"{number}.zone", content)
+        _add(archive, "zones.tsv", listed.encode())
+        records = sum(zone.records for zone in ordered)
+        made = {"sha256": hashed.hexdigest(), "zones": len(ordered), "records": records}
+        _add(archive, "data.json", json.dumps({"asked": {}, "made": made}).encode())
+    with part.open("rb") as file:
+        name = hashlib.file_digest(file, "sha256").hexdigest()
+    part.replace(folder / f"{name}.tar")
+    return name
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode, entry.mtime = len(content), 0o644, _MADE_S
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _entries(path: Path) -> Iterator[tuple[int, list[str], bool]]:
+    """The entries of a zone file: first line, words, and whether the line begins blank."""
+    tokens: list[str] = []
+    depth = first = 0
+    is_blank = False
+    try:
+        with path.open(encoding="latin-1") as lines:
+            for number, line in enumerate(lines, 1):
+                if not tokens and not depth:
+                    first, is_blank = number, line[:1].isspace()
+                for word in _TOKEN.findall(line):
+                    if word == '"':
+                        raise _wrong(path, number, "a text without an end", [line])
+                    depth += (word == "(") - (word == ")")
+                    tokens += [word] if word[0] not in "();" else []
+                if depth < 0:
+                    raise _wrong(path, number, "more is closed than opened", [line])
+                if tokens and not depth:
+                    yield first, tokens, is_blank
+                    tokens = []
+    except OSError as error:
+        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if depth:
+        raise _wrong(path, first, "a parenthesis without an end", tokens)
+
+
+def _directive(path: Path, number: int, tokens: Sequence[str], origin: str) -> str:
+    """The origin after a directive."""
+    word = tokens[0].upper()
+    if word in _REFUSED:
+        raise _wrong(path, number, f"{word} is not read", tokens)
+    if word != _ORIGIN:
+        return origin
+    return _absolute(path, number, (*tokens, "")[1], origin)
+
+
+def _type(words: Sequence[str]) -> str:
+    """The type of a record, by what follows its owner: lifetime and class come first."""
+    types = (word.upper() for word in words if not _BEFORE.fullmatch(word))
+    return next(types, "")
+
+
+def _soa_owner(path: Path, number: int, owner: str, origin: str) -> str:
+    if owner in ("@", ""):
+        owner = origin
+    if not owner:
+        raise _unknown(path)
+    return _absolute(path, number, owner, origin)
+
+
+def _absolute(path: Path, number: int, name: str, origin: str) -> str:
+    """A name of a file, in full."""
+    if not name.endswith("."):
+        if not origin:
+            raise _unknown(path)
+        name = f"{name}.{origin}".replace("..", ".")
+    try:
+        return _zone_name(name)
+    except ValueError as error:
+        raise _wrong(path, number, f"not a name of a zone: {error}", [name]) from error
+
+
+def _zone_name(text: str) -> str:
+    """The name of a zone, in small letters; raises ValueError."""
+    labels = [label.lower() for label in labels_of(text)]
+    if not all(_PLAIN.fullmatch(label) for label in labels):
+        raise ValueError("other than letters, digits, - and _")
+    return name_of(labels)
+
+
+def _unknown(path: Path) -> LeaselabError:
+    return usage_error(
+        "the file does not say of which zone it is",
+        where=str(path),
+        wanted="$ORIGIN, or the full name before its SOA record",
+        todo=f"name the zone: --zone NAME={path}",
+    )
+
+
+def _wrong(path: Path, number: int, what: str, tokens: Sequence[str]) -> LeaselabError:
+    return usage_error(
+        what,
+        where=f"{path}:{number}",
+        found=" ".join(tokens).strip()[:80],
+        wanted="a zone file",
+    )

@@ -1,0 +1,221 @@
+"""``--queries FILE`` of the commands that measure, with zones of one's own."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from tests.made_up import Lab
+from tests.repositories import commit, make_repository
+
+from leaselab.cli.main import main
+from leaselab.lab.catalog import OWN, find_scenario
+from leaselab.lab.queries.file import read_queries
+from leaselab.lab.queries.load import Asked, with_queries
+
+ZONE = """\
+$TTL 3600
+@ SOA ns hostmaster (
+    1 3600 600 86400 300 ) ; a comment (
+  NS ns
+ns A 192.0.2.1
+soa IN 300 A 192.0.2.2
+* TXT "a;b(" c\\;d
+www RRSIG SOA 8 2 ( x
+  y )
+"""
+ASKED = """\
+; what came one morning
+www.tld.test A
+WWW.d0000001.TLD.test. aaaa
+
+# and another
+d0000002.tld.test TYPE257
+www.tld.test A
+"""
+SCENARIO = "bind9-delegations-size-10000-threads-1"
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    return Lab(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file of some text; the names of files in a command are of its folder."""
+
+    def written(name, text):
+        (tmp_path / name).write_text(text, encoding="latin-1")
+        return str(tmp_path / name)
+
+    return written
+
+
+def measured(lab, *words):
+    """The scenario of the newest result of a command that ends well."""
+    before = {row["id"] for row in lab.store.index.every("*")}
+    assert main(["run", *words, "--runs", "3"]) == 0
+    (new,) = {row["id"] for row in lab.store.index.every("*")} - before
+    return lab.store.load(new).scenario
+
+
+def test_a_result_names_the_queries_by_their_hash_and_is_of_another_scenario(lab, file, capsys):
+    asked = file("q.txt", ASKED)
+    first = measured(lab, SCENARIO, "--queries", asked)
+    assert first.name.startswith(f"{SCENARIO}-queries-")
+    assert first.load["queries_file"].keys() == {"sha256", "queries", "distinct", "escaped"}
+    assert (first.load["queries_file"]["queries"], first.load["queries_file"]["distinct"]) == (
+        4,
+        3,
+    )
+    assert (first.load["names"], first.load["queries"], first.load["data"]) == (
+        "listed",
+        4,
+        "delegations",
+    )
+    assert "misses" not in first.load
+    assert "zones of the lab: delegations" in capsys.readouterr().err
+    kept = lab.checkout / OWN / f"{first.load['query_file']}.lines"
+    assert kept.read_text(encoding="ascii") == (
+        "www.tld.test. A\nWWW.d0000001.TLD.test. AAAA\n"
+        "d0000002.tld.test. TYPE257\nwww.tld.test. A\n"
+    )
+    assert "tld" not in json.dumps(first.load)
+    others = (
+        (file("p.txt", ASKED.replace("0001", "0003")),),
+        (asked, "--names", "zipf"),
+        (asked, "--edns", "1232"),
+        (asked, "--edns", "1232", "--dnssec-ok"),
+    )
+    names = {measured(lab, SCENARIO, "--queries", *words).name for words in others}
+    assert len({*names, first.name}) == 5
+
+
+def test_own_zones_are_kept_as_the_role_makes_its_own(lab, file):
+    zones = [f"example.com={file('z.zone', ZONE)}"]
+    zones += [file("y.zone", f"$ORIGIN b.example.\n{ZONE}")]
+    asked = file("q.txt", "www.example.com A\nb.example NS\n")
+    words = [word for zone in zones for word in ("--zone", zone)]
+    scenario = measured(lab, SCENARIO, "--queries", asked, *words)
+    load = scenario.load
+    assert (load["data"], load["size"], load["last_zone"]) == ("own", 12, "example.com.")
+    assert "size" not in scenario.factors
+    with tarfile.open(lab.checkout / OWN / f"{load['zone_files']}.tar") as archive:
+        names = archive.getnames()
+        listed = archive.extractfile("zones.tsv").read().decode()
+        known = json.load(archive.extractfile("data.json"))
+        assert archive.extractfile("1.zone").read().decode() == ZONE
+    assert names[-1] == "data.json"
+    assert listed == "b.example.\t0.zone\nexample.com.\t1.zone\n"
+    assert (known["made"]["zones"], known["made"]["records"]) == (2, 12)
+
+
+def test_two_commits_are_compared_with_queries(lab, file, tmp_path):
+    place = make_repository(tmp_path / "server")
+    commits = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(2)]
+    words = ["--repo", str(place), "--live", "--scenario", SCENARIO]
+    assert main(["compare", *commits, *words, "--queries", file("q.txt", ASKED)]) in (0, 1, 3)
+    (name,) = {row["scenario"] for row in lab.store.index.every("*")}
+    assert name.startswith(f"{SCENARIO}-queries-")
+
+
+def test_a_recursor_is_asked_whatever_the_names_are(lab, file):
+    folder, queries = lab.checkout / "scenarios", read_queries(Path(file("q.txt", OUTSIDE)))
+    made = with_queries(folder, "unbound-recursive-mixed", queries, Asked())
+    scenario = find_scenario(folder, made.name)
+    assert (scenario.load["queries"], scenario.support.kind) == (4, "nsd")
+
+
+OUTSIDE = "www.tld.test A\nwww.example.com A\nmail.example.com MX\nexample.com. A\n"
+
+
+def test_names_outside_the_zones_are_refused_before_anything_is_deployed(lab, file, capsys):
+    asked = file("q.txt", f"; two lines\n\n{OUTSIDE}")
+    assert main(["run", SCENARIO, "--queries", asked]) == 2
+    said = capsys.readouterr().err
+    assert "q.txt:4:" in said
+    assert "www.example.com. A; 3 of 4 queries are outside its zones" in said
+    assert "--zone FILE" in said
+    zone = f"b.example.com={file('z.zone', ZONE)}"
+    assert main(["run", SCENARIO, "--queries", asked, "--zone", zone]) == 2
+    assert "4 of 4 queries" in capsys.readouterr().err
+    assert lab.measured == []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "text"),
+    [
+        ("bind9-zones-size-10000-threads-1", "a.z0010000.test A\n"),
+        ("powerdns-lmdb-uncached", "test0000001.test SOA\n"),
+        ("nsd-delegations-size-10000", "tld.test NS\n"),
+        ("responder-tcp-capped", OUTSIDE),
+    ],
+)
+def test_every_server_that_can_answer_is_asked(scenario, text, lab, file):
+    assert measured(lab, scenario, "--queries", file("q.txt", text)).load["names"] == "listed"
+
+
+ONE = "www.tld.test A\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "said"),
+    [
+        (["run", SCENARIO, "--names", "zipf"], ONE, "--queries"),
+        (["run", "v4-memfile", "--queries", "FILE"], ONE, "asks no queries"),
+        (["run", SCENARIO, "--queries", "/nowhere"], ONE, "cannot be read"),
+        (["run", SCENARIO, "--queries", "FILE", "--dnssec-ok"], ONE, "--edns"),
+        (["run", SCENARIO, "--queries", "FILE", "--clients", "c.yml"], ONE, "one of them"),
+        (["compare", "a", "b", "--queries", "FILE"], ONE, "--live"),
+        (["run", "bind9-zones-size-10000-threads-1", "--queries", "FILE"], ONE, "1 of 1"),
+        (["run", "unbound-recursive-cold", "--queries", "FILE"], ONE + ONE, "q.txt:2"),
+        (["run", "unbound-recursive-mixed", "--queries", "FILE", "--zone", "z"], ONE, "z: "),
+        (["run", SCENARIO, "--queries", "FILE"], "\n;\n", "no query in it"),
+        (["run", SCENARIO, "--queries", "FILE"], ONE + "a..b A\n", "q.txt:2: not a query"),
+        (["run", SCENARIO, "--queries", "FILE"], "tld.test\n", "1 words"),
+        (["run", SCENARIO, "--queries", "FILE"], "tld.test AXFR\n", "no type of records"),
+        (["run", SCENARIO, "--queries", "FILE"], "t\xe4ld.test A\n", "not ASCII"),
+        (["run", SCENARIO, "--queries", "FILE"], f"{'a' * 64}.test A\n", "64 bytes"),
+    ],
+)
+@pytest.mark.usefixtures("lab")
+def test_what_cannot_be_asked_is_refused(words, text, said, file, capsys):
+    asked = file("q.txt", text)
+    words = [asked if word == "FILE" else word for word in words]
+    assert main(words) == 2
+    assert said.replace("64 bytes", "63 bytes") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ZONE, "z.zone: the file does not say of which zone"),
+        (f"$ORIGIN a.\n{ZONE}$INCLUDE b\n", "z.zone:11: $INCLUDE is not read"),
+        (f"$ORIGIN a.\n{ZONE}$generate 1-9 a$ A 1.2.3.4\n", "z.zone:11: $GENERATE"),
+        ("$ORIGIN a.\n@ NS b\n", "z.zone:2: a zone file has one SOA"),
+        (f"$ORIGIN a.\n{ZONE}b. SOA a b 1 1 1 1 1\n", "z.zone:11: a zone file has one SOA"),
+        ("a. SOA ( b c 1 1 1 1\n", "z.zone:1: a parenthesis without an end"),
+        ("a. SOA b c 1 1 1 1 1 )\n", "z.zone:1: more is closed"),
+        ('a. SOA b c 1 1 1 1 1\nd TXT "x\n', "z.zone:2: a text without an end"),
+        ("a/b. SOA b c 1 1 1 1 1\n", "z.zone:1: not a name of a zone"),
+        ("; nothing\n", "z.zone: no record"),
+    ],
+)
+@pytest.mark.usefixtures("lab")
+def test_what_is_no_zone_is_refused_with_its_line(text, said, file, capsys):
+    zone, asked = file("z.zone", text), file("q.txt", ONE)
+    assert main(["run", SCENARIO, "--queries", asked, "--zone", zone]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_zone_is_not_given_twice_and_not_under_another_name(file, capsys):
+    zone, asked = file("z.zone", f"$ORIGIN tld.test.\n{ZONE}"), file("q.txt", ONE)
+    for words, said in (
+        (("--zone", zone, "--zone", zone), "zone tld.test. is named twice"),
+        (("--zone", f"b.test={zone}"), "its zone is tld.test."),
+        (("--zone", f"b..test={zone}"), "--zone: not a zone"),
+    ):
+        assert main(["run", SCENARIO, "--queries", asked, *words]) == 2
+        assert said in capsys.readouterr().err

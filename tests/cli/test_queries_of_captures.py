@@ -1,0 +1,202 @@
+"""``leaselab queries``: what a file of queries has of a capture, and what it has not."""
+
+import random
+import struct
+import subprocess
+import sys
+
+import pytest
+from tests import captures
+from tests.captures import DAY, Capture, mutated
+
+from leaselab.cli.main import main
+from leaselab.lab.queries import capture as reading
+from leaselab.lab.queries.capture import Names, Read
+from leaselab.lab.queries.file import read_queries
+from leaselab.model.errors import LeaselabError
+
+MUTATED = 10_000
+A, MX, HTTPS, AXFR, CAA = 1, 15, 65, 252, 257
+
+
+def query(name, kind=A, edns=None, **head):
+    """A query as a client sends it; `edns` is the flags of its OPT record."""
+    labels = [label.encode("latin-1") for label in name.split(".") if label]
+    question = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+    question += struct.pack("!HH", kind, head.get("of", 1))
+    opt = b"" if edns is None else b"\0" + struct.pack("!HHBBHH", 41, 1232, 0, 0, edns, 0)
+    counts = (head.get("questions", 1), 0, 0, len(opt) > 0)
+    return struct.pack("!HH4H", 7, head.get("flags", 0x100), *counts) + question + opt
+
+
+def morning(link=captures.ETHERNET, vlans=()):
+    """Queries of two families, answers, and what is wrong."""
+    capture = Capture(link, vlans)
+    capture.ask(DAY, query("www.anna.example"))
+    capture.ask(DAY, query("WWW.Anna.Example", MX, edns=0x8000))
+    capture.ask(DAY, query("mail.anna.example", CAA, edns=0))
+    capture.ask(DAY, query("b.example", HTTPS), "2001:db8::7", "2001:db8::53")
+    capture.ask(DAY, query(""))
+    capture.ask(DAY, query("a", flags=0x8180), "192.0.2.53", "192.0.2.7", (53, 40_000))
+    capture.ask(DAY, query("a", AXFR))
+    capture.ask(DAY, query("a", of=3))
+    capture.ask(DAY, query("a", flags=0x2800))
+    capture.ask(DAY, query("a", questions=0))
+    capture.ask(DAY, query("a")[:-3])
+    capture.ask(DAY, query("a"), ports=(40_000, 5353))
+    return capture
+
+
+def read(tmp_path, capture, *words):
+    """The lines that the command writes of a capture."""
+    (tmp_path / "a.pcap").write_bytes(capture)
+    assert main(["queries", f"{tmp_path}/a.pcap", "-o", f"{tmp_path}/q.txt", *words]) == 0
+    return (tmp_path / "q.txt").read_text(encoding="ascii").splitlines()
+
+
+KEPT = [
+    "www.anna.example. A",
+    "WWW.Anna.Example. MX",
+    "mail.anna.example. TYPE257",
+    "b.example. HTTPS",
+    ". A",
+]
+
+
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+@pytest.mark.parametrize(
+    ("link", "vlans"),
+    [(captures.ETHERNET, (5, 6)), (captures.SLL, ()), (captures.SLL2, ()), (captures.RAW, ())],
+)
+def test_queries_of_every_link_and_family_are_read(link, vlans, form, tmp_path):
+    assert read(tmp_path, getattr(morning(link, vlans), form)(), "--keep", ".") == KEPT
+
+
+def test_what_was_there_and_what_was_skipped_is_said(tmp_path, capsys):
+    read(tmp_path, morning().pcap())
+    told = capsys.readouterr().err
+    assert "5 queries: 2 A, 1 MX, 1 TYPE257, 1 HTTPS" in told
+    assert "with EDNS 40.0% (--edns), with DO 20.0% (--dnssec-ok)" in told
+    assert "4 other messages of port 53, 1 answers, 1 malformed, 1 other protocols" in told
+
+
+def test_the_shape_of_names_stays_and_what_they_share(tmp_path):
+    lines = read(tmp_path, morning().pcap())
+    names = [line.split()[0].rstrip(".").split(".") for line in lines]
+    assert [line.split()[1] for line in lines] == [line.split()[1] for line in KEPT]
+    assert [[len(label) for label in name] for name in names] == [
+        [3, 4, 7],
+        [3, 4, 7],
+        [4, 4, 7],
+        [1, 7],
+        [0],
+    ]
+    assert names[0] == names[1]
+    assert names[2][1:] == names[0][1:]
+    assert names[3][1:] == names[0][2:]
+    assert not {"anna", "example", "mail"} & {label for name in names for label in name}
+    assert names != [  # another key: what stands for a name cannot be looked up
+        line.split()[0].rstrip(".").split(".") for line in read(tmp_path, morning().pcap())
+    ]
+
+
+def test_a_zone_is_kept_on_demand_and_others_are_not(tmp_path):
+    lines = read(tmp_path, morning().pcap(), "--keep", "Anna.example.")
+    assert lines[:3] == KEPT[:3]
+    assert "example" not in lines[3]
+
+
+def test_no_address_or_label_leaves_the_capture(tmp_path, capsys):
+    capture = Capture()
+    for number in range(50):
+        name = f"mark{number}.marked.marking.example"
+        capture.ask(DAY, query(name), f"77.65.82.{number}", "77.65.82.200")
+        capture.ask(DAY, query(name), f"4d41:524b::{number:x}", "4d41:524b::53")
+    text = "\n".join(read(tmp_path, capture.pcap())) + capsys.readouterr().err
+    assert text.count(" A\n") > 90
+    for mark in ("mark", "77.65", "4d41", "example"):
+        assert mark not in text.lower()
+    # The marks are seen where nothing is hidden, so this test can fail.
+    assert "mark7.marked" in "\n".join(read(tmp_path, capture.pcap(), "--keep", "."))
+
+
+def test_the_file_is_one_that_the_load_takes(tmp_path):
+    odd = Capture()
+    for name in ("a b.example", "x\\y", "\xe4", "_sip._tcp.example", "*"):
+        odd.ask(DAY, query(name))
+    lines = read(tmp_path, odd.pcap(), "--keep", ".")
+    assert lines[:3] == ["a\\032b.example. A", "x\\092y. A", "\\228. A"]
+    assert read_queries(tmp_path / "q.txt").lines == lines
+    assert read_queries(tmp_path / "q.txt").distinct == 5
+
+
+def test_a_capture_without_queries_is_refused(tmp_path, capsys):
+    (tmp_path / "a").write_bytes(captures.house().pcap())
+    assert main(["queries", f"{tmp_path}/a"]) == 2
+    told = capsys.readouterr().err
+    assert "no query in it" in told
+    assert "other protocols" in told
+    assert main(["queries", f"{tmp_path}/a", "--keep", "a..b"]) == 2
+
+
+def test_a_file_that_is_full_has_the_first_queries(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(reading, "MOST_BYTES", 60)
+    assert read(tmp_path, morning().pcap(), "--keep", ".") == KEPT[:2]
+    assert "3 later ones are left out" in capsys.readouterr().err
+
+
+def outcome(path):
+    """The exit code of reading a file, without a command's start."""
+    read_so_far = Read(Names())
+    try:
+        read_so_far.add(path)
+    except LeaselabError as error:
+        return error.outcome.value
+    if not read_so_far.queries:
+        return 2
+    path.with_name("q").write_bytes(read_so_far.text)
+    assert read_queries(path.with_name("q")).lines == read_so_far.text.decode().splitlines()
+    return 0
+
+
+def test_a_mutated_capture_is_read_or_refused(tmp_path, capsys):
+    """Nothing else than an exit of 0 or 2, whatever is in a file; what is written is read."""
+    dice = random.Random(36)  # noqa: S311  # no secret
+    originals = [morning().pcap(), morning().pcapng(), morning(captures.SLL2).pcapng()]
+    few = Capture(captures.RAW, (), morning(captures.RAW).frames[:1])
+    originals += [few.pcap(), few.pcapng()]
+    path, seen = tmp_path / "m", set()
+    for number in range(MUTATED):
+        path.write_bytes(mutated(originals[number % len(originals)], dice))
+        seen.add(outcome(path))
+        if number % 100 == 0:
+            assert main(["queries", str(path)]) == outcome(path)
+            assert "Traceback" not in capsys.readouterr().err
+    assert seen == {0, 2}
+
+
+def test_a_large_capture_is_read_in_bounded_memory(tmp_path):
+    path = tmp_path / "large.pcap"
+    head = Capture().pcap()
+    with path.open("wb") as file:
+        file.write(head)
+        for part in range(2):
+            capture = Capture()
+            for number in range(5000):
+                capture.ask(DAY, query(f"{'x' * 40}{5000 * part + number}.{'y' * 60}.example"))
+            file.write(capture.pcap()[len(head) :] * 6)
+    code = (
+        "import sys, resource; from leaselab.cli.main import main; "
+        "from leaselab.lab.queries import capture; capture.MOST_BYTES = 1 << 20; "
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
+        "status = main(sys.argv[1:]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before); sys.exit(status)"
+    )
+    words = ["queries", str(path), "-o", str(tmp_path / "q.txt")]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert path.stat().st_size > 10e6
+    assert int(done.stdout) < 30_000  # KiB
+    assert "later ones are left out" in done.stderr
